@@ -224,13 +224,13 @@ pub struct KernelArgs {
     /// A trace (`warpwright trace -o`), in the place of a launch description
     #[arg(long, value_name = "JSON", conflicts_with = "launch")]
     pub trace: Option<PathBuf>,
-    /// Blocks of the launch that counts; from the trace
+    /// The launch that counts; from the trace
     #[arg(skip)]
-    pub launched_blocks: Option<u64>,
-    /// Its grid, block and dynamic shared memory
-    #[arg(skip)]
-    pub traced: Option<([u32; 3], [u32; 3], u32)>,
+    pub traced: Option<Traced>,
 }
+
+/// A launch that was seen: grid, block, and bytes of dynamic shared memory.
+pub type Traced = ([u32; 3], [u32; 3], u32);
 
 /// `--block`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -277,6 +277,12 @@ impl KernelArgs {
         words
             .map(|(option, value)| format!(" {option} {}", quoted(value)))
             .collect()
+    }
+
+    /// Blocks of the traced launch.
+    pub fn launched_blocks(&self) -> Option<u64> {
+        let (grid, ..) = self.traced?;
+        Some(grid.map(u64::from).iter().product())
     }
 
     /// `--block` for all kernels.

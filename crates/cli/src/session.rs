@@ -89,7 +89,7 @@ pub fn options(input: &Input, args: &KernelArgs, nvcc: &[String]) -> Result<Opti
         block: args.block_of_all(),
         blocks: args.blocks(),
         dynamic_smem: args.dynamic_smem,
-        grid: args.launched_blocks,
+        grid: args.launched_blocks(),
         launch: kernel_launch(args)?,
         nvcc,
         ..Options::default()

@@ -25,7 +25,7 @@ use warpwright_target::{Gpu, Resources, occupancy};
 use self::make::Ground;
 use self::trial::Trial;
 use super::inplace::document;
-use crate::args::{Cli, KernelArgs, LaunchArgs};
+use crate::args::{Cli, KernelArgs, LaunchArgs, Traced};
 use crate::failure::Failure;
 use crate::input::{self, Input, Level, make_folder, write_atomically};
 use crate::session;
@@ -578,9 +578,7 @@ fn head(file: &File, header: &Header) -> Result<Function, Failure> {
     alone.kernel(header).map_err(failed)
 }
 
-/// The launch of a kernel that a trace saw: grid, block and dynamic shared memory.
-type Traced = ([u32; 3], [u32; 3], u32);
-
+/// The launch of a kernel that a trace saw.
 fn traced(args: &LaunchArgs, symbol: &str) -> Result<Option<Traced>, Failure> {
     let Some(path) = &args.trace else {
         return Ok(None);

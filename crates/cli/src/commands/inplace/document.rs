@@ -62,7 +62,6 @@ pub fn apply(args: &KernelArgs) -> Result<KernelArgs, Failure> {
             Some(_) => return Err(Failure::Usage(other_block(launched.block))),
         }
         args.dynamic_smem = args.dynamic_smem.or(Some(launched.dynamic_smem));
-        args.launched_blocks = Some(launched.blocks());
         args.traced = Some((launched.grid, launched.block, launched.dynamic_smem));
         if args.gpu.is_none() {
             args.gpu = trace.gpu.map(|gpu| match lookup(&gpu.name) {

@@ -13,7 +13,7 @@ use warpwright_ptx::{Module, Space};
 
 use super::draft::{Contents, Draft, GUESS, Launched, Made, Memory, Parameter, Processors, Value};
 use super::{element, own_bound, parameter_types};
-use crate::args::LaunchArgs;
+use crate::args::{LaunchArgs, Traced};
 use crate::commands::parameters::{self, Known, Layout, Pointed, Sort};
 use crate::failure::Failure;
 
@@ -28,8 +28,7 @@ pub struct Ground<'a> {
     pub symbol: &'a str,
     pub function: &'a Function,
     pub args: &'a LaunchArgs,
-    /// A launch that was seen: grid, block and dynamic shared memory.
-    pub traced: Option<([u32; 3], [u32; 3], u32)>,
+    pub traced: Option<Traced>,
     pub processors: Processors,
 }
 
