@@ -32,6 +32,9 @@
 //! # Ok::<(), warpwright_launch::LaunchError>(())
 //! ```
 //!
+//! Beside it stand what is known of launches ([`Facts`]), for which launches a version of a kernel is right
+//! ([`Guard`]), and what they become for it ([`Shape`], [`Version`]).
+//!
 //! Nothing here reads a file or touches a device: text and bytes in, values out. The same
 //! description gives the same bytes on every machine.
 
@@ -39,21 +42,34 @@ mod compare;
 mod element;
 mod error;
 mod expr;
+mod facts;
 mod file;
 mod generate;
+mod guard;
 mod init;
 mod launch;
 mod npy;
 mod resolve;
 mod resolve_init;
 mod schema;
+mod shape;
+mod values;
+mod version;
 
 pub use compare::{Comparison, Tolerance, compare};
 pub use element::ElemType;
 pub use error::LaunchError;
 pub use expr::{Expr, ExprError};
+pub use facts::{Allocation, Facts, Known, Parts, Source};
 pub use file::LaunchFile;
 pub use generate::Generator;
+pub use guard::{
+    CNames, CompiledGuard, Condition, Disjoint, Extent, Guard, GuardError, GuardProblem, Named,
+    PtxGuard, PtxNames, Quantity, Set, Signature,
+};
 pub use init::{ContentsError, FileFormat, Init, no_files};
 pub use launch::{Arg, Buffer, Launch, Pointer, Table};
 pub use npy::{Npy, NpyError, read_npy, write_npy};
+pub use shape::{Extents, NoShape, Shape};
+pub use values::{Field, LaunchValues, Packed, ParamBytes};
+pub use version::Version;
