@@ -5,7 +5,7 @@
 //! must be the same, too. Threads come together where the paths of a function come together, so here
 //! the paths of both functions are compared, as far as they matter: a graph whose nodes are the
 //! collective instructions, the ways to leave, and the decisions after which different ones of these
-//! come next. The walk over the product graph pairs the nodes of the two. If each is always paired with
+//! come next, or different such decisions. The walk over the product graph pairs the nodes of the two. If each is always paired with
 //! the same one, the two graphs are the same, and so are the sets of threads that arrive; an instruction
 //! that was duplicated, merged, or moved into or out of an arm has two partners.
 
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, VecDeque};
 use warpwright_flow::{Inst, Transfer};
 
 use crate::machine::Machine;
-use crate::product::{Place, Run};
+use crate::product::{Node, Place, Run};
 use crate::prove::Prover;
 use crate::semantics::Semantics;
 use crate::verdict::{Cause, Reason};
@@ -28,6 +28,8 @@ enum Next {
     Inst(Inst),
     /// The same for all: they leave in this way.
     Left(Transfer),
+    /// The same for all: this decision of the original, behind which different things come next.
+    Decision(Inst),
     /// It depends on the path.
     Several,
 }
@@ -69,13 +71,8 @@ impl<S: Semantics> Prover<'_, S> {
             return Ok(());
         }
         let mut decisions = Pairs::default();
-        let next = self.what_comes_next();
-        for node in &self.product.nodes {
-            let Some((a, b)) = node.decision else {
-                continue;
-            };
-            let ways = node.succs.iter().map(|&succ| next[succ as usize]);
-            if ways.fold(Next::Nothing, Next::or) == Next::Several {
+        for (node, parts) in self.product.nodes.iter().zip(self.parting()) {
+            if let Some((a, b)) = node.decision.filter(|_| parts) {
                 decisions.join([a, b]).map_err(|pair| self.parted(pair))?;
             }
         }
@@ -114,17 +111,57 @@ impl<S: Semantics> Prover<'_, S> {
         Ok(pairs)
     }
 
-    /// What threads meet next from the start of each node on.
-    fn what_comes_next(&self) -> Vec<Next> {
+    /// Which nodes decide what threads meet next: the smallest set such that behind each way of any decision one thing
+    /// comes next, a decision of the set among them (the weak control closure of Danicic et al., TCS 2011, of the
+    /// collective instructions and the ways to leave).
+    fn parting<'a>(&'a self) -> Vec<bool> {
+        let nodes = &self.product.nodes;
+        let mut parts = vec![false; nodes.len()];
+        loop {
+            let next = self.what_comes_next(&parts);
+            let ways = |node: &'a Node| node.succs.iter().map(|&succ| next[succ as usize]);
+            let is_new = |number: usize, node: &'a Node| !parts[number] && node.decision.is_some();
+            let open = nodes.iter().enumerate().filter(|&(number, node)| {
+                is_new(number, node) && ways(node).fold(Next::Nothing, Next::or) == Next::Several
+            });
+            let open: Vec<(usize, &'a Node)> = open.collect();
+            // Those whose ways lead to different things for certain; where there is none, all that is left.
+            let certain = |node: &'a Node| {
+                let known = ways(node).filter(|way| *way != Next::Several);
+                known.fold(Next::Nothing, Next::or) == Next::Several
+            };
+            let mut found: Vec<usize> = open
+                .iter()
+                .filter(|(_, node)| certain(node))
+                .map(|(number, _)| *number)
+                .collect();
+            if found.is_empty() {
+                found = open.iter().map(|(number, _)| *number).collect();
+            }
+            if found.is_empty() {
+                return parts;
+            }
+            for number in found {
+                parts[number] = true;
+            }
+        }
+    }
+
+    /// What threads meet next from the start of each node on, where these nodes decide.
+    fn what_comes_next(&self, parts: &[bool]) -> Vec<Next> {
         let nodes = &self.product.nodes;
         let own: Vec<Option<Next>> = nodes
             .iter()
-            .map(|node| match (node.run, node.original) {
+            .zip(parts)
+            .map(|(node, &parts)| match (node.run, node.original) {
                 (Run::Nothing, Place::Left(way)) => Some(Next::Left(way)),
                 (run, _) => {
                     let mut passed = passed(&self.machine, run);
                     let first = passed.find(|&(side, _)| side == 0);
-                    first.map(|(_, inst)| Next::Inst(inst))
+                    let decision = node.decision.filter(|_| parts);
+                    first
+                        .map(|(_, inst)| Next::Inst(inst))
+                        .or(decision.map(|(inst, _)| Next::Decision(inst)))
                 }
             })
             .collect();

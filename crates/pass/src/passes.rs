@@ -3,6 +3,7 @@
 pub use crate::dead_instructions::DeadInstructions;
 pub use crate::demote::{Compact, Demote, Target};
 pub use crate::ptx::allocate::{Allocate, SlotSpace};
+pub use crate::ptx::cache::{Cache, LoadPolicy, Prefetch, StorePolicy};
 pub use crate::ptx::dead_code::DeadCode;
 pub use crate::ptx::limits::{MaxNReg, MinNCtaPerSm};
 pub use crate::ptx::maxntid::MaxNTid;
@@ -12,6 +13,7 @@ pub use crate::ptx::reduce::Reduce;
 pub use crate::ptx::remat::Remat;
 pub use crate::ptx::smem_spilling::SmemSpilling;
 pub use crate::ptx::spill_shared::SpillShared;
+pub use crate::ptx::unroll::{Tests, Unroll};
 pub use crate::schedule::{Schedule, ScheduleBy};
 pub use crate::source::launch_bounds::LaunchBounds;
 pub use crate::source::stencil::Lower;

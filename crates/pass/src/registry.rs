@@ -8,6 +8,7 @@ pub static PASSES: &[Registered] = &[
     Registered::of::<Across>(),
     Registered::of::<Allocate>(),
     Registered::of::<Boxes>(),
+    Registered::of::<Cache>(),
     Registered::of::<Canonical>(),
     Registered::of::<Compact>(),
     Registered::of::<DeadCode>(),
@@ -33,6 +34,7 @@ pub static PASSES: &[Registered] = &[
     Registered::of::<Throttle>(),
     Registered::of::<Tiles>(),
     Registered::of::<Totals>(),
+    Registered::of::<Unroll>(),
     Registered::of::<UsageLevel>(),
 ];
 

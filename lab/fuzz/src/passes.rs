@@ -122,6 +122,24 @@ pub fn runs(turn: u64) -> Vec<Run> {
         .to(percent(&[100, 80, 60], 16)),
         Run::of(PASSES[3], Vec::new()).to(percent(&[75, 50, 25], 4)),
         Run::of("dead-code", Vec::new()),
+        Run::of(
+            "cache",
+            vec![
+                (
+                    "loads",
+                    pick(&["no-allocate", "streaming", "evict-last"], 4),
+                ),
+                ("prefetch", pick(&["own", "256B", "64B"], 8)),
+                ("stores", pick(&["write-through", "streaming"], 4)),
+            ],
+        ),
+        Run::of(
+            "unroll",
+            vec![
+                ("factor", pick(&["2", "3", "4", "8"], 4)),
+                ("tests", pick(&["each", "auto"], 8)),
+            ],
+        ),
         Run::of("throttle", vec![("blocks", blocks), ("by", "smem")]),
         Run {
             name: DIRECTIVES,
@@ -181,7 +199,7 @@ impl Subject {
         let artifact = match applied.map_err(Failure::Pass)? {
             Applied::Changed(new) => new,
             Applied::Unchanged => return Ok(Applied::Unchanged),
-            Applied::Refused(why) => return refused(why),
+            Applied::Refused(why) => return refused(run, why),
         };
         let new = artifact.as_module().unwrap_or(module);
         let after = pressure(new, kernel);
@@ -292,8 +310,10 @@ fn recipe(run: &Run, goal: Option<u32>) -> Result<Recipe, RecipeError> {
 }
 
 /// The reasons for which a pass may leave a generated kernel alone.
-fn refused(why: Refusal) -> Result<Applied, Failure> {
+fn refused(run: &Run, why: Refusal) -> Result<Applied, Failure> {
     match why {
+        // Which loops can be unrolled is a matter of their shape.
+        Refusal::InTheWay(_) if run.name == "unroll" => Ok(Applied::Refused(why)),
         Refusal::TooFewRegisters { .. }
         | Refusal::NothingHelps { .. }
         | Refusal::NothingToDo(_)

@@ -25,6 +25,14 @@ fn value(reg: Reg) -> Value {
     Value(reg.as_u32())
 }
 
+/// Is it one of a plain access's hints to the caches? `.lu` is none: it promises that nobody reads the line again.
+fn is_hint(modifier: &str) -> bool {
+    let is_operator = matches!(modifier, "ca" | "cg" | "cs" | "wb" | "wt");
+    is_operator
+        || modifier.starts_with("L1::")
+        || matches!(modifier, "L2::64B" | "L2::128B" | "L2::256B")
+}
+
 /// Translates an instruction.
 pub(super) fn step(function: &PtxFunction<'_>, inst: Inst) -> Result<Step> {
     let body = function.view.body();
@@ -136,6 +144,9 @@ impl Builder<'_> {
         if self.step.writes_flag {
             self.step.op = self.step.op.replacen(".cc.", ".", 1);
         }
+        if self.is_plain_access() {
+            self.drop_hints();
+        }
         // The elements of a vector are loaded and stored one by one.
         if let Some(access) = self.step.access.as_ref().filter(|access| access.lanes > 1) {
             let lanes = access.lanes;
@@ -147,6 +158,15 @@ impl Builder<'_> {
             if self.step.op == format!("shr.b{bits}") {
                 self.step.op = format!("shr.u{bits}");
             }
+        }
+    }
+
+    /// Cache operators, eviction priorities and prefetch sizes change no value ('performance hints only': PTX ISA,
+    /// 'Cache Operators'). A policy in a register stays, as an operand of what has one.
+    fn drop_hints(&mut self) {
+        let hints = self.opcode.mods().filter(|name| is_hint(name));
+        for hint in hints {
+            self.step.op = self.step.op.replacen(&format!(".{hint}"), "", 1);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Passes over PTX, a file each, and what they share.
 
 pub mod allocate;
+pub mod cache;
 pub mod dead_code;
 mod draft_code;
 pub mod facts;
@@ -16,4 +17,5 @@ pub mod slice;
 pub mod smem_spilling;
 pub mod spare;
 pub mod spill_shared;
+pub mod unroll;
 pub mod waits;

@@ -1,0 +1,273 @@
+//! `unroll`: several iterations of an innermost loop, one behind the other.
+//!
+//! Goal: loads of several iterations in flight at once, and fewer tests, branches and index arithmetic per iteration.
+//! Yang et al. (PLDI 2010, sections 3.5 and 4) merge threads and unroll their loops for reuse; here the loop is finished
+//! PTX. Method: the text of the loop is copied (registers of PTX are variables, so copies share them, and ptxas renames
+//! them), the copies' own labels get names, and each copy's way back leads to the next copy.
+//!
+//! Two forms. With `tests=each` a test stands behind every copy: any loop will do, several exits and `continue`
+//! included. With `tests=hoisted` one test in front of all copies stands for theirs, and the loop as it was runs the
+//! iterations that remain: the loop must be counted (`counted`), with the test at its end as its only exit. ptxas can
+//! begin the loads of later copies early in this form alone, since a load behind a test might fault. `tests=auto` takes
+//! the second form where it can. A factor of 1 asks ptxas to leave the loops as they are (`.pragma "nounroll"`).
+//!
+//! Departures: the copies are not scheduled here (ptxas does), and constant trip counts are left to ptxas, which
+//! unrolls such loops whole.
+//!
+//! Requires loops that are entered at their header alone and lie in one piece of the text. Loops in which threads meet
+//! (barriers, shuffles, calls) are left alone. Preserves the order of all accesses of a thread, to the bit.
+
+mod counted;
+mod region;
+
+use std::collections::BTreeSet;
+
+use warpwright_diag::count;
+use warpwright_flow::{Cfg, Loops};
+use warpwright_ptx::{Edits, View};
+
+use crate::pass::{Fuel, Outcome, Pass, Rewritten, Work};
+use crate::ptx::facts::view;
+use crate::refusal::Refusal;
+use crate::site::Site;
+use counted::Counted;
+use region::{Copy, Region};
+
+/// The pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unroll {
+    /// Iterations that stand behind each other.
+    pub factor: u32,
+    /// Where the tests stand.
+    pub tests: Tests,
+    /// The source line at which a loop's header stands; all loops without it.
+    pub line: Option<u32>,
+    /// The number of an innermost loop in the order of the text, from 1; all loops without it.
+    pub nth: Option<u32>,
+}
+
+/// Copies beyond this are code that no instruction cache holds.
+const MOST_COPIES: u32 = 64;
+
+crate::options!(Unroll: [factor "iterations behind each other; 1: ptxas is not to unroll" in 1..=MOST_COPIES];
+    [tests: Tests = Tests::Auto, "where the tests stand";
+     line: Option<u32> = None, "the source line of a loop";
+     nth: Option<u32> = None, "an innermost loop by its place in the text, from 1"]);
+
+/// Where the tests of the copies stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tests {
+    /// In front of all copies where the loop is counted, else behind each.
+    Auto,
+    /// Behind each copy.
+    Each,
+    /// In front of all copies.
+    Hoisted,
+}
+
+crate::words!(Tests: Tests::Auto = "auto", Tests::Each = "each", Tests::Hoisted = "hoisted");
+
+impl Pass for Unroll {
+    const NAME: &'static str = "unroll";
+    const ABOUT: &'static str =
+        "put several iterations of innermost loops behind each other, with a remainder loop";
+
+    fn work(&self) -> Work<Self> {
+        Work::Ptx(unroll)
+    }
+}
+
+/// Instructions that all copies of a loop may have.
+const MOST_INSTRUCTIONS: usize = 20_000;
+
+fn unroll(pass: &Unroll, site: &Site, fuel: &mut Fuel) -> Outcome<String> {
+    let view = view(site.module, site.kernel)?;
+    let cfg = Cfg::new(&view);
+    let regions = chosen(pass, site, &view, &cfg)?;
+    let mut edits = Edits::new(site.module);
+    let mut done = Done::default();
+    let mut why = None;
+    for region in regions {
+        match region.and_then(|region| Plan::of(pass, &view, &cfg, region)) {
+            Ok(plan) if fuel.burn() => {
+                plan.write(pass.factor, site, &mut edits)?;
+                done.count(&plan);
+            }
+            Ok(_) => {}
+            Err(refusal) => why = Some(why.unwrap_or(refusal)),
+        }
+    }
+    match (done.loops, why) {
+        (0, Some(refusal)) => Err(refusal),
+        _ => Ok(Rewritten::new(edits.apply()?).note(done.note(pass.factor))),
+    }
+}
+
+/// The innermost loops that the options name, in the order of the text.
+fn chosen<'v>(
+    pass: &Unroll,
+    site: &Site,
+    view: &'v View<'v>,
+    cfg: &Cfg,
+) -> Result<Vec<Result<Region<'v>, Refusal>>, Refusal> {
+    let loops = Loops::new(cfg);
+    let outer: BTreeSet<_> = loops.iter().filter_map(|of| loops.parent(of)).collect();
+    let mut innermost: Vec<_> = loops
+        .iter()
+        .filter(|of| !outer.contains(of) && !loops.waits(cfg, *of))
+        .collect();
+    innermost.sort_by_key(|&of| cfg.first_inst(loops.header(of)));
+    let line_of = |of| {
+        let first = cfg.first_inst(loops.header(of));
+        let first = warpwright_ptx::Inst::from_u32(first.0);
+        site.module.own_line(site.kernel, first).map(|at| at.1)
+    };
+    let wanted = innermost.into_iter().zip(1..).filter(|&(of, number)| {
+        pass.nth.is_none_or(|nth| nth == number)
+            && pass.line.is_none_or(|line| line_of(of) == Some(line))
+    });
+    let found: Vec<_> = wanted
+        .map(|(of, _)| Region::new(view, cfg, &loops, of))
+        .collect();
+    match found.is_empty() {
+        true => Err(Refusal::NothingToDo("innermost loop that is asked for")),
+        false => Ok(found),
+    }
+}
+
+/// What will be done to a loop.
+struct Plan<'v> {
+    region: Region<'v>,
+    form: Form,
+}
+
+enum Form {
+    /// ptxas is told to leave it.
+    Left,
+    Each,
+    Hoisted(Counted),
+}
+
+impl<'v> Plan<'v> {
+    fn of(
+        pass: &Unroll,
+        view: &View<'_>,
+        cfg: &Cfg,
+        region: Region<'v>,
+    ) -> Result<Plan<'v>, Refusal> {
+        if pass.factor == 1 {
+            let form = Form::Left;
+            return Ok(Plan { region, form });
+        }
+        region.may_be_copied()?;
+        if region.len() * pass.factor as usize > MOST_INSTRUCTIONS {
+            return Err(Refusal::InTheWay("its loop is too long for so many copies"));
+        }
+        let counted = match pass.tests {
+            Tests::Each => None,
+            Tests::Hoisted => Some(Counted::new(view, cfg, &region, pass.factor)?),
+            // Until the checker can tell a hoisted test.
+            Tests::Auto => None,
+        };
+        let form = counted.map_or(Form::Each, Form::Hoisted);
+        Ok(Plan { region, form })
+    }
+
+    fn write(&self, factor: u32, site: &Site, edits: &mut Edits<'_>) -> Result<(), Refusal> {
+        let region = &self.region;
+        let text = match &self.form {
+            Form::Left => region.left_alone(),
+            Form::Each => self.each(factor, edits),
+            Form::Hoisted(counted) => {
+                let test = counted.test(site, edits)?;
+                self.hoisted(factor, &test, edits)
+            }
+        };
+        edits.replace(region.span(), text);
+        Ok(())
+    }
+
+    /// Copies with a test behind each.
+    fn each(&self, factor: u32, edits: &mut Edits<'_>) -> String {
+        let region = &self.region;
+        let exit = edits.fresh_name("$L_unrolled_");
+        let headers = self.headers(factor, edits);
+        let mut text = region.begin();
+        for copy in 0..factor as usize {
+            let is_last = copy + 1 == factor as usize;
+            if copy > 0 {
+                text += &format!("\n{}:\n", headers[copy]);
+            }
+            text += &region.copy(&Copy {
+                suffix: (copy > 0).then(|| edits.fresh_name("_u")),
+                header: &headers[(copy + 1) % headers.len()],
+                exit: (!is_last).then_some(&*exit),
+                is_tested: true,
+            });
+        }
+        text + &format!("\n{exit}:")
+    }
+
+    /// A test in front of copies without any, and the loop as it was for what remains.
+    fn hoisted(&self, factor: u32, test: &counted::Test, edits: &mut Edits<'_>) -> String {
+        let region = &self.region;
+        let exit = edits.fresh_name("$L_unrolled_");
+        let rest = edits.fresh_name("$L_unrolled_");
+        let header = region.header();
+        let mut text = region.begin();
+        for line in &test.lines {
+            text += &format!("\t{line}\n");
+        }
+        text += &format!("\t@!{} bra {rest};\n", test.predicate);
+        for copy in 0..factor {
+            let is_last = copy + 1 == factor;
+            text += &region.copy(&Copy {
+                suffix: Some(edits.fresh_name("_u")),
+                header,
+                exit: None,
+                is_tested: is_last,
+            });
+            text += "\n";
+        }
+        text += &format!("\tbra.uni {exit};\n{rest}:\n\t.pragma \"nounroll\";\n");
+        text += &region.copy(&Copy {
+            suffix: None,
+            header: &rest,
+            exit: None,
+            is_tested: true,
+        });
+        text + &format!("\n{exit}:")
+    }
+
+    /// The labels of the copies: the first has the loop's own.
+    fn headers(&self, factor: u32, edits: &mut Edits<'_>) -> Vec<String> {
+        let own = self.region.header().to_owned();
+        let others = (1..factor).map(|_| edits.fresh_name("$L_unrolled_"));
+        std::iter::once(own).chain(others).collect()
+    }
+}
+
+/// What was done.
+#[derive(Default)]
+struct Done {
+    loops: usize,
+    hoisted: usize,
+}
+
+impl Done {
+    fn count(&mut self, plan: &Plan<'_>) {
+        self.loops += 1;
+        self.hoisted += usize::from(matches!(plan.form, Form::Hoisted(_)));
+    }
+
+    fn note(&self, factor: u32) -> String {
+        let loops = count(self.loops, "loop");
+        match factor {
+            1 => format!("{loops} left as written"),
+            _ => format!(
+                "{loops} unrolled by {factor}, {} with tests in front",
+                self.hoisted
+            ),
+        }
+    }
+}
