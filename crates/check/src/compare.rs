@@ -3,9 +3,9 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use warpwright_flow::Inst;
 
-use crate::machine::{Loaded, Log, Machine, Observable};
-use crate::product::{Pairing, Place, Run};
-use crate::prove::{Prover, is_negated};
+use crate::machine::{Accessed, Loaded, Log, Machine, Observable};
+use crate::product::{Decision, Place, Product, Run};
+use crate::prove::Prover;
 use crate::semantics::Semantics;
 use crate::slots::Misplaced;
 use crate::state::{CONVERGENCE, MEMORIES, State};
@@ -34,7 +34,12 @@ pub(crate) enum Finding {
         observables: [Observable; 2],
     },
     /// What threads do together came before a decision on one side only.
-    Moved { decision: (Inst, Inst) },
+    Moved { decision: [Option<Inst>; 2] },
+    /// A decision of one function that facts should show to go one way.
+    Unforced {
+        node: usize,
+        decision: [Option<Inst>; 2],
+    },
     /// An access to a spill area is wrong or unclear.
     Misplaced {
         node: usize,
@@ -72,10 +77,10 @@ impl<S: Semantics> Prover<'_, S> {
     /// The last round: every observable of both functions.
     pub(crate) fn compare(&mut self) -> Result<(), Box<Found>> {
         let product = self.product.clone();
-        let pairing = self.pairing;
         let mut findings = Vec::new();
         let mut states: Vec<State> = Vec::new();
         let mut logs: Vec<Log> = Vec::new();
+        let mut ahead: Vec<Ahead> = Vec::new();
         self.round(&mut |machine, node, state| {
             let here = &product.nodes[node];
             let blocks = [here.original, here.rewritten].map(|place| match place {
@@ -83,7 +88,7 @@ impl<S: Semantics> Prover<'_, S> {
                 Place::Left(_) => None,
             });
             let layout = machine.layout(blocks);
-            if matches!(here.run, Run::Both(..) | Run::Nothing) {
+            if is_compared(&product, node) {
                 // Those that die with the thread are compared, too: a store to a wrong address may
                 // do anything.
                 for memory in 0..MEMORIES {
@@ -105,35 +110,22 @@ impl<S: Semantics> Prover<'_, S> {
                     misplaced: misplaced.clone(),
                 });
             }
-            speculated(machine, &log, &state[..layout.original], &mut findings);
-            if let Some((a, b)) = here.decision {
-                let [before, after] = machine.memories.map(|side| side[CONVERGENCE]);
-                if before != after {
-                    findings.push(Finding::Moved { decision: (a, b) });
-                }
-                let flip =
-                    |func: &S, inst| pairing == Pairing::ByPredicate && is_negated(func, inst);
-                let flips = [
-                    flip(machine.functions[0].func, a),
-                    flip(machine.functions[1].func, b),
-                ];
-                let conditions = (
-                    machine.condition(0, a, flips[0]),
-                    machine.condition(1, b, flips[1]),
-                );
-                if let (Some(first), Some(second)) = conditions
-                    && (first.op != second.op || first.content != second.content)
-                {
-                    findings.push(Finding::Decision {
-                        node,
-                        observables: [first, second],
-                    });
-                }
+            let before = Ahead::of(&product, node, &ahead, &logs);
+            speculated(
+                machine,
+                &log,
+                &before,
+                &state[..layout.original],
+                &mut findings,
+            );
+            ahead.push(before);
+            if let Some(decision) = here.decision {
+                judge(machine, node, &decision, &mut findings);
             }
             states.push(state.clone());
             logs.push(log);
         });
-        self.misaligned(&logs, &mut findings);
+        self.misaligned(&logs, &ahead, &mut findings);
         if findings.is_empty() {
             return Ok(());
         }
@@ -167,15 +159,16 @@ impl<S: Semantics> Prover<'_, S> {
 
     /// Vector accesses that are not known to be aligned: the original has none at the address here, and
     /// elsewhere it has none, or narrower ones.
-    fn misaligned(&self, logs: &[Log], findings: &mut Vec<Finding>) {
+    fn misaligned(&self, logs: &[Log], ahead: &[Ahead], findings: &mut Vec<Finding>) {
         let mut narrowest: FxHashMap<Term, u32> = FxHashMap::default();
         for accessed in logs.iter().flat_map(|log| &log.accesses[0]) {
             let bytes = narrowest.entry(accessed.address).or_insert(accessed.bytes);
             *bytes = accessed.bytes.min(*bytes);
         }
-        for log in logs {
+        for (log, ahead) in logs.iter().zip(ahead) {
             for new in log.accesses[1].iter().filter(|new| new.is_vector) {
-                let is_here = log.accesses[0].iter().any(|old| {
+                let mut here = log.accesses[0].iter().chain(&ahead.accesses);
+                let is_here = here.any(|old| {
                     let is_executed = old.guard == new.guard || old.guard == self.machine.truth;
                     old.address == new.address && old.bytes >= new.bytes && is_executed
                 });
@@ -286,6 +279,98 @@ impl<S: Semantics> Prover<'_, S> {
     }
 }
 
+/// Are the memories compared on arrival here? Wherever both run on together, and at some node of every cycle, but for
+/// where one of them is ahead in between.
+fn is_compared(product: &Product, node: usize) -> bool {
+    let here = &product.nodes[node];
+    let is_header = here.preds.iter().any(|pred| pred.0 as usize >= node);
+    match here.run {
+        Run::Nothing => true,
+        Run::Both(..) => here.phase == 0 || is_header,
+        Run::Original(_) | Run::Rewritten(_) => {
+            is_header && product.nodes.iter().any(|node| node.phase > 0)
+        }
+    }
+}
+
+/// What the original did alone since both ran together, on the one path that leads to a node.
+#[derive(Clone, Debug, Default)]
+struct Ahead {
+    events: usize,
+    /// With the events before each of them.
+    loads: Vec<Loaded>,
+    accesses: Vec<Accessed>,
+}
+
+impl Ahead {
+    fn of(product: &Product, node: usize, earlier: &[Ahead], logs: &[Log]) -> Ahead {
+        let here = &product.nodes[node];
+        let &[(from, _)] = here.preds.as_slice() else {
+            return Ahead::default();
+        };
+        let from = from as usize;
+        let is_alone = matches!(product.nodes[from].run, Run::Original(_));
+        if here.phase == 0 || !is_alone || from >= node {
+            return Ahead::default();
+        }
+        let (mut all, log) = (earlier[from].clone(), &logs[from]);
+        let later = |load: &Loaded| Loaded {
+            after: load.after + earlier[from].events,
+            ..*load
+        };
+        all.loads.extend(log.loads[0].iter().map(later));
+        all.accesses.extend(&log.accesses[0]);
+        all.events += log.events[0];
+        all
+    }
+}
+
+/// What is wrong with a decision.
+fn judge<S: Semantics>(
+    machine: &mut Machine<'_, S>,
+    node: usize,
+    decision: &Decision,
+    findings: &mut Vec<Finding>,
+) {
+    let conditions = [0, 1].map(|side| {
+        let inst = decision.insts[side]?;
+        machine.condition(side, inst, decision.flips[side])
+    });
+    if let Some(way) = decision.forced {
+        let guard = conditions.into_iter().flatten().next();
+        let guard = guard.and_then(|condition| condition.content.first().copied());
+        let holds = guard.is_some_and(|guard| {
+            let goal = if way == 0 {
+                guard
+            } else {
+                machine.terms.not(guard)
+            };
+            machine.terms.proves(goal)
+        });
+        if !holds {
+            findings.push(Finding::Unforced {
+                node,
+                decision: decision.insts,
+            });
+        }
+        return;
+    }
+    let [before, after] = machine.memories.map(|side| side[CONVERGENCE]);
+    if before != after {
+        findings.push(Finding::Moved {
+            decision: decision.insts,
+        });
+    }
+    if let [Some(first), Some(second)] = conditions
+        && (first.op != second.op || first.content != second.content)
+    {
+        findings.push(Finding::Decision {
+            node,
+            observables: [first, second],
+        });
+    }
+}
+
 /// Do two values always differ, because they are the same but for a constant that is added?
 pub(crate) fn constants_differ(terms: &Terms, values: [Term; 2]) -> bool {
     let split = |value: Term| match (terms.head(value), terms.args(value)) {
@@ -305,6 +390,7 @@ pub(crate) fn constants_differ(terms: &Terms, values: [Term; 2]) -> bool {
 fn speculated<S: Semantics>(
     machine: &Machine<'_, S>,
     log: &Log,
+    ahead: &Ahead,
     held: &[Term],
     findings: &mut Vec<Finding>,
 ) {
@@ -319,9 +405,11 @@ fn speculated<S: Semantics>(
     } in &log.loads[1]
     {
         // Both do the same events: the original's load must not come after more of them.
-        let here = log.loads[0].iter().any(|other| {
+        let own = log.loads[0].iter().map(|other| (other, ahead.events));
+        let before = ahead.loads.iter().map(|other| (other, 0));
+        let here = before.chain(own).any(|(other, events)| {
             let is_executed = other.guard == guard || is_always(other.guard);
-            other.term == term && is_executed && other.after <= after
+            other.term == term && is_executed && events + other.after <= after
         });
         if is_safe || here {
             continue;

@@ -170,17 +170,69 @@ impl Terms {
                 let range = |x| self.facts.range(self, bits, signed, x, DEPTH);
                 let (a_range, b_range) = (range(a), range(b));
                 match holds {
-                    true => a_range.1 < b_range.0 || self.stops_below(bits, signed, a, b),
-                    false => a_range.0 >= b_range.1,
+                    true => {
+                        a_range.1 < b_range.0
+                            || self.stops_below(bits, signed, a, b)
+                            || self.is_still_apart(bits, signed, a, b)
+                    }
+                    false => a_range.0 >= b_range.1 || self.is_still_apart(bits, signed, b, a),
                 }
             }
             (Head::Equal(bits), &[a, b]) if !holds => {
                 let range = |x| self.facts.range(self, bits, false, x, DEPTH);
-                let (a, b) = (range(a), range(b));
-                a.1 < b.0 || b.1 < a.0
+                let (first, second) = (range(a), range(b));
+                first.1 < second.0
+                    || second.1 < first.0
+                    || self.does_not_reach(bits, a, b)
+                    || self.does_not_reach(bits, b, a)
             }
             _ => false,
         }
+    }
+
+    /// Is `a` less than `b` because one of them is a number `x` plus a constant, `x` is on that side of the other one, and
+    /// more than the constant away from it? The sum lies between the two then, so nothing wraps around.
+    fn is_still_apart(&mut self, bits: u32, signed: bool, a: Term, b: Term) -> bool {
+        let up = self.split_sum(bits, a).is_some_and(|(x, by)| {
+            let below = self.less(bits, signed, x, b);
+            by > 0 && self.holds(below) && self.is_farther(bits, x, b, by)
+        });
+        up || self.split_sum(bits, b).is_some_and(|(x, by)| {
+            let above = self.less(bits, signed, a, x);
+            by < 0 && self.holds(above) && self.is_farther(bits, a, x, by.saturating_neg())
+        })
+    }
+
+    /// Is `sum` not `end`, because it is a number plus a constant from which `end` is farther away in that direction?
+    fn does_not_reach(&mut self, bits: u32, sum: Term, end: Term) -> bool {
+        self.split_sum(bits, sum)
+            .is_some_and(|(x, by)| match by > 0 {
+                true => self.is_farther(bits, x, end, by),
+                false => self.is_farther(bits, end, x, by.saturating_neg()),
+            })
+    }
+
+    /// A sum with a constant, as a signed number; a number itself is no sum.
+    fn split_sum(&self, bits: u32, sum: Term) -> Option<(Term, i64)> {
+        match (self.head(sum), self.args(sum)) {
+            (Head::Add(width), &[x, by]) if width == bits => {
+                let by = self.as_const(by)?;
+                Some((x, sign_extended(by, bits)))
+            }
+            _ => None,
+        }
+    }
+
+    /// A fact, or a constant that is true.
+    fn holds(&self, fact: Term) -> bool {
+        self.as_const(fact) == Some(1) || self.facts.contains(fact)
+    }
+
+    /// Is `to - from`, modulo 2^bits and without sign, more than `by`?
+    fn is_farther(&mut self, bits: u32, from: Term, to: Term, by: i64) -> bool {
+        let distance = self.sub(bits, to, from);
+        let range = self.facts.range(self, bits, false, distance, DEPTH);
+        range.0 > i128::from(by)
     }
 
     /// Is `x + 2^k`, as `sum`, less than `end`, because `x` is, both have the same remainder, and the

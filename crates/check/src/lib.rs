@@ -3,6 +3,7 @@
 mod compare;
 mod execute;
 mod facts;
+mod guided;
 mod induction;
 mod inflight;
 mod linear;

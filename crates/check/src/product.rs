@@ -38,14 +38,39 @@ pub(crate) enum Run {
     Nothing,
 }
 
+/// What decides where a node leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Decision {
+    /// The deciding instruction of each function; `None` where the other one decides alone.
+    pub(crate) insts: [Option<Inst>; 2],
+    /// Are a function's ways in the other order, the first one taken where its condition is false?
+    pub(crate) flips: [bool; 2],
+    /// The only way that is ever taken, as facts must show: it is the node's only successor.
+    pub(crate) forced: Option<usize>,
+}
+
+impl Decision {
+    /// A function that decides, and the instruction.
+    pub(crate) fn deciding(&self) -> Option<(usize, Inst)> {
+        let mut insts = self.insts.iter().enumerate();
+        insts.find_map(|(side, inst)| Some((side, (*inst)?)))
+    }
+
+    /// The instructions, where both decide.
+    pub(crate) fn pair(&self) -> Option<[Inst; 2]> {
+        Some([self.insts[0]?, self.insts[1]?])
+    }
+}
+
 /// A node of the product graph.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) original: Place,
     pub(crate) rewritten: Place,
     pub(crate) run: Run,
-    /// The deciding instructions, if there are several successors.
-    pub(crate) decision: Option<(Inst, Inst)>,
+    pub(crate) decision: Option<Decision>,
+    /// Nodes since both functions ran together at which one of them decided alone: it may be ahead of the other.
+    pub(crate) phase: u32,
     /// One for each way that the decision may go.
     pub(crate) succs: Vec<u32>,
     /// Incoming edges: node and number of its successor.
@@ -72,6 +97,8 @@ pub(crate) struct Skeleton<'a, F> {
     func: &'a F,
     cfg: &'a Cfg,
     ends: Vec<End>,
+    /// Blocks whose ways are in the other order.
+    flipped: Vec<bool>,
 }
 
 impl<'a, F: Function> Skeleton<'a, F> {
@@ -87,10 +114,21 @@ impl<'a, F: Function> Skeleton<'a, F> {
             .blocks()
             .map(|block| end(func, cfg, block, flip))
             .collect();
-        Skeleton { func, cfg, ends }
+        let flipped = cfg.blocks().map(|block| flip(cfg.last_inst(block)));
+        let flipped = flipped.collect();
+        Skeleton {
+            func,
+            cfg,
+            ends,
+            flipped,
+        }
     }
 
-    fn entry(&self) -> Place {
+    pub(crate) fn blocks(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(crate) fn entry(&self) -> Place {
         place(self.func, self.cfg, Inst(0))
     }
 
@@ -118,11 +156,18 @@ impl<'a, F: Function> Skeleton<'a, F> {
         block.as_u32() != 0 && self.leads_to(at).is_some() && ways_in.count() == 1
     }
 
-    fn decision(&self, at: Place) -> Option<(Transfer, &[Place], Inst)> {
+    pub(crate) fn decision(&self, at: Place) -> Option<(Transfer, &[Place], Inst)> {
         let Place::Block(block) = at else { return None };
         match self.ends.get(block.as_u32() as usize)? {
             End::Straight(_) => None,
             End::Decision(kind, ways) => Some((*kind, ways, self.cfg.last_inst(block))),
+        }
+    }
+
+    fn is_flipped(&self, at: Place) -> bool {
+        match at {
+            Place::Block(block) => self.flipped[block.as_u32() as usize],
+            Place::Left(_) => false,
         }
     }
 }
@@ -204,6 +249,11 @@ impl Product {
                 nodes[from as usize].succs.push(to);
             }
         }
+        Product::of(nodes)
+    }
+
+    /// The graph of these nodes, of which the first one is the entry.
+    pub(crate) fn of(nodes: Vec<Node>) -> Result<Product, Misaligned> {
         let product = Product { nodes }.in_reverse_postorder();
         product.refuse_solo_cycles()?;
         Ok(product)
@@ -276,74 +326,81 @@ fn visit<F: Function, G: Function>(
     rewritten: &Skeleton<'_, G>,
     (a, b): (Place, Place),
 ) -> Result<(Node, Vec<(Place, Place)>), Misaligned> {
+    if let Some(straight) = straight(original, rewritten, (a, b)) {
+        return Ok(straight);
+    }
     let misaligned = |reason| Misaligned {
         original: a,
         rewritten: b,
         reason,
     };
-    let mut node = Node {
-        original: a,
-        rewritten: b,
-        run: Run::Nothing,
-        decision: None,
-        succs: Vec::new(),
-        preds: Vec::new(),
+    let mut node = Node::at(a, b);
+    let (first, second) = match (original.decision(a), rewritten.decision(b)) {
+        (None, None) if a == b => return Ok((node, Vec::new())),
+        (None, None) => return Err(misaligned("they leave in different ways")),
+        (None, Some(_)) => {
+            return Err(misaligned(
+                "the original leaves, the rewritten function branches",
+            ));
+        }
+        (Some(_), None) => {
+            return Err(misaligned(
+                "the original branches, the rewritten function leaves",
+            ));
+        }
+        (Some(first), Some(second)) => (first, second),
     };
-    let passages = (original.is_passage(a), rewritten.is_passage(b));
-    let nexts = match (original.leads_to(a), rewritten.leads_to(b)) {
-        (Some(_), Some(next)) if passages == (false, true) => {
-            node.run = run(None, Some(b));
-            vec![(a, next)]
-        }
-        (Some(next), Some(_)) if passages == (true, false) => {
-            node.run = run(Some(a), None);
-            vec![(next, b)]
-        }
-        (Some(next), Some(other)) => {
-            node.run = run(Some(a), Some(b));
-            vec![(next, other)]
-        }
-        (Some(next), None) => {
-            node.run = run(Some(a), None);
-            vec![(next, b)]
-        }
-        (None, Some(next)) => {
-            node.run = run(None, Some(b));
-            vec![(a, next)]
-        }
-        (None, None) => {
-            let (first, second) = match (original.decision(a), rewritten.decision(b)) {
-                (None, None) if a == b => return Ok((node, Vec::new())),
-                (None, None) => return Err(misaligned("they leave in different ways")),
-                (None, Some(_)) => {
-                    return Err(misaligned(
-                        "the original leaves, the rewritten function branches",
-                    ));
-                }
-                (Some(_), None) => {
-                    return Err(misaligned(
-                        "the original branches, the rewritten function leaves",
-                    ));
-                }
-                (Some(first), Some(second)) => (first, second),
-            };
-            if first.0 != second.0 || first.1.len() != second.1.len() {
-                return Err(misaligned("they branch in different ways"));
-            }
-            node.run = run(Some(a), Some(b));
-            node.decision = Some((first.2, second.2));
-            first
-                .1
-                .iter()
-                .copied()
-                .zip(second.1.iter().copied())
-                .collect()
-        }
-    };
-    Ok((node, nexts))
+    if first.0 != second.0 || first.1.len() != second.1.len() {
+        return Err(misaligned("they branch in different ways"));
+    }
+    node.run = run(Some(a), Some(b));
+    node.decision = Some(Decision {
+        insts: [Some(first.2), Some(second.2)],
+        flips: [original.is_flipped(a), rewritten.is_flipped(b)],
+        forced: None,
+    });
+    let nexts = first.1.iter().copied().zip(second.1.iter().copied());
+    Ok((node, nexts.collect()))
 }
 
-fn run(original: Option<Place>, rewritten: Option<Place>) -> Run {
+/// The node of a pair of places of which at least one leads on without a decision, and the pair that follows.
+pub(crate) fn straight<F: Function, G: Function>(
+    original: &Skeleton<'_, F>,
+    rewritten: &Skeleton<'_, G>,
+    (a, b): (Place, Place),
+) -> Option<(Node, Vec<(Place, Place)>)> {
+    let passages = (original.is_passage(a), rewritten.is_passage(b));
+    let (run, next) = match (original.leads_to(a), rewritten.leads_to(b)) {
+        (Some(_), Some(next)) if passages == (false, true) => (run(None, Some(b)), (a, next)),
+        (Some(next), Some(_)) if passages == (true, false) => (run(Some(a), None), (next, b)),
+        (Some(next), Some(other)) => (run(Some(a), Some(b)), (next, other)),
+        (Some(next), None) => (run(Some(a), None), (next, b)),
+        (None, Some(next)) => (run(None, Some(b)), (a, next)),
+        (None, None) => return None,
+    };
+    let node = Node {
+        run,
+        ..Node::at(a, b)
+    };
+    Some((node, vec![next]))
+}
+
+impl Node {
+    /// A node at which nothing runs.
+    pub(crate) fn at(original: Place, rewritten: Place) -> Node {
+        Node {
+            original,
+            rewritten,
+            run: Run::Nothing,
+            decision: None,
+            phase: 0,
+            succs: Vec::new(),
+            preds: Vec::new(),
+        }
+    }
+}
+
+pub(crate) fn run(original: Option<Place>, rewritten: Option<Place>) -> Run {
     match (original, rewritten) {
         (Some(Place::Block(a)), Some(Place::Block(b))) => Run::Both(a, b),
         (Some(Place::Block(a)), _) => Run::Original(a),

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use warpwright_flow::{Block, Inst, Transfer, Value};
 
 use crate::facts::Facts;
+use crate::guided;
 use crate::induction::{Arrivals, Induction};
 use crate::inflight;
 use crate::machine::{Function, Machine};
@@ -37,18 +38,37 @@ pub(crate) fn check_counted<S: Semantics>(
     rewritten: &S,
     threads: &Threads,
 ) -> (Verdict, u64) {
-    let first = check_paired(original, rewritten, threads, Pairing::ByPosition);
-    let (first, ways_differ, work) = first;
+    let by_position = Alignment::Paired(Pairing::ByPosition);
+    let (first, ways_differ, work) = check_aligned(original, rewritten, threads, by_position);
     let any_negated = |func: &S| {
         let mut insts = (0..func.inst_count() as u32).map(Inst);
         insts.any(|inst| is_negated(func, inst))
     };
-    if first.is_proved() || !ways_differ || !(any_negated(original) || any_negated(rewritten)) {
+    if first.is_proved() || !ways_differ {
         return (first, work);
     }
-    let (second, _, more) = check_paired(original, rewritten, threads, Pairing::ByPredicate);
-    let verdict = if second.is_proved() { second } else { first };
-    (verdict, work + more)
+    let mut all = work;
+    let mut others = vec![Alignment::Guided];
+    if any_negated(original) || any_negated(rewritten) {
+        others.insert(0, Alignment::Paired(Pairing::ByPredicate));
+    }
+    for alignment in others {
+        let (verdict, _, work) = check_aligned(original, rewritten, threads, alignment);
+        all += work;
+        if verdict.is_proved() {
+            return (verdict, all);
+        }
+    }
+    (first, all)
+}
+
+/// How the decisions of two functions are brought together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Alignment {
+    /// One by one.
+    Paired(Pairing),
+    /// As their values show (`guided.rs`).
+    Guided,
 }
 
 /// Is it a branch that is taken where its guard predicate is false?
@@ -60,13 +80,13 @@ pub(crate) fn is_negated<S: Semantics>(func: &S, inst: Inst) -> bool {
             .is_ok_and(|step| step.guard.is_some_and(|guard| guard.negated))
 }
 
-fn check_paired<S: Semantics>(
+fn check_aligned<S: Semantics>(
     original: &S,
     rewritten: &S,
     threads: &Threads,
-    pairing: Pairing,
+    alignment: Alignment,
 ) -> (Verdict, bool, u64) {
-    match Prover::new(original, rewritten, threads, pairing) {
+    match Prover::new(original, rewritten, threads, alignment) {
         Ok(mut prover) => {
             let verdict = prover.prove();
             (verdict, prover.ways_differ, prover.machine.work)
@@ -94,7 +114,8 @@ impl From<Reason> for Stop {
 pub(crate) struct Prover<'a, S> {
     pub(crate) machine: Machine<'a, S>,
     pub(crate) product: Product,
-    pub(crate) pairing: Pairing,
+    /// Do decisions go by facts?
+    is_guided: bool,
     classes: Vec<Classes>,
     /// What arrives over each edge, in the order of `Node::preds`.
     pub(crate) arriving: Vec<Vec<Option<State>>>,
@@ -114,7 +135,7 @@ impl<'a, S: Semantics> Prover<'a, S> {
         original: &'a S,
         rewritten: &'a S,
         threads: &Threads,
-        pairing: Pairing,
+        alignment: Alignment,
     ) -> Result<Self, Stop> {
         let mut terms = Terms::default();
         let slots = private_slots(original, rewritten, threads, &mut terms)?;
@@ -140,26 +161,33 @@ impl<'a, S: Semantics> Prover<'a, S> {
                 rewritten_place: Some(rewritten.place(touched.inst)),
             }));
         }
-        let product = {
-            let a = Skeleton::new(original, &first.cfg, pairing, |inst| {
-                is_negated(original, inst)
-            });
-            let b = Skeleton::new(rewritten, &second.cfg, pairing, |inst| {
-                is_negated(rewritten, inst)
-            });
-            Product::new(&a, &b)
+        let cfgs = [first.cfg.clone(), second.cfg.clone()];
+        let pairing = match alignment {
+            Alignment::Paired(pairing) => pairing,
+            Alignment::Guided => Pairing::ByPosition,
+        };
+        let a = Skeleton::new(original, &cfgs[0], pairing, |inst| {
+            is_negated(original, inst)
+        });
+        let b = Skeleton::new(rewritten, &cfgs[1], pairing, |inst| {
+            is_negated(rewritten, inst)
+        });
+        let mut machine = Machine::new([first, second], terms, slots);
+        let product = match alignment {
+            Alignment::Paired(_) => Product::new(&a, &b),
+            Alignment::Guided => guided::walk(&a, &b, &mut machine),
         };
         let product = product.map_err(|error| {
             Stop::Misaligned(Reason {
                 cause: Cause::ControlFlow,
                 text: format!("the control flow differs: {}", error.reason),
-                original_place: Some(show_place(&first, error.original)),
-                rewritten_place: Some(show_place(&second, error.rewritten)),
+                original_place: Some(show_place(&machine.functions[0], error.original)),
+                rewritten_place: Some(show_place(&machine.functions[1], error.rewritten)),
             })
         })?;
         let nodes = product.nodes.len();
         Ok(Prover {
-            machine: Machine::new([first, second], terms, slots),
+            machine,
             entry: State::new(),
             arriving: product
                 .nodes
@@ -167,7 +195,7 @@ impl<'a, S: Semantics> Prover<'a, S> {
                 .map(|node| vec![None; node.preds.len()])
                 .collect(),
             product,
-            pairing,
+            is_guided: alignment == Alignment::Guided,
             classes: vec![Classes::default(); nodes],
             given: BTreeMap::new(),
             induction: None,
@@ -187,11 +215,9 @@ impl<'a, S: Semantics> Prover<'a, S> {
     /// Guesses how registers follow each other in loops; says whether they do anywhere.
     fn guess(&mut self) -> bool {
         let decisions = self.product.nodes.iter().filter_map(|node| node.decision);
-        let func = self.machine.functions[0].func;
-        if !decisions
-            .into_iter()
-            .any(|(inst, _)| func.goes_by_guard(inst))
-        {
+        let mut deciding = decisions.filter_map(|decision| decision.deciding());
+        let functions = &self.machine.functions;
+        if !deciding.any(|(side, inst)| functions[side].func.goes_by_guard(inst)) {
             return false;
         }
         let ways = self.product.nodes.iter().map(|node| node.preds.len());
@@ -204,7 +230,8 @@ impl<'a, S: Semantics> Prover<'a, S> {
             let arrivals = arrivals(&self.product, &self.arriving, node);
             induction.guess(&mut self.machine.terms, &arrivals, &state);
         }
-        let found = induction.has_relations();
+        // Forced decisions want facts alone.
+        let found = self.is_guided || induction.has_relations();
         self.induction = found.then_some(induction);
         found
     }
@@ -366,20 +393,16 @@ impl<'a, S: Semantics> Prover<'a, S> {
         state
     }
 
-    /// What holds where a node is left by a way, if its decision shows it.
-    fn condition(&mut self, node: usize, way: usize) -> Option<Term> {
-        let (inst, _) = self.product.nodes[node].decision?;
-        let func = self.machine.functions[0].func;
-        if !func.goes_by_guard(inst) {
+    /// What holds where a node is left over one of its edges, if its decision shows it.
+    fn condition(&mut self, node: usize, edge: usize) -> Option<Term> {
+        let decision = self.product.nodes[node].decision?;
+        let (side, inst) = decision.deciding()?;
+        if !self.machine.functions[side].func.goes_by_guard(inst) {
             return None;
         }
-        let is_flipped = self.pairing == Pairing::ByPredicate && is_negated(func, inst);
-        let guard = *self
-            .machine
-            .condition(0, inst, is_flipped)?
-            .content
-            .first()?;
-        match way {
+        let condition = self.machine.condition(side, inst, decision.flips[side])?;
+        let guard = *condition.content.first()?;
+        match decision.forced.unwrap_or(edge) {
             0 => Some(guard),
             1 => Some(self.machine.terms.not(guard)),
             _ => None,

@@ -193,6 +193,13 @@ impl<S: Semantics> Prover<'_, S> {
                 let text = "what threads do together, or in order, has moved over this branch";
                 undecided(Cause::Together, text.to_owned(), places)
             }
+            Finding::Unforced { node, .. } => self.refuted(
+                "a branch is not known to go one way",
+                places,
+                (*node, &[]),
+                ["both ways".to_owned(), "one way".to_owned()],
+                false,
+            ),
             Finding::Decision { node, observables } => self.compared(
                 finding,
                 *node,
@@ -286,9 +293,9 @@ impl<S: Semantics> Prover<'_, S> {
                 place(&observables[0], original),
                 place(&observables[1], rewritten),
             ],
-            Finding::Moved { decision: (a, b) } => [
-                Some(original.func.place(*a)),
-                Some(rewritten.func.place(*b)),
+            Finding::Moved { decision } | Finding::Unforced { decision, .. } => [
+                decision[0].map(|inst| original.func.place(inst)),
+                decision[1].map(|inst| rewritten.func.place(inst)),
             ],
             Finding::Decision {
                 observables: [a, b],

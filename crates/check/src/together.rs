@@ -28,8 +28,8 @@ enum Next {
     Inst(Inst),
     /// The same for all: they leave in this way.
     Left(Transfer),
-    /// The same for all: this decision of the original, behind which different things come next.
-    Decision(Inst),
+    /// The same for all: this decision of a function, behind which different things come next.
+    Decision(usize, Inst),
     /// It depends on the path.
     Several,
 }
@@ -66,14 +66,22 @@ impl Pairs {
 impl<S: Semantics> Prover<'_, S> {
     /// Do the same threads meet at the same instructions? Every thread is known to do the same.
     pub(crate) fn same_together(&self) -> Result<(), Reason> {
-        let pairs = self.collectives().map_err(|pair| self.parted(pair))?;
+        let pairs = self
+            .collectives()
+            .map_err(|pair| self.parted(pair.map(Some)))?;
         if pairs.0[0].is_empty() {
             return Ok(());
         }
         let mut decisions = Pairs::default();
         for (node, parts) in self.product.nodes.iter().zip(self.parting()) {
-            if let Some((a, b)) = node.decision.filter(|_| parts) {
-                decisions.join([a, b]).map_err(|pair| self.parted(pair))?;
+            match node.decision.filter(|_| parts) {
+                Some(decision) => match decision.pair() {
+                    Some(pair) => decisions
+                        .join(pair)
+                        .map_err(|pair| self.parted(pair.map(Some)))?,
+                    None => return Err(self.parted(decision.insts)),
+                },
+                None => {}
             }
         }
         Ok(())
@@ -159,9 +167,9 @@ impl<S: Semantics> Prover<'_, S> {
                     let mut passed = passed(&self.machine, run);
                     let first = passed.find(|&(side, _)| side == 0);
                     let decision = node.decision.filter(|_| parts);
-                    first
-                        .map(|(_, inst)| Next::Inst(inst))
-                        .or(decision.map(|(inst, _)| Next::Decision(inst)))
+                    first.map(|(_, inst)| Next::Inst(inst)).or(decision
+                        .and_then(|decision| decision.deciding())
+                        .map(|(side, inst)| Next::Decision(side, inst)))
                 }
             })
             .collect();
@@ -180,15 +188,15 @@ impl<S: Semantics> Prover<'_, S> {
         next
     }
 
-    fn parted(&self, [a, b]: [Inst; 2]) -> Reason {
+    fn parted(&self, [a, b]: [Option<Inst>; 2]) -> Reason {
         let [original, rewritten] = &self.machine.functions;
         Reason {
             cause: Cause::Together,
             text: "what threads do together is not done by the same threads on every path: an \
                    instruction was duplicated, merged or moved, or a branch before it was"
                 .to_owned(),
-            original_place: Some(original.func.place(a)),
-            rewritten_place: Some(rewritten.func.place(b)),
+            original_place: a.map(|inst| original.func.place(inst)),
+            rewritten_place: b.map(|inst| rewritten.func.place(inst)),
         }
     }
 }

@@ -39,12 +39,6 @@ enum Side {
     Apart,
 }
 
-/// The test in front of the copies.
-pub(super) struct Test {
-    pub(super) lines: Vec<String>,
-    pub(super) predicate: String,
-}
-
 /// A register's value in an iteration: what another one held on arrival at the header, and a constant.
 type Linear = (Reg, i64);
 
@@ -99,33 +93,36 @@ impl Counted {
         })
     }
 
-    /// The lines of the test, with registers of their own.
-    pub(super) fn test(&self, site: &Site, edits: &mut Edits<'_>) -> Result<Test, Refusal> {
+    /// The lines that lead to `rest` unless all copies run, with registers of their own. Two tests stand apart, since a
+    /// proof takes them one by one.
+    pub(super) fn test(
+        &self,
+        site: &Site,
+        rest: &str,
+        edits: &mut Edits<'_>,
+    ) -> Result<Vec<String>, Refusal> {
         let bits = self.ty.bits();
-        let predicate = edits.fresh_name("%pu");
-        let near = edits.fresh_name("%pu");
         let distance = edits.fresh_name("%du");
-        edits.add_register(site.kernel, Type::Pred, &predicate)?;
         edits.add_declaration(site.kernel, &format!(".reg .b{bits} {distance};"))?;
         let (from, to) = match self.is_up {
             true => (&self.index, &self.limit),
             false => (&self.limit, &self.index),
         };
         let sign = if self.is_signed() { 's' } else { 'u' };
+        let is_near = format!("setp.lt.{sign}{bits} {{}}, {from}, {to};");
+        let is_far = format!("setp.gt.u{bits} {{}}, {distance}, {};", self.reach);
+        let mut tests = vec![is_far];
+        if self.side != Side::Apart {
+            tests.insert(0, is_near);
+        }
         let mut lines = vec![format!("sub.s{bits} {distance}, {to}, {from};")];
-        let reach = self.reach;
-        let far = format!("{distance}, {reach}");
-        lines.extend(match self.side {
-            Side::Apart => vec![format!("setp.gt.u{bits} {predicate}, {far};")],
-            Side::Below | Side::Above => {
-                edits.add_register(site.kernel, Type::Pred, &near)?;
-                vec![
-                    format!("setp.lt.{sign}{bits} {near}, {from}, {to};"),
-                    format!("setp.gt.and.u{bits} {predicate}, {far}, {near};"),
-                ]
-            }
-        });
-        Ok(Test { lines, predicate })
+        for test in tests {
+            let predicate = edits.fresh_name("%pu");
+            edits.add_register(site.kernel, Type::Pred, &predicate)?;
+            lines.push(test.replace("{}", &predicate));
+            lines.push(format!("@!{predicate} bra {rest};"));
+        }
+        Ok(lines)
     }
 
     fn is_signed(&self) -> bool {

@@ -166,8 +166,7 @@ impl<'v> Plan<'v> {
         let counted = match pass.tests {
             Tests::Each => None,
             Tests::Hoisted => Some(Counted::new(view, cfg, &region, pass.factor)?),
-            // Until the checker can tell a hoisted test.
-            Tests::Auto => None,
+            Tests::Auto => Counted::new(view, cfg, &region, pass.factor).ok(),
         };
         let form = counted.map_or(Form::Each, Form::Hoisted);
         Ok(Plan { region, form })
@@ -179,8 +178,9 @@ impl<'v> Plan<'v> {
             Form::Left => region.left_alone(),
             Form::Each => self.each(factor, edits),
             Form::Hoisted(counted) => {
-                let test = counted.test(site, edits)?;
-                self.hoisted(factor, &test, edits)
+                let rest = edits.fresh_name("$L_unrolled_");
+                let test = counted.test(site, &rest, edits)?;
+                self.hoisted(factor, &rest, &test, edits)
             }
         };
         edits.replace(region.span(), text);
@@ -209,16 +209,14 @@ impl<'v> Plan<'v> {
     }
 
     /// A test in front of copies without any, and the loop as it was for what remains.
-    fn hoisted(&self, factor: u32, test: &counted::Test, edits: &mut Edits<'_>) -> String {
+    fn hoisted(&self, factor: u32, rest: &str, test: &[String], edits: &mut Edits<'_>) -> String {
         let region = &self.region;
         let exit = edits.fresh_name("$L_unrolled_");
-        let rest = edits.fresh_name("$L_unrolled_");
         let header = region.header();
         let mut text = region.begin();
-        for line in &test.lines {
+        for line in test {
             text += &format!("\t{line}\n");
         }
-        text += &format!("\t@!{} bra {rest};\n", test.predicate);
         for copy in 0..factor {
             let is_last = copy + 1 == factor;
             text += &region.copy(&Copy {
@@ -232,7 +230,7 @@ impl<'v> Plan<'v> {
         text += &format!("\tbra.uni {exit};\n{rest}:\n\t.pragma \"nounroll\";\n");
         text += &region.copy(&Copy {
             suffix: None,
-            header: &rest,
+            header: rest,
             exit: None,
             is_tested: true,
         });
