@@ -5,7 +5,7 @@ use warpwright_driver::build::{resources, resources_of};
 use warpwright_driver::candidate::Turns;
 use warpwright_pass::names::is_named;
 use warpwright_pass::scope::too_large;
-use warpwright_pass::{Block, BlockSource, Bounded, Setting};
+use warpwright_pass::{Block, BlockSource, Bounded, Reliance, Setting};
 use warpwright_report::accesses::AccessReport;
 use warpwright_report::cycles::{Facts, cycles_of};
 use warpwright_report::explain::{
@@ -260,6 +260,9 @@ fn of_cubin(
         let mut found = from_resources(&kernel.name, &setting, resources, false);
         let lines = lines_of_machine_code(elf, &kernel.name);
         found.enter_functions(elf);
+        if let Ok(reliance) = Reliance::of_machine_code(elf, &kernel.name) {
+            found.enter_reliance(reliance);
+        }
         found.pressure = pressure_of_machine_code(elf, &kernel.name, &lines);
         if let Some(why) = too_large(kernel, &setting.block, &gpu) {
             found.residency = None;

@@ -49,7 +49,7 @@ impl Bench {
         let bench = Bench { folder, toolkit };
         std::fs::write(
             bench.path("k.cu"),
-            KERNELS.replace("FENCE", "__threadfence();"),
+            KERNELS.replace("FENCE", "while (*(volatile float *)p == 0) {}"),
         )
         .unwrap();
         std::fs::write(bench.path("main.cu"), MAIN).unwrap();
@@ -358,7 +358,9 @@ fn a_limit_is_raised_where_no_block_waits_for_another() {
         )
     };
     let dynamic = "extern __shared__ float room[]; p[0] += room[threadIdx.x];";
-    for free in ["", dynamic] {
+    // A fence and an atomic operation outside of loops wait for nobody.
+    let ticket = "__threadfence(); p[1] = atomicAdd(p, 1.0f);";
+    for free in ["", dynamic, ticket] {
         let (before, after, log) = built(free);
         assert!(log.contains("spills: maxnreg("), "{log}");
         assert!(before.frame_bytes > 0 && after.frame_bytes == 0, "{log}");
@@ -367,7 +369,7 @@ fn a_limit_is_raised_where_no_block_waits_for_another() {
     for waiting in [
         "while (*(volatile float *)p == 0) {}",
         "while (atomicAdd(p, 0.0f) == 0) {}",
-        "asm volatile(\"ld.acquire.gpu.f32 %0, [%1];\" : \"=f\"(p[1]) : \"l\"(p) : \"memory\");",
+        "do asm volatile(\"ld.acquire.gpu.f32 %0, [%1];\" : \"=f\"(p[1]) : \"l\"(p) : \"memory\"); while (p[1] == 0);",
     ] {
         let (_, _, log) = built(waiting);
         assert!(!log.contains("maxnreg("), "{log}");

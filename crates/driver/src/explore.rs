@@ -10,7 +10,8 @@ use warpwright_pass::ptx::facts::{kernel_pressure, uses_dynamic_shared};
 use warpwright_pass::ptx::{fusion, slice::Slices};
 use warpwright_pass::scope::too_large;
 use warpwright_pass::{
-    Artifact, Block, Budget, Caution, Fuel, Invocation, ProofError, Proved, Recipe, Run, Setting,
+    Artifact, Block, Budget, Caution, Fuel, Invocation, ProofError, Proved, Recipe, Refusal,
+    Reliance, Run, Setting,
 };
 use warpwright_ptx::ir::{Function, Module};
 use warpwright_ptx::{FuncId, Inst};
@@ -29,7 +30,7 @@ use crate::proposal::{
     is_hopeless, is_rewritten, peers, register_limit, reworked, second_round, steps, third_round,
     throttles,
 };
-use crate::residency::occupy;
+use crate::residency::{hold, occupy};
 use crate::score::score_all;
 
 /// What every kernel of an input is explored with.
@@ -164,6 +165,7 @@ fn begin<'a>(
             fuel: Fuel::default(),
         },
         request,
+        reliance: Reliance::of(start, kernel),
         known,
         done,
         budget,
@@ -187,6 +189,8 @@ fn begin<'a>(
 struct Exploration<'a> {
     bench: Bench<'a>,
     request: &'a Request<'a>,
+    /// What the kernel relies on.
+    reliance: Reliance,
     known: &'a Known,
     done: &'a (dyn Fn(&Candidate) + Sync),
     budget: Budget,
@@ -249,8 +253,21 @@ impl<'a> Exploration<'a> {
             self.notes.push(text);
             return Ok(());
         }
-        self.rounds(module, id, whole.kernels().count() == 1)?;
+        if !self.moves_registers() {
+            self.rounds(module, id, whole.kernels().count() == 1)?;
+        }
         self.rework()
+    }
+
+    /// Is it launched with registers that no build may change?
+    fn moves_registers(&mut self) -> bool {
+        if self.reliance.moves_registers {
+            self.notes.push(format!(
+                "no register limit, level, bound or spill is tried: {}",
+                Refusal::MovesRegisters
+            ));
+        }
+        self.reliance.moves_registers
     }
 
     fn rounds(&mut self, module: &Module, id: FuncId, is_alone: bool) -> Result<(), OptError> {
@@ -545,6 +562,10 @@ impl<'a> Exploration<'a> {
     fn take(&mut self, built: Vec<Built>) {
         for mut b in built {
             occupy(&self.bench.setting, &mut b.candidate);
+            if let Some(default) = self.built.first() {
+                let setting = &self.bench.setting;
+                hold(self.reliance, setting, &default.candidate, &mut b.candidate);
+            }
             remember(&mut b.candidate, self.known);
             self.built.push(b);
         }

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use warpwright_pass::executor::BuildFailure;
+use warpwright_pass::executor::{Assemble, BuildFailure};
 use warpwright_pass::names::source_name;
+use warpwright_pass::reliance::{Reliance, Takes};
 use warpwright_pass::{
     Artifact, AssemblerOptions, BlockSource, Builders, CarriedOut, CarryError, Demand, Executor,
     Fuel, Level, NotProved, Plan, Proved, Recipe, Refusal, RunError, Scope, ScopeError, carry_out,
@@ -260,7 +261,17 @@ pub fn finish(
     let all = carry_out(&mut executor, input, scope, &plans, (until, Demand::Proved));
     let all = all.map_err(|error| match error {
         CarryError::Scope(error) => OptError::Scope(error),
-        CarryError::Run { error, .. } => failure(*error),
+        CarryError::Run { kernel, error } => match *error {
+            // An option of ptxas holds for all kernels: the first stands for them.
+            RunError::Refused { pass, refusal } => OptError::Refused {
+                kernel: kernel
+                    .or_else(|| chosen.first()?.plan.kernel.clone())
+                    .unwrap_or_default(),
+                pass: pass.to_string(),
+                refusal,
+            },
+            error => failure(error),
+        },
         CarryError::NotProved { kernel, error } => OptError::NotProved {
             kernel: name(&kernel),
             error,
@@ -276,7 +287,50 @@ pub fn finish(
         }
     }
     keep_promises(&all.artifact, chosen)?;
+    for one in chosen {
+        hold(&assemble, (input, &all.artifact), one, request)?;
+    }
     Ok(all)
+}
+
+/// What a kernel relies on, the result must give it ([`Reliance`]): a recipe that somebody names was held against no
+/// default build before.
+fn hold(
+    assemble: &Assemble<'_>,
+    (input, result): (&Artifact, &Artifact),
+    Chosen { plan, .. }: &Chosen,
+    request: &Request<'_>,
+) -> Result<(), OptError> {
+    let Some(kernel) = plan.kernel.as_deref().filter(|_| !plan.recipe.is_default()) else {
+        return Ok(());
+    };
+    let reliance = Reliance::of(input, kernel);
+    if reliance.is_nothing() {
+        return Ok(());
+    }
+    let setting = request.scope.setting(input, kernel, request.gpu)?;
+    let takes = |artifact: &Artifact, options: AssemblerOptions| {
+        let code = match artifact.as_module() {
+            Some(module) => Some(assemble(&module.source, options)?),
+            None => artifact.as_cubin().cloned(),
+        };
+        let cubin = code.and_then(|bytes| Cubin::parse(&bytes).ok());
+        let kernel = cubin.as_ref().and_then(|cubin| cubin.kernel(kernel));
+        Ok(kernel.map(|kernel| Takes::of(kernel, &setting)))
+    };
+    let build = |error| failure(RunError::Build(error));
+    let before = takes(input, AssemblerOptions::default()).map_err(build)?;
+    let after = takes(result, plan.recipe.assembler()).map_err(build)?;
+    let (Some(before), Some(after)) = (before, after) else {
+        return Ok(());
+    };
+    reliance
+        .keeps(before, after)
+        .map_err(|refusal| OptError::Refused {
+            kernel: kernel.to_owned(),
+            pass: plan.recipe.to_string(),
+            refusal,
+        })
 }
 
 fn name(kernel: &Option<String>) -> String {

@@ -1,6 +1,7 @@
-//! Occupancy of candidates, through `target`'s calculator.
+//! Occupancy of candidates, through `target`'s calculator, and whether it is enough for what the kernel relies on.
 
 use warpwright_pass::Setting;
+use warpwright_pass::reliance::{Reliance, Takes};
 use warpwright_target::{Resources, occupancy};
 
 use crate::candidate::{Because, Candidate, Rejection, Residency};
@@ -28,5 +29,29 @@ pub fn occupy(setting: &Setting, candidate: &mut Candidate) {
             });
         }
         Err(error) => candidate.reject(Rejection::new(Because::Launch, error)),
+    }
+}
+
+/// Rejects a build that takes from the kernel what it relies on ([`Reliance`]): `original` is the untouched build. Both
+/// have been through [`occupy`].
+pub fn hold(
+    reliance: Reliance,
+    setting: &Setting,
+    original: &Candidate,
+    candidate: &mut Candidate,
+) {
+    let takes = |candidate: &Candidate| {
+        let resources = candidate.resources()?;
+        let residency = candidate.residency().filter(|_| setting.block.is_given());
+        Some(Takes {
+            registers: resources.registers,
+            shared_bytes: resources.shared_bytes,
+            blocks: residency.map(|residency| residency.blocks),
+        })
+    };
+    if let (Some(before), Some(after)) = (takes(original), takes(candidate))
+        && let Err(refusal) = reliance.keeps(before, after)
+    {
+        candidate.reject(Rejection::new(Because::Refused, refusal));
     }
 }

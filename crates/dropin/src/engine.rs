@@ -23,11 +23,11 @@ use warpwright_driver::opt::{
     Chosen, DEFAULT_BUDGET, OptError, Proofs, Request as OptRequest, finish,
 };
 use warpwright_driver::proposal::Peers;
-use warpwright_driver::residency::occupy;
+use warpwright_driver::residency::{hold, occupy};
 use warpwright_driver::score::score_all;
+use warpwright_pass::Reliance;
 use warpwright_pass::names::source_name;
 use warpwright_pass::passes::{MaxNReg, SpillToShared, UsageLevel};
-use warpwright_pass::ptx::waits::may_wait;
 use warpwright_pass::{Artifact, Fuel, Invalid, Level, Plan, Recipe, Scope, ScopeError};
 use warpwright_sass::{Cubin, Elf, ElfError};
 use warpwright_target::{Gpu, UnknownGpu, lookup, runs_on};
@@ -205,10 +205,7 @@ pub fn better(
             .as_module()
             .and_then(|m| Some(&m.functions[m.function(kernel)?]));
         let is_opaque = function.is_none_or(|f| f.opaque().is_some());
-        let is_free = module
-            .as_module()
-            .zip(function)
-            .is_some_and(|(module, function)| !may_wait(module, function));
+        let reliance = Reliance::of(&module, kernel);
         let setting = asked.scope.setting(&module, kernel, &gpu)?;
         let code = default.kernel(kernel).ok_or(Unchanged::Absent);
         let named = settings.recipe(kernel).map(|recipe| Chosen {
@@ -245,7 +242,7 @@ pub fn better(
                 };
                 let standing = Standing {
                     is_alone: kernels.len() == 1,
-                    is_free,
+                    reliance,
                 };
                 choose(&bench, untouched, standing)?
             }
@@ -302,8 +299,8 @@ pub fn better(
 struct Standing {
     /// It is the module's only kernel.
     is_alone: bool,
-    /// Its blocks cannot wait for each other.
-    is_free: bool,
+    /// What it relies on.
+    reliance: Reliance,
 }
 
 /// The few builds that could be sure.
@@ -322,7 +319,7 @@ fn recipes(
     steps.sort_unstable();
     let limit = |registers: u32| plain.with(MaxNReg { registers });
     let mut recipes = Vec::new();
-    if default.spills() && standing.is_free {
+    if default.spills() && standing.reliance.is_nothing() {
         let raised = steps.iter().rev().filter(|&&r| r > default.registers);
         recipes.extend(raised.take(RAISED).map(|&registers| limit(registers)));
     }
@@ -364,13 +361,24 @@ fn choose(
         }
         occupy(&bench.setting, &mut b.candidate);
     }
+    if let Some((untouched, others)) = built.split_first_mut() {
+        for other in others {
+            let original = &untouched.candidate;
+            hold(
+                standing.reliance,
+                &bench.setting,
+                original,
+                &mut other.candidate,
+            );
+        }
+    }
     mark_duplicates(&mut built);
     score_all(&bench.setting, None, &mut built);
     let (default, candidates) = (&built[0].candidate, &built[1..]);
     let candidates: Vec<&Candidate> = candidates.iter().map(|b| &b.candidate).collect();
     let promises: Vec<(&Candidate, f64)> = candidates
         .iter()
-        .filter_map(|c| Some((*c, promised(default, c, standing)?)))
+        .filter_map(|c| Some((*c, promised(default, c)?)))
         .collect();
     let least = |a: &&(&Candidate, f64), b: &&(&Candidate, f64)| a.1.total_cmp(&b.1);
     // One that promises too little for what it is does not stand in the way of another that promises enough.
@@ -432,14 +440,12 @@ fn why_none(candidates: &[&Candidate]) -> Unchanged {
 }
 
 /// The share of the time that a candidate is predicted to take, if nothing speaks against it.
-fn promised(default: &Candidate, candidate: &Candidate, standing: Standing) -> Option<f64> {
+fn promised(default: &Candidate, candidate: &Candidate) -> Option<f64> {
     let (before, found) = (default.resources()?, candidate.resources()?);
     let spilled = |r: &Resources| r.spill_store_bytes + r.spill_load_bytes;
     let is_clean = spilled(found) <= spilled(before) && found.stack_bytes <= before.stack_bytes;
-    let blocks = |c: &Candidate| Some(c.residency()?.blocks);
-    let is_resident = standing.is_free || blocks(candidate)? >= blocks(default)?;
     let predicted = candidate.score()?.relative_time;
-    (candidate.is_open() && is_clean && is_resident).then_some(predicted)
+    (candidate.is_open() && is_clean).then_some(predicted)
 }
 
 /// The functions that stand in the code of this kernel and of no other, by the names that ptxas prints: symbols are

@@ -36,6 +36,7 @@ use crate::options::Argument;
 use crate::own_shared::{Launch, cautions, limit, used_bytes};
 use crate::pass::{Fuel, Need, Outcome, Pass, Rewritten, Timing, Work};
 use crate::refusal::Refusal;
+use crate::reliance::Footprint;
 use crate::site::{CubinSite, Setting};
 
 /// How few registers.
@@ -147,6 +148,7 @@ impl Demote {
 impl Pass for Demote {
     const NAME: &'static str = "demote";
     const ABOUT: &'static str = "move values of finished kernels from registers to shared memory, so that more blocks reside (RegDem)";
+    const FOOTPRINT: Footprint = Footprint::Registers;
     const TIMING: Timing = Timing::Mended;
 
     fn needs(&self) -> &'static [Need] {
@@ -605,6 +607,7 @@ impl Pass for Compact {
     const NAME: &'static str = "compact";
     const ABOUT: &'static str =
         "give the registers of finished kernels other numbers, so that fewer are stated (RegDem)";
+    const FOOTPRINT: Footprint = Footprint::Registers;
     const TIMING: Timing = Timing::Mended;
 
     fn work(&self) -> Work<Self> {

@@ -19,6 +19,7 @@ use warpwright_stencil::dsl;
 use crate::artifact::{Artifact, Invalid, Language, SourceFile};
 use crate::budget::Budget;
 use crate::hazard::{self, Hazard};
+use crate::names::is_named;
 use crate::pass::{
     AssemblerOptions, Caution, Fuel, Level, Need, Product, Rewritten, Subject, Version,
 };
@@ -26,6 +27,7 @@ use crate::proof::{NotProved, Obligation, Rung};
 use crate::ptx::facts::uses_dynamic_shared;
 use crate::recipe::{Invocation, Recipe};
 use crate::refusal::Refusal;
+use crate::reliance::{Footprint, Reliance, Takes};
 use crate::site::{CubinSite, Setting, Site, Source, SourceSite};
 
 /// An error of whoever builds.
@@ -363,6 +365,8 @@ impl<'a> Executor<'a> {
                 });
             }
             if pass.level() == Level::Assembler {
+                self.lower(&mut run, Level::Ptx, options)?;
+                permits_all(&run.artifact, pass)?;
                 continue;
             }
             self.lower(&mut run, wanted, options)?;
@@ -413,6 +417,12 @@ impl<'a> Executor<'a> {
         if !pass.pass.is_whole_module() {
             meet(pass.needs(), artifact, target).map_err(refused)?;
         }
+        let reliance = match (target.kernel, pass.pass.footprint(), artifact.level()) {
+            (Some(kernel), Footprint::Registers | Footprint::FewerBlocks, _)
+            | (Some(kernel), _, Level::MachineCode) => Reliance::of(artifact, kernel),
+            _ => Reliance::default(),
+        };
+        reliance.permits(pass.pass.footprint()).map_err(refused)?;
         let product = self.product(artifact, target, pass).map_err(refused)?;
         let mut comparison = None;
         let product = match (product, artifact.as_source()) {
@@ -441,6 +451,12 @@ impl<'a> Executor<'a> {
             invalid,
         })?;
         let is_changed = new.bytes() != artifact.bytes();
+        if let (Some(kernel), false) = (target.kernel, reliance.is_nothing())
+            && let [Some(before), Some(after)] =
+                [&*artifact, &new].map(|a| takes(a, kernel, target))
+        {
+            reliance.keeps(before, after).map_err(refused)?;
+        }
         if let (Some(kernel), true) = (target.kernel, is_changed) {
             without_hazards([artifact, &new], kernel, pass)?;
         }
@@ -448,7 +464,7 @@ impl<'a> Executor<'a> {
         let obligation = match (is_changed, artifact.level()) {
             (false, _) => None,
             (true, Level::Source) if comparison.is_some() => None,
-            (true, Level::Source) => Some(self.as_ptx(pass, [artifact, &new], &target.setting)?),
+            (true, Level::Source) => Some(self.as_ptx(pass, [artifact, &new], target)?),
             (true, _) => Some(Obligation::new(
                 pass,
                 artifact,
@@ -534,7 +550,7 @@ impl<'a> Executor<'a> {
         &self,
         pass: &Invocation,
         versions: [&Artifact; 2],
-        setting: &Setting,
+        target: &Target<'_>,
     ) -> Result<Obligation, RunError> {
         let [before, after] = versions.map(|artifact| {
             let mut run = Run {
@@ -545,7 +561,19 @@ impl<'a> Executor<'a> {
             self.lower(&mut run, Level::Ptx, AssemblerOptions::default())?;
             Ok(run.artifact)
         });
-        Ok(Obligation::new(pass, &before?, &after?, None, setting))
+        let before = before?;
+        let own = |name: &str| target.kernel.is_none_or(|kernel| is_named(kernel, name));
+        let names = before.as_module().into_iter().flat_map(Module::kernels);
+        for (_, function) in names.filter(|(_, function)| own(&function.name)) {
+            permits(&before, &function.name, pass)?;
+        }
+        Ok(Obligation::new(
+            pass,
+            &before,
+            &after?,
+            None,
+            &target.setting,
+        ))
     }
 
     fn read(builders: &Builders<'_>, file: &SourceFile) -> Option<Source> {
@@ -615,6 +643,28 @@ fn parse(before: &Artifact, text: &str) -> Result<Artifact, Invalid> {
             language: Language::Cuda,
         })),
     }
+}
+
+/// May the pass do to the launches of this kernel what it does?
+fn permits(artifact: &Artifact, kernel: &str, pass: &Invocation) -> Result<(), RunError> {
+    let permitted = Reliance::of(artifact, kernel).permits(pass.pass.footprint());
+    permitted.map_err(|refusal| RunError::Refused {
+        pass: pass.clone(),
+        refusal,
+    })
+}
+
+/// The same of an option of ptxas, which holds for all kernels of a module.
+fn permits_all(artifact: &Artifact, pass: &Invocation) -> Result<(), RunError> {
+    let mut kernels = artifact.as_module().into_iter().flat_map(Module::kernels);
+    kernels.try_for_each(|(_, function)| permits(artifact, &function.name, pass))
+}
+
+/// What a kernel of a cubin takes, and how many of its blocks reside where their size is known.
+fn takes(artifact: &Artifact, kernel: &str, target: &Target<'_>) -> Option<Takes> {
+    let cubin = Cubin::parse(artifact.as_cubin()?).ok()?;
+    let kernel = cubin.kernel(kernel)?;
+    Some(Takes::of(kernel, &target.setting))
 }
 
 /// Is everything stated that the pass needs to know?

@@ -7,6 +7,7 @@
 //! * [`carry`](mod@carry): recipes on a whole input, every step proved.
 //! * [`witness`]: a difference that the checker found, shown in the emulator.
 //! * [`names`]: kernels as their sources call them.
+//! * [`reliance`]: what a kernel relies on that its code does not show.
 //! * [`scope`], [`site`], [`launch`]: what callers state about kernels and launches, and what a pass is given.
 //! * [`ptx`]: the passes over PTX; [`source`]: those over CUDA C; [`spill_to_shared`], [`dead_instructions`],
 //!   [`demote`], [`schedule`], [`throttle`], [`usage_level`]: the others.
@@ -30,6 +31,7 @@ pub mod ptx;
 pub mod recipe;
 pub mod refusal;
 pub mod registry;
+pub mod reliance;
 pub mod schedule;
 pub mod scope;
 pub mod site;
@@ -51,6 +53,7 @@ pub use pass::{AssemblerOptions, Caution, Emulated, Fuel, Level, Need, Pass, Rew
 pub use proof::{NotProved, Rung, rests_on};
 pub use recipe::{Invocation, Recipe, RecipeError};
 pub use refusal::Refusal;
+pub use reliance::{Footprint, Reliance};
 pub use scope::{Bounded, Scope, ScopeError, Seen};
 pub use site::{CubinSite, Setting, Site, Source, SourceSite};
 pub use warpwright_check::Promises;

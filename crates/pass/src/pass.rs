@@ -14,6 +14,7 @@ use warpwright_ptx::Module;
 
 use crate::options::{ArgumentError, Arguments, Options, Parameter, Written};
 use crate::refusal::Refusal;
+use crate::reliance::Footprint;
 use crate::site::{CubinSite, Site, SourceSite};
 
 /// What a pass works on. A recipe goes through the levels in this order.
@@ -276,6 +277,9 @@ pub trait Pass: Options + fmt::Debug + Send + Sync + 'static {
     /// What it does to control fields of machine code.
     const TIMING: Timing = Timing::Kept;
 
+    /// What it does to launches, whatever the instructions.
+    const FOOTPRINT: Footprint = Footprint::Instructions;
+
     /// What it must be told about launches.
     fn needs(&self) -> &'static [Need] {
         &[]
@@ -310,6 +314,7 @@ pub(crate) trait Erased: fmt::Debug + Send + Sync {
     fn level(&self) -> Level;
     fn is_whole_module(&self) -> bool;
     fn timing(&self) -> Timing;
+    fn footprint(&self) -> Footprint;
     fn needs(&self) -> &'static [Need];
     fn written(&self) -> Written;
     fn configure(&self, options: &mut AssemblerOptions);
@@ -341,6 +346,10 @@ impl<P: Pass> Erased for P {
 
     fn timing(&self) -> Timing {
         P::TIMING
+    }
+
+    fn footprint(&self) -> Footprint {
+        P::FOOTPRINT
     }
 
     fn needs(&self) -> &'static [Need] {

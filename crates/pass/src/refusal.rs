@@ -13,6 +13,7 @@ use warpwright_target::LaunchError;
 
 use crate::hazard::Hazard;
 use crate::pass::{Level, Need};
+use crate::reliance::Wait;
 
 /// A refusal. The kernel's name stands in front of it where it is shown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -86,6 +87,14 @@ pub enum Refusal {
         /// 32-bit registers.
         pressure: u32,
     },
+    /// Its warps share out the registers that it is launched with.
+    #[error(
+        "it moves registers between its warps (setmaxnreg), which wait for ever where it is launched with others than its own"
+    )]
+    MovesRegisters,
+    /// Fewer of its blocks would reside, and they may wait for each other.
+    #[error("its blocks may wait for each other ({0}), and fewer of them would reside")]
+    MayWait(Wait),
     /// Nothing has to be done.
     #[error("its pressure of {pressure} registers is within the goal of {goal}")]
     WithinGoal {

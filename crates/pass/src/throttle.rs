@@ -20,6 +20,7 @@ use warpwright_target::{EditedCode, Gpu, Resources, most_shared_memory, occupanc
 use crate::pass::{Fuel, Need, Outcome, Pass, Rewritten, Work};
 use crate::ptx::facts::static_shared_bytes;
 use crate::refusal::Refusal;
+use crate::reliance::Footprint;
 use crate::site::{CubinSite, Site};
 
 /// The resource that a throttled kernel takes more of than it uses.
@@ -50,6 +51,7 @@ impl Pass for Throttle {
     const NAME: &'static str = "throttle";
     const ABOUT: &'static str =
         "let fewer blocks reside than could, so that each has more of the caches (CRAT)";
+    const FOOTPRINT: Footprint = Footprint::FewerBlocks;
 
     fn needs(&self) -> &'static [Need] {
         &[Need::BlockSize]

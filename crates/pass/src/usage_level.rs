@@ -6,6 +6,7 @@
 //! Requires a module with one kernel to mean that kernel alone. Preserves the PTX.
 
 use crate::pass::{Pass, Work};
+use crate::reliance::Footprint;
 
 /// The pass.
 #[derive(Debug, Clone, Copy)]
@@ -21,6 +22,7 @@ impl Pass for UsageLevel {
     const LABEL: &'static str = "level";
     const ABOUT: &'static str =
         "tell ptxas how much to care for registers (--register-usage-level)";
+    const FOOTPRINT: Footprint = Footprint::Registers;
 
     fn work(&self) -> Work<Self> {
         Work::Assembler(|pass, options| {

@@ -11,7 +11,7 @@ use warpwright_flow::{
     Cfg, DefUse, Function, Inst, LiveRanges, Liveness, Loops, Point, Pressure, Value,
 };
 use warpwright_pass::ptx::facts::static_shared_bytes;
-use warpwright_pass::{BlockSource, Recipe, Setting};
+use warpwright_pass::{BlockSource, Footprint, Recipe, Reliance, Setting};
 use warpwright_ptx::{self as ptx, FuncId, Module};
 use warpwright_sass::Elf;
 use warpwright_sass::elf::info::Attribute;
@@ -81,8 +81,11 @@ pub struct Explanation {
     /// Which of its own bounds makes it spill.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spills_for: Option<String>,
-    /// The occupancy staircase.
+    /// The occupancy staircase; empty where other registers at launch are no choice ([`Explanation::no_staircase`]).
     pub staircase: Vec<Stair>,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_staircase: Option<String>,
     /// Registers per thread that one more block would leave; absent if something else is in the way.
     pub registers_for_one_more_block: Option<u32>,
     /// Registers too many for one more block.
@@ -116,6 +119,17 @@ pub struct SourceLine {
 }
 
 impl Explanation {
+    /// Other registers at launch are no choice for a kernel that shares them out among its warps.
+    pub fn enter_reliance(&mut self, reliance: Reliance) {
+        if let Err(why) = reliance.permits(Footprint::Registers) {
+            self.no_staircase = Some(why.to_string());
+            self.staircase.clear();
+            self.design_space.clear();
+            self.registers_for_one_more_block = None;
+            self.registers_to_save = None;
+        }
+    }
+
     /// Puts the source beside the instructions: the text of the file `name`.
     pub fn quote(&mut self, name: &str, text: &str) {
         let lines: Vec<&str> = text.lines().collect();
@@ -246,6 +260,7 @@ pub fn explain(
     explanation.usage = Some(usage);
     explanation.pressure = Some(pressure);
     explanation.spills_for = spills_for(function, setting, &explanation.resources);
+    explanation.enter_reliance(Reliance::of_ptx(module, id));
     explanation
 }
 
@@ -315,6 +330,7 @@ pub fn from_resources(
         registers_to_save: next.map(|n| resources.registers.saturating_sub(n)),
         registers_for_one_more_block: next,
         staircase: setting.stairs(resources.shared_bytes).unwrap_or_default(),
+        no_staircase: None,
         resources,
         estimated,
         residency: candidate.residency().cloned(),

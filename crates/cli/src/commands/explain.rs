@@ -271,7 +271,12 @@ fn print_kernel(e: &Explanation, (gpu, args): (&Gpu, &KernelArgs), is_verbose: b
             println!("{}", wrap(wasted, "  ", "    ").join("\n"));
         }
     }
+    if let Some(why) = &e.no_staircase {
+        let text = format!("no staircase: {why}");
+        println!("{}", wrap(&text, "  ", "    ").join("\n"));
+    }
     match (e.registers_for_one_more_block, e.registers_to_save) {
+        _ if e.no_staircase.is_some() => {}
         (Some(limit), Some(save)) => {
             let limit = count(limit, "register");
             println!("  one block more: at most {limit}, {save} less than now");
@@ -299,7 +304,9 @@ fn print_kernel(e: &Explanation, (gpu, args): (&Gpu, &KernelArgs), is_verbose: b
             marks.join(", "),
         ]);
     }
-    print!("{}", table.render(4));
+    if e.no_staircase.is_none() {
+        print!("{}", table.render(4));
+    }
     if let Some(usage) = e.usage.as_ref().filter(|_| is_verbose) {
         print_usage(usage);
     }

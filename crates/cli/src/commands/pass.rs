@@ -49,10 +49,11 @@ impl From<CarryError> for Failure {
                 "{error}\nnothing is written (--unproved writes it all the same)"
             )),
             CarryError::Run { error, .. } => match *error {
+                RunError::Refused { pass, refusal } => Failure::input(format!("{pass}: {refusal}")),
                 RunError::Level { .. } | RunError::NoBuilder(_) => {
                     Failure::input(error.to_string())
                 }
-                RunError::Build(_) | RunError::Refused { .. } => failure(*error).into(),
+                RunError::Build(_) => failure(*error).into(),
                 RunError::Hazard { .. } => Failure::Undecided(error.to_string()),
                 RunError::Invalid { .. } | RunError::Built(_) => {
                     Failure::Internal(error.to_string())

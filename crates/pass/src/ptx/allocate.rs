@@ -30,6 +30,7 @@ use crate::ptx::spare::{Bound, bound, declared_bytes, spare_shared};
 
 use crate::ptx::spill_shared::address_class;
 use crate::refusal::Refusal;
+use crate::reliance::Footprint;
 use crate::site::Site;
 
 /// Where slots may lie.
@@ -78,6 +79,7 @@ impl Allocate {
 impl Pass for Allocate {
     const NAME: &'static str = "allocate";
     const ABOUT: &'static str = "give values registers up to a limit, and slots beyond it (CRAT)";
+    const FOOTPRINT: Footprint = Footprint::Registers;
 
     fn work(&self) -> Work<Self> {
         Work::Ptx(allocate)

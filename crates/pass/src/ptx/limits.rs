@@ -12,6 +12,7 @@ use warpwright_target::{REGISTERS_PER_THREAD, WARP_SIZE, architectures};
 
 use crate::pass::{Fuel, Outcome, Pass, Rewritten, Work};
 use crate::refusal::Refusal;
+use crate::reliance::Footprint;
 use crate::site::Site;
 
 /// Limit the registers per thread.
@@ -26,6 +27,7 @@ crate::options!(MaxNReg: [registers "registers per thread" in 1..=*REGISTERS_PER
 impl Pass for MaxNReg {
     const NAME: &'static str = "maxnreg";
     const ABOUT: &'static str = "limit the registers per thread by .maxnreg";
+    const FOOTPRINT: Footprint = Footprint::Registers;
 
     fn work(&self) -> Work<Self> {
         Work::Ptx(|pass, site, fuel| set(site, &DirectiveKind::MaxNreg(pass.registers), fuel))
@@ -46,6 +48,7 @@ impl Pass for MinNCtaPerSm {
     const LABEL: &'static str = "minblocks";
     const ABOUT: &'static str =
         "ask for resident blocks by .minnctapersm, which needs a bound on the block size";
+    const FOOTPRINT: Footprint = Footprint::Registers;
 
     fn work(&self) -> Work<Self> {
         Work::Ptx(|pass, site, fuel| {

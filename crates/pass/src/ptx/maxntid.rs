@@ -11,6 +11,7 @@ use warpwright_target::THREADS_PER_BLOCK;
 
 use crate::pass::{Caution, Fuel, Outcome, Pass, Rewritten, Work};
 use crate::refusal::Refusal;
+use crate::reliance::Footprint;
 use crate::site::Site;
 
 /// The pass.
@@ -25,6 +26,7 @@ crate::options!(MaxNTid: [threads "threads per block" in 1..=THREADS_PER_BLOCK];
 impl Pass for MaxNTid {
     const NAME: &'static str = "maxntid";
     const ABOUT: &'static str = "promise a block size by .maxntid; larger launches fail";
+    const FOOTPRINT: Footprint = Footprint::Registers;
 
     fn work(&self) -> Work<Self> {
         Work::Ptx(promise)

@@ -18,4 +18,3 @@ pub mod smem_spilling;
 pub mod spare;
 pub mod spill_shared;
 pub mod unroll;
-pub mod waits;

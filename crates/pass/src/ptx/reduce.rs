@@ -17,6 +17,7 @@ use crate::ptx::goal::goal;
 use crate::ptx::remat::recompute;
 use crate::ptx::spill_shared::spill_shared;
 use crate::refusal::Refusal;
+use crate::reliance::Footprint;
 use crate::site::Site;
 
 /// The pass.
@@ -32,6 +33,7 @@ impl Pass for Reduce {
     const NAME: &'static str = "reduce";
     const ABOUT: &'static str =
         "recompute values and keep them in shared memory, in turn (You & Tsai)";
+    const FOOTPRINT: Footprint = Footprint::Registers;
 
     fn work(&self) -> Work<Self> {
         Work::Ptx(reduce)

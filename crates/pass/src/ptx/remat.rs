@@ -21,6 +21,7 @@ use crate::ptx::facts::{pressure, register, view};
 use crate::ptx::fusion;
 use crate::ptx::goal::goal;
 use crate::refusal::Refusal;
+use crate::reliance::Footprint;
 use crate::site::Site;
 
 /// The pass.
@@ -41,6 +42,7 @@ impl Pass for Remat {
     const NAME: &'static str = "remat";
     const ABOUT: &'static str =
         "recompute values instead of keeping them in registers (You & Tsai)";
+    const FOOTPRINT: Footprint = Footprint::Registers;
 
     fn work(&self) -> Work<Self> {
         Work::Ptx(|pass, site, fuel| {

@@ -11,6 +11,7 @@ use warpwright_ptx::{Edits, Function, Module};
 use crate::pass::{Fuel, Outcome, Pass, Rewritten, Work};
 use crate::ptx::facts::{SMEM_PRAGMA, has_operation, has_shared_spilling, uses_dynamic_shared};
 use crate::refusal::Refusal;
+use crate::reliance::Footprint;
 use crate::site::Site;
 
 /// The pass.
@@ -23,6 +24,7 @@ impl Pass for SmemSpilling {
     const NAME: &'static str = "smem-spilling";
     const LABEL: &'static str = "smem";
     const ABOUT: &'static str = "let ptxas spill to shared memory first, by its pragma";
+    const FOOTPRINT: Footprint = Footprint::Registers;
 
     fn work(&self) -> Work<Self> {
         Work::Ptx(ask)

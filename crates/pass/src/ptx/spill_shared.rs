@@ -27,6 +27,7 @@ use crate::ptx::goal::{Goal, goal};
 use crate::ptx::spare::{Bound, bound, declared_bytes, spare_shared};
 
 use crate::refusal::Refusal;
+use crate::reliance::Footprint;
 use crate::site::Site;
 
 /// The pass.
@@ -46,6 +47,7 @@ impl Pass for SpillShared {
     const NAME: &'static str = "spill-shared";
     const ABOUT: &'static str =
         "keep values in shared memory while the register pressure is high (You & Tsai)";
+    const FOOTPRINT: Footprint = Footprint::Registers;
 
     fn needs(&self) -> &'static [Need] {
         &[Need::BlockSize]

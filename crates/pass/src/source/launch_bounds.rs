@@ -10,6 +10,7 @@ use warpwright_target::THREADS_PER_BLOCK;
 
 use crate::pass::{Caution, Fuel, Outcome, Pass, Rewritten, Work};
 use crate::refusal::Refusal;
+use crate::reliance::Footprint;
 use crate::site::SourceSite;
 
 /// The pass.
@@ -25,6 +26,7 @@ impl Pass for LaunchBounds {
     const NAME: &'static str = "launch-bounds";
     const ABOUT: &'static str =
         "promise a block size in CUDA C by __launch_bounds__; larger launches fail";
+    const FOOTPRINT: Footprint = Footprint::Registers;
 
     fn work(&self) -> Work<Self> {
         Work::Source(promise)
