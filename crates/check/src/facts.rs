@@ -183,56 +183,59 @@ impl Terms {
                 let (first, second) = (range(a), range(b));
                 first.1 < second.0
                     || second.1 < first.0
-                    || self.does_not_reach(bits, a, b)
-                    || self.does_not_reach(bits, b, a)
+                    || self.has_not_met(bits, a, b)
+                    || self.has_not_met(bits, b, a)
             }
             _ => false,
         }
     }
 
-    /// Is `a` less than `b` because one of them is a number `x` plus a constant, `x` is on that side of the other one, and
-    /// more than the constant away from it? The sum lies between the two then, so nothing wraps around.
+    /// Is `a` less than `b` because they began farther apart than they have moved together since: `a - c < b` or
+    /// `a < b + c` is a fact, and their distance then was more than `c`? So nothing wraps around in between.
     fn is_still_apart(&mut self, bits: u32, signed: bool, a: Term, b: Term) -> bool {
-        let up = self.split_sum(bits, a).is_some_and(|(x, by)| {
-            let below = self.less(bits, signed, x, b);
-            by > 0 && self.holds(below) && self.is_farther(bits, x, b, by)
-        });
-        up || self.split_sum(bits, b).is_some_and(|(x, by)| {
-            let above = self.less(bits, signed, a, x);
-            by < 0 && self.holds(above) && self.is_farther(bits, a, x, by.saturating_neg())
+        let moves = self.moved(bits, a, b);
+        moves.into_iter().any(|by| {
+            let before = self.add_const(bits, a, -by);
+            let up = self.less(bits, signed, before, b);
+            let before = self.add_const(bits, b, by);
+            let down = self.less(bits, signed, a, before);
+            self.holds(up) || self.holds(down)
         })
     }
 
-    /// Is `sum` not `end`, because it is a number plus a constant from which `end` is farther away in that direction?
-    fn does_not_reach(&mut self, bits: u32, sum: Term, end: Term) -> bool {
-        self.split_sum(bits, sum)
-            .is_some_and(|(x, by)| match by > 0 {
-                true => self.is_farther(bits, x, end, by),
-                false => self.is_farther(bits, end, x, by.saturating_neg()),
-            })
+    /// Do two numbers differ because they began farther apart than they have moved together since?
+    fn has_not_met(&mut self, bits: u32, a: Term, b: Term) -> bool {
+        !self.moved(bits, a, b).is_empty()
     }
 
-    /// A sum with a constant, as a signed number; a number itself is no sum.
-    fn split_sum(&self, bits: u32, sum: Term) -> Option<(Term, i64)> {
-        match (self.head(sum), self.args(sum)) {
-            (Head::Add(width), &[x, by]) if width == bits => {
-                let by = self.as_const(by)?;
-                Some((x, sign_extended(by, bits)))
+    /// By how much `b - a`, modulo 2^bits, is less than a distance that is known to be more than that: above zero.
+    fn moved(&mut self, bits: u32, a: Term, b: Term) -> SmallVec<[i64; 2]> {
+        let now = self.sub(bits, b, a);
+        let mut found = SmallVec::new();
+        for fact in self.facts.clone().iter() {
+            let (Head::Less(width, false), &[least, distance]) = (self.head(fact), self.args(fact))
+            else {
+                continue;
+            };
+            let Some(least) = self.as_const(least).filter(|_| width == bits) else {
+                continue;
+            };
+            let moved = self.sub(bits, distance, now);
+            let Some(moved) = self.as_const(moved).map(|by| truncate(by, bits)) else {
+                continue;
+            };
+            if (1..=least).contains(&moved)
+                && let Ok(moved) = i64::try_from(moved)
+            {
+                found.push(moved);
             }
-            _ => None,
         }
+        found
     }
 
     /// A fact, or a constant that is true.
     fn holds(&self, fact: Term) -> bool {
         self.as_const(fact) == Some(1) || self.facts.contains(fact)
-    }
-
-    /// Is `to - from`, modulo 2^bits and without sign, more than `by`?
-    fn is_farther(&mut self, bits: u32, from: Term, to: Term, by: i64) -> bool {
-        let distance = self.sub(bits, to, from);
-        let range = self.facts.range(self, bits, false, distance, DEPTH);
-        range.0 > i128::from(by)
     }
 
     /// Is `x + 2^k`, as `sum`, less than `end`, because `x` is, both have the same remainder, and the
@@ -300,6 +303,38 @@ mod tests {
         t.facts.insert(less);
         let goal = t.less(32, false, x, eight);
         assert!(!t.proves(goal), "it may be negative");
+    }
+
+    #[test]
+    fn what_is_far_enough_apart_does_not_meet() {
+        let mut t = Terms::default();
+        let (i, n, three) = (t.symbol("i"), t.symbol("n"), t.constant(3));
+        let distance = t.sub(32, n, i);
+        let far = t.less(32, false, three, distance);
+        let near = t.less(32, true, i, n);
+        let goal = |t: &mut Terms, by| {
+            let sum = t.add_const(32, i, by);
+            let less = t.less(32, true, sum, n);
+            let equal = t.equal(32, sum, n);
+            (less, t.not(equal))
+        };
+        t.facts.insert(far);
+        for (by, differs) in [(1, true), (3, true), (4, false), (-1, false), (0, false)] {
+            let (less, other) = goal(&mut t, by);
+            assert!(!t.proves(less), "which side it is on is not known");
+            assert_eq!(t.proves(other), differs, "{by}");
+        }
+        t.facts.insert(near);
+        for (by, holds) in [(1, true), (3, true), (4, false), (-1, false)] {
+            let (less, _) = goal(&mut t, by);
+            assert_eq!(t.proves(less), holds, "{by}");
+        }
+        let sum = t.add_const(32, i, 2);
+        let unsigned = t.less(32, false, sum, n);
+        assert!(
+            !t.proves(unsigned),
+            "the sides are those of numbers with sign"
+        );
     }
 
     #[test]

@@ -14,7 +14,9 @@ use warpwright_flow::{Block, Cfg, Inst, Loops, Value};
 
 use crate::facts::Facts;
 use crate::machine::Machine;
-use crate::product::{Decision, Misaligned, Node, Place, Product, Run, Skeleton, run, straight};
+use crate::product::{
+    Decision, Misaligned, Node, Place, Product, Run, Skeleton, bare, run, straight,
+};
 use crate::semantics::Semantics;
 use crate::state::State;
 use crate::term::{Head, Term};
@@ -144,7 +146,9 @@ impl<S: Semantics> Walk<'_, '_, S> {
         let node = &self.nodes[id as usize];
         let key = (node.original, node.rewritten, node.phase);
         let (a, b, phase) = key;
-        if let Some((straight, nexts)) = straight(self.sides[0], self.sides[1], (a, b)) {
+        let bare = bare(self.sides[0], self.sides[1], (a, b));
+        let straight = || straight(self.sides[0], self.sides[1], (a, b));
+        if let Some((straight, nexts)) = bare.or_else(straight) {
             // What runs together is no longer apart.
             let phase = if is_both(straight.run) { 0 } else { phase };
             self.nodes[id as usize].run = straight.run;

@@ -143,6 +143,16 @@ impl<'a, F: Function> Skeleton<'a, F> {
         }
     }
 
+    /// Is it a block that does nothing but lead on?
+    fn is_bare(&self, at: Place) -> bool {
+        let Place::Block(block) = at else {
+            return false;
+        };
+        let first = self.cfg.first_inst(block);
+        let is_alone = first == self.cfg.last_inst(block);
+        is_alone && self.func.transfer(first) == Transfer::Jump && self.leads_to(at).is_some()
+    }
+
     /// Is it a block on an edge: one way in, one way out?
     fn is_passage(&self, at: Place) -> bool {
         let Place::Block(block) = at else {
@@ -377,6 +387,24 @@ pub(crate) fn straight<F: Function, G: Function>(
         (Some(next), None) => (run(Some(a), None), (next, b)),
         (None, Some(next)) => (run(None, Some(b)), (a, next)),
         (None, None) => return None,
+    };
+    let node = Node {
+        run,
+        ..Node::at(a, b)
+    };
+    Some((node, vec![next]))
+}
+
+/// The same where a block that does nothing is passed first: no function gets ahead of a join so.
+pub(crate) fn bare<F: Function, G: Function>(
+    original: &Skeleton<'_, F>,
+    rewritten: &Skeleton<'_, G>,
+    (a, b): (Place, Place),
+) -> Option<(Node, Vec<(Place, Place)>)> {
+    let (run, next) = match (original.is_bare(a), rewritten.is_bare(b)) {
+        (_, true) => (run(None, Some(b)), (a, rewritten.leads_to(b)?)),
+        (true, _) => (run(Some(a), None), (original.leads_to(a)?, b)),
+        _ => return None,
     };
     let node = Node {
         run,
