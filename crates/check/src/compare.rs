@@ -80,7 +80,7 @@ impl<S: Semantics> Prover<'_, S> {
         let mut findings = Vec::new();
         let mut states: Vec<State> = Vec::new();
         let mut logs: Vec<Log> = Vec::new();
-        let mut ahead: Vec<Ahead> = Vec::new();
+        let mut executed: Vec<Executed> = Vec::new();
         self.round(&mut |machine, node, state| {
             let here = &product.nodes[node];
             let blocks = [here.original, here.rewritten].map(|place| match place {
@@ -110,7 +110,7 @@ impl<S: Semantics> Prover<'_, S> {
                     misplaced: misplaced.clone(),
                 });
             }
-            let before = Ahead::of(&product, node, &ahead, &logs);
+            let before = Executed::at(&product, node, &executed, &logs);
             speculated(
                 machine,
                 &log,
@@ -118,14 +118,21 @@ impl<S: Semantics> Prover<'_, S> {
                 &state[..layout.original],
                 &mut findings,
             );
-            ahead.push(before);
+            executed.push(before);
             if let Some(decision) = here.decision {
                 judge(machine, node, &decision, &mut findings);
             }
             states.push(state.clone());
             logs.push(log);
         });
-        self.misaligned(&logs, &ahead, &mut findings);
+        self.unforced = findings
+            .iter()
+            .filter_map(|finding| match finding {
+                Finding::Unforced { decision, .. } => Some(*decision),
+                _ => None,
+            })
+            .collect();
+        self.misaligned(&logs, &executed, &mut findings);
         if findings.is_empty() {
             return Ok(());
         }
@@ -159,15 +166,15 @@ impl<S: Semantics> Prover<'_, S> {
 
     /// Vector accesses that are not known to be aligned: the original has none at the address here, and
     /// elsewhere it has none, or narrower ones.
-    fn misaligned(&self, logs: &[Log], ahead: &[Ahead], findings: &mut Vec<Finding>) {
+    fn misaligned(&self, logs: &[Log], executed: &[Executed], findings: &mut Vec<Finding>) {
         let mut narrowest: FxHashMap<Term, u32> = FxHashMap::default();
         for accessed in logs.iter().flat_map(|log| &log.accesses[0]) {
             let bytes = narrowest.entry(accessed.address).or_insert(accessed.bytes);
             *bytes = accessed.bytes.min(*bytes);
         }
-        for (log, ahead) in logs.iter().zip(ahead) {
+        for (log, executed) in logs.iter().zip(executed) {
             for new in log.accesses[1].iter().filter(|new| new.is_vector) {
-                let mut here = log.accesses[0].iter().chain(&ahead.accesses);
+                let mut here = log.accesses[0].iter().chain(&executed.accesses);
                 let is_here = here.any(|old| {
                     let is_executed = old.guard == new.guard || old.guard == self.machine.truth;
                     old.address == new.address && old.bytes >= new.bytes && is_executed
@@ -293,35 +300,71 @@ fn is_compared(product: &Product, node: usize) -> bool {
     }
 }
 
-/// What the original did alone since both ran together, on the one path that leads to a node.
+/// More events than any function is ahead: how many is not known around a loop whose memories are not compared.
+const UNKNOWN: i64 = 1 << 40;
+
+/// What the original has executed on every path to a node.
 #[derive(Clone, Debug, Default)]
-struct Ahead {
-    events: usize,
-    /// With the events before each of them.
-    loads: Vec<Loaded>,
+struct Executed {
+    /// Events by which the original is ahead of the rewritten function.
+    lead: i64,
+    /// By what is loaded: the guard, and the events that the rewritten function has not done yet and the original had.
+    loads: FxHashMap<Term, (Term, i64)>,
     accesses: Vec<Accessed>,
 }
 
-impl Ahead {
-    fn of(product: &Product, node: usize, earlier: &[Ahead], logs: &[Log]) -> Ahead {
+impl Executed {
+    /// On arrival at a node, from the nodes before it. What was executed once stays so, around loops, too: it is told by
+    /// names of what came before them.
+    fn at(product: &Product, node: usize, earlier: &[Executed], logs: &[Log]) -> Executed {
         let here = &product.nodes[node];
-        let &[(from, _)] = here.preds.as_slice() else {
-            return Ahead::default();
-        };
-        let from = from as usize;
-        let is_alone = matches!(product.nodes[from].run, Run::Original(_));
-        if here.phase == 0 || !is_alone || from >= node {
-            return Ahead::default();
+        let preds = here.preds.iter().map(|pred| pred.0 as usize);
+        let mut ways = preds
+            .filter(|&from| from < node)
+            .map(|from| earlier[from].then(&logs[from]));
+        let mut all = ways.next().unwrap_or_default();
+        for other in ways {
+            all.lead = all.lead.max(other.lead);
+            all.loads.retain(|term, (guard, missing)| {
+                let same = other.loads.get(term).filter(|same| same.0 == *guard);
+                *missing = same.map_or(*missing, |same| same.1.max(*missing));
+                same.is_some()
+            });
+            all.accesses.retain(|access| {
+                let mut others = other.accesses.iter();
+                others.any(|other| {
+                    (other.address, other.bytes, other.guard)
+                        == (access.address, access.bytes, access.guard)
+                })
+            });
         }
-        let (mut all, log) = (earlier[from].clone(), &logs[from]);
-        let later = |load: &Loaded| Loaded {
-            after: load.after + earlier[from].events,
-            ..*load
-        };
-        all.loads.extend(log.loads[0].iter().map(later));
-        all.accesses.extend(&log.accesses[0]);
-        all.events += log.events[0];
+        if is_compared(product, node) {
+            // Equal memories are equal events.
+            all.lead = 0;
+            all.loads.values_mut().for_each(|load| load.1 = 0);
+        } else if here.preds.iter().any(|pred| pred.0 as usize >= node) {
+            all.lead = UNKNOWN;
+        }
         all
+    }
+
+    /// Behind a node at which this happened.
+    fn then(&self, log: &Log) -> Executed {
+        let mut next = self.clone();
+        let [original, rewritten] = log.events.map(|events| events as i64);
+        for load in &log.loads[0] {
+            let missing = self.lead + load.after as i64;
+            let known = next.loads.entry(load.term).or_insert((load.guard, missing));
+            if known.1 > missing {
+                *known = (load.guard, missing);
+            }
+        }
+        for (_, missing) in next.loads.values_mut() {
+            *missing = (*missing - rewritten).max(0);
+        }
+        next.accesses.extend(&log.accesses[0]);
+        next.lead += original - rewritten;
+        next
     }
 }
 
@@ -390,7 +433,7 @@ pub(crate) fn constants_differ(terms: &Terms, values: [Term; 2]) -> bool {
 fn speculated<S: Semantics>(
     machine: &Machine<'_, S>,
     log: &Log,
-    ahead: &Ahead,
+    before: &Executed,
     held: &[Term],
     findings: &mut Vec<Finding>,
 ) {
@@ -405,12 +448,16 @@ fn speculated<S: Semantics>(
     } in &log.loads[1]
     {
         // Both do the same events: the original's load must not come after more of them.
-        let own = log.loads[0].iter().map(|other| (other, ahead.events));
-        let before = ahead.loads.iter().map(|other| (other, 0));
-        let here = before.chain(own).any(|(other, events)| {
+        let mut own = log.loads[0].iter();
+        let is_here = own.any(|other| {
             let is_executed = other.guard == guard || is_always(other.guard);
-            other.term == term && is_executed && events + other.after <= after
+            let events = before.lead + other.after as i64;
+            other.term == term && is_executed && events <= after as i64
         });
+        let is_before = before.loads.get(&term).is_some_and(|&(other, missing)| {
+            (other == guard || is_always(other)) && missing <= after as i64
+        });
+        let here = is_here || is_before;
         if is_safe || here {
             continue;
         }

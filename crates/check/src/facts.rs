@@ -213,11 +213,17 @@ impl Terms {
         let now = self.sub(bits, b, a);
         let mut found = SmallVec::new();
         for fact in self.facts.clone().iter() {
-            let (Head::Less(width, false), &[least, distance]) = (self.head(fact), self.args(fact))
-            else {
+            let (atom, holds) = match self.head(fact) {
+                Head::Not => (self.args(fact)[0], false),
+                _ => (fact, true),
+            };
+            let (Head::Less(width, false), &[x, y]) = (self.head(atom), self.args(atom)) else {
                 continue;
             };
-            let Some(least) = self.as_const(least).filter(|_| width == bits) else {
+            let (least, distance) = if holds { (x, y) } else { (y, x) };
+            let least = self.as_const(least).filter(|_| width == bits);
+            // `distance` is more than that.
+            let Some(least) = least.and_then(|least| least.checked_sub(u64::from(!holds))) else {
                 continue;
             };
             let moved = self.sub(bits, distance, now);

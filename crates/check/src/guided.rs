@@ -9,6 +9,8 @@
 //! Nothing here is trusted: the rounds of the proof show that each decision goes as it was taken to go, or there is no
 //! proof. A function is at most so many decisions ahead of the other one, so neither goes round alone for ever.
 
+use std::collections::BTreeSet;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use warpwright_flow::{Block, Cfg, Inst, Loops, Value};
 
@@ -45,17 +47,19 @@ enum Choice {
     Alone { side: usize, forced: Option<usize> },
 }
 
-/// The product graph, as values show it.
+/// The product graph, as values show it. Decisions in `open` are not taken to go one way, whatever a path shows.
 pub(crate) fn walk<S: Semantics>(
     original: &Skeleton<'_, S>,
     rewritten: &Skeleton<'_, S>,
     machine: &mut Machine<'_, S>,
+    open: &BTreeSet<[Option<Inst>; 2]>,
 ) -> Result<Product, Misaligned> {
     let changes = [0, 1].map(|side| Changes::new(machine, side));
     let mut walk = Walk {
         sides: [original, rewritten],
         machine,
         changes,
+        open,
         nodes: Vec::new(),
         known: Vec::new(),
         ids: FxHashMap::default(),
@@ -69,6 +73,7 @@ struct Walk<'w, 'a, S> {
     sides: [&'w Skeleton<'w, S>; 2],
     machine: &'w mut Machine<'a, S>,
     changes: [Changes; 2],
+    open: &'w BTreeSet<[Option<Inst>; 2]>,
     nodes: Vec<Node>,
     known: Vec<Known>,
     ids: FxHashMap<Key, u32>,
@@ -237,6 +242,11 @@ impl<S: Semantics> Walk<'_, '_, S> {
         }
         for side in [0, 1] {
             let Some(guard) = guards[side] else { continue };
+            let mut alone = [None; 2];
+            alone[side] = insts[side];
+            if self.open.contains(&alone) {
+                continue;
+            }
             let other = self.machine.terms.not(guard);
             for (way, goal) in [guard, other].into_iter().enumerate() {
                 if self.machine.terms.proves(goal) {

@@ -1,7 +1,7 @@
 //! The proof: rounds over the product graph until the assumptions about loops hold, then a last
 //! round that compares every observable.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use warpwright_flow::{Block, Inst, Transfer, Value};
 
@@ -86,15 +86,30 @@ fn check_aligned<S: Semantics>(
     threads: &Threads,
     alignment: Alignment,
 ) -> (Verdict, bool, u64) {
-    match Prover::new(original, rewritten, threads, alignment) {
-        Ok(mut prover) => {
-            let verdict = prover.prove();
-            (verdict, prover.ways_differ, prover.machine.work)
+    let mut open = BTreeSet::new();
+    let mut work = 0;
+    loop {
+        match Prover::new(original, rewritten, threads, alignment, &open) {
+            Ok(mut prover) => {
+                let verdict = prover.prove();
+                work += prover.machine.work;
+                let known = open.len();
+                if alignment == Alignment::Guided && !verdict.is_proved() {
+                    open.extend(prover.unforced.iter().copied());
+                }
+                // What was taken for decided on one path is not: walk again without that.
+                if open.len() == known || open.len() > MOST_OPEN {
+                    return (verdict, prover.ways_differ, work);
+                }
+            }
+            Err(Stop::Unclear(reason)) => return (Verdict::Undecided(reason), false, work),
+            Err(Stop::Misaligned(reason)) => return (Verdict::Undecided(reason), true, work),
         }
-        Err(Stop::Unclear(reason)) => (Verdict::Undecided(reason), false, 0),
-        Err(Stop::Misaligned(reason)) => (Verdict::Undecided(reason), true, 0),
     }
 }
+
+/// Decisions that a walk may take for decided in vain.
+const MOST_OPEN: usize = 8;
 
 /// Why a proof does not begin.
 enum Stop {
@@ -126,6 +141,8 @@ pub(crate) struct Prover<'a, S> {
     pub(crate) given: BTreeMap<Value, Value>,
     /// Guesses about loops, once a proof without any has failed.
     induction: Option<Induction>,
+    /// Decisions that the last comparison does not show to go the one way that they were taken to go.
+    pub(crate) unforced: Vec<[Option<Inst>; 2]>,
     /// Has some branch another guard? Then its ways may be paired wrongly.
     ways_differ: bool,
 }
@@ -136,6 +153,7 @@ impl<'a, S: Semantics> Prover<'a, S> {
         rewritten: &'a S,
         threads: &Threads,
         alignment: Alignment,
+        open: &BTreeSet<[Option<Inst>; 2]>,
     ) -> Result<Self, Stop> {
         let mut terms = Terms::default();
         let slots = private_slots(original, rewritten, threads, &mut terms)?;
@@ -175,7 +193,7 @@ impl<'a, S: Semantics> Prover<'a, S> {
         let mut machine = Machine::new([first, second], terms, slots);
         let product = match alignment {
             Alignment::Paired(_) => Product::new(&a, &b),
-            Alignment::Guided => guided::walk(&a, &b, &mut machine),
+            Alignment::Guided => guided::walk(&a, &b, &mut machine, open),
         };
         let product = product.map_err(|error| {
             Stop::Misaligned(Reason {
@@ -199,6 +217,7 @@ impl<'a, S: Semantics> Prover<'a, S> {
             classes: vec![Classes::default(); nodes],
             given: BTreeMap::new(),
             induction: None,
+            unforced: Vec::new(),
             ways_differ: false,
         })
     }

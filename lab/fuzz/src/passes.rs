@@ -196,7 +196,7 @@ impl Subject {
         let newer = (run.name == DIRECTIVES).then(|| self.newer()).transpose()?;
         let input = newer.as_ref().unwrap_or(&self.artifact);
         let applied = proved::apply(&recipe(run, goal)?, input, &scope);
-        let artifact = match applied.map_err(Failure::Pass)? {
+        let artifact = match decided(run, applied).map_err(Failure::Pass)? {
             Applied::Changed(new) => new,
             Applied::Unchanged => return Ok(Applied::Unchanged),
             Applied::Refused(why) => return refused(run, why),
@@ -307,6 +307,23 @@ fn recipe(run: &Run, goal: Option<u32>) -> Result<Recipe, RecipeError> {
         Invocation::new(pass, arguments)
     });
     Recipe::new(passes.collect::<Result<_, _>>()?)
+}
+
+/// Of unrolled loops some stay undecided, which is counted; a pass writes none of them.
+fn decided(
+    run: &Run,
+    applied: Result<Applied, proved::Failure>,
+) -> Result<Applied, proved::Failure> {
+    match applied {
+        Err(proved::Failure::NotProved(error))
+            if run.name == "unroll" && error.verdict.word() == "undecided" =>
+        {
+            Ok(Applied::Refused(Refusal::NothingToDo(
+                "unrolled form that is decided",
+            )))
+        }
+        applied => applied,
+    }
 }
 
 /// The reasons for which a pass may leave a generated kernel alone.
