@@ -27,8 +27,8 @@ use crate::opt::{
 };
 use crate::proposal::{
     Goal, Peers, Situation, Throttled, all_spilling, first_round, for_machine_code, goals,
-    is_hopeless, is_rewritten, peers, register_limit, reworked, second_round, steps, third_round,
-    throttles,
+    is_hopeless, is_rewritten, loops_and_caches, peers, register_limit, reworked, second_round,
+    steps, third_round, throttles,
 };
 use crate::residency::{hold, occupy};
 use crate::score::score_all;
@@ -255,6 +255,10 @@ impl<'a> Exploration<'a> {
         }
         if !self.moves_registers() {
             self.rounds(module, id, whole.kernels().count() == 1)?;
+            if self.is_measured() {
+                self.score();
+                self.build(loops_and_caches(&self.candidates()))?;
+            }
         }
         self.rework()
     }
@@ -433,11 +437,14 @@ impl<'a> Exploration<'a> {
         self.rework()
     }
 
+    /// Are all candidates to be measured?
+    fn is_measured(&self) -> bool {
+        self.request.proofs == Proofs::All && self.request.peers != Peers::Spills
+    }
+
     /// Other machine code of what there is, where all candidates are to be measured.
     fn rework(&mut self) -> Result<(), OptError> {
-        let request = self.request;
-        let is_measured = request.proofs == Proofs::All && request.peers != Peers::Spills;
-        if !is_measured || request.ptx_only {
+        if !self.is_measured() || self.request.ptx_only {
             return Ok(());
         }
         self.score();

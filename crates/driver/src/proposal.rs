@@ -11,8 +11,9 @@
 //! build is cheap; the paper's own choice, with pruning, is reported beside ours (docs/regs.md).
 
 use warpwright_pass::passes::{
-    Allocate, Compact, Demote, MaxNReg, MaxNTid, MinNCtaPerSm, Reduce, Remat, Schedule, ScheduleBy,
-    SmemSpilling, SpillShared, SpillToShared, Target, Throttle, ThrottleBy, UsageLevel,
+    Allocate, Cache, Compact, Demote, LoadPolicy, MaxNReg, MaxNTid, MinNCtaPerSm, Prefetch, Reduce,
+    Remat, Schedule, ScheduleBy, SmemSpilling, SpillShared, SpillToShared, StorePolicy, Target,
+    Tests, Throttle, ThrottleBy, Unroll, UsageLevel,
 };
 use warpwright_pass::throttle::{array_for, by_registers, registers_for};
 use warpwright_pass::{Invocation, Level, Recipe};
@@ -26,7 +27,8 @@ pub fn is_throttle_only(recipe: &Recipe) -> bool {
     passes.all(|pass| pass.get::<Throttle>().is_some())
 }
 
-/// Are the kernel's own instructions moved or repeated, or its shared memory changed, before ptxas sees them?
+/// Are the kernel's own instructions moved, repeated or said otherwise, or its shared memory changed, before ptxas sees
+/// them?
 pub fn is_rewritten(recipe: &Recipe) -> bool {
     let rewrites = |pass: &Invocation| {
         pass.get::<Reduce>().is_some()
@@ -34,6 +36,8 @@ pub fn is_rewritten(recipe: &Recipe) -> bool {
             || pass.get::<Remat>().is_some()
             || pass.get::<SpillShared>().is_some()
             || pass.get::<Throttle>().is_some()
+            || pass.get::<Unroll>().is_some()
+            || pass.get::<Cache>().is_some()
     };
     recipe.at(Level::Ptx).any(rewrites)
 }
@@ -258,6 +262,72 @@ pub fn reworked(gpu: &Gpu, scored: &[Candidate]) -> Vec<Recipe> {
         default.recipe.with(Demote::to(Target::Auto)),
     ];
     orders.chain(fewer).collect()
+}
+
+/// Limits that unrolled loops are tried at.
+const MOST_UNROLLED: usize = 2;
+/// Iterations that stand behind each other.
+const FACTORS: [u32; 2] = [4, 8];
+
+/// PTX that is worth measuring only, because the model tells neither loads that begin early nor what caches keep: unrolled
+/// loops, also at the best limits, since they want registers; loops that ptxas is not to unroll; hints to the caches.
+pub fn loops_and_caches(scored: &[Candidate]) -> Vec<Recipe> {
+    let mut limits: Vec<&Candidate> = scored
+        .iter()
+        .filter(|c| c.is_open() && register_limit(&c.recipe).is_some())
+        .collect();
+    limits.sort_by(|a, b| predicted(a).total_cmp(&predicted(b)));
+    let plain = Recipe::default();
+    let limits = limits.into_iter().take(MOST_UNROLLED).map(|c| &c.recipe);
+    let starts: Vec<&Recipe> = std::iter::once(&plain).chain(limits).collect();
+    let by = |factor| Unroll {
+        factor,
+        tests: Tests::Auto,
+        line: None,
+        nth: None,
+    };
+    let before =
+        |pass: Recipe, start: &Recipe| start.passes().iter().cloned().fold(pass, |r, p| r.with(p));
+    let mut recipes: Vec<Recipe> = FACTORS
+        .iter()
+        .flat_map(|&factor| {
+            starts
+                .iter()
+                .map(move |start| before(plain_with(by(factor)), start))
+        })
+        .collect();
+    recipes.push(plain.with(by(1)));
+    let own = Cache {
+        loads: LoadPolicy::Own,
+        prefetch: Prefetch::Own,
+        stores: StorePolicy::Own,
+    };
+    let wide = Cache {
+        prefetch: Prefetch::Bytes256,
+        ..own
+    };
+    let hints = [
+        wide,
+        Cache {
+            prefetch: Prefetch::Bytes128,
+            ..own
+        },
+        Cache {
+            loads: LoadPolicy::NoAllocate,
+            ..own
+        },
+        Cache {
+            stores: StorePolicy::Streaming,
+            ..own
+        },
+    ];
+    recipes.extend(hints.map(|hint| plain.with(hint)));
+    recipes.push(plain.with(by(FACTORS[0])).with(wide));
+    recipes
+}
+
+fn plain_with(pass: Unroll) -> Recipe {
+    Recipe::default().with(pass)
 }
 
 /// The predicted time, for sorting; without one a candidate comes last.
@@ -580,6 +650,31 @@ mod tests {
         assert!(recipes.iter().all(is_reworked));
         let a100 = warpwright_target::lookup("a100").unwrap();
         assert!(reworked(&a100, &scored).is_empty());
+    }
+
+    #[test]
+    fn unrolled_loops_are_tried_at_the_best_limits() {
+        let scored = [
+            limited(48, 5, 90, 0.8),
+            limited(64, 4, 40, 0.9),
+            limited(80, 3, 0, 0.95),
+        ];
+        let names: Vec<String> = loops_and_caches(&scored)
+            .iter()
+            .map(Recipe::to_string)
+            .collect();
+        assert_eq!(
+            names[..3],
+            [
+                "unroll(4)",
+                "unroll(4); maxnreg(48)",
+                "unroll(4); maxnreg(64)"
+            ]
+        );
+        assert!(names.contains(&"unroll(1)".to_owned()));
+        assert!(names.contains(&"unroll(4); cache(prefetch=256B)".to_owned()));
+        assert_eq!(names.len(), 2 * 3 + 1 + 4 + 1);
+        assert!(loops_and_caches(&scored).iter().all(is_rewritten));
     }
 
     #[test]

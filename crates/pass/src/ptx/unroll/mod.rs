@@ -15,7 +15,8 @@
 //! unrolls such loops whole.
 //!
 //! Requires loops that are entered at their header alone and lie in one piece of the text. Loops in which threads meet
-//! (barriers, shuffles, calls) are left alone. Preserves the order of all accesses of a thread, to the bit.
+//! (barriers, shuffles, calls) are left alone. Preserves the order of all accesses of a thread, and what each computes, bit
+//! by bit; ptxas may fuse operations of neighbouring iterations ([`fusion`]).
 
 mod counted;
 mod region;
@@ -28,6 +29,7 @@ use warpwright_ptx::{Edits, View};
 
 use crate::pass::{Fuel, Outcome, Pass, Rewritten, Work};
 use crate::ptx::facts::view;
+use crate::ptx::fusion;
 use crate::refusal::Refusal;
 use crate::site::Site;
 use counted::Counted;
@@ -99,7 +101,9 @@ fn unroll(pass: &Unroll, site: &Site, fuel: &mut Fuel) -> Outcome<String> {
     }
     match (done.loops, why) {
         (0, Some(refusal)) => Err(refusal),
-        _ => Ok(Rewritten::new(edits.apply()?).note(done.note(pass.factor))),
+        _ => Ok(Rewritten::new(edits.apply()?)
+            .note(done.note(pass.factor))
+            .careful(fusion::caution(site.module).filter(|_| pass.factor > 1))),
     }
 }
 
