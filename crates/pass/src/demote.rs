@@ -8,8 +8,8 @@
 //!
 //! Departure: the paper's address register is R1 where no stack needs it, which costs nothing.
 //!
-//! What it writes does not count as proved ([`Timing`]): of 21 kernels on an H200 eight had a demoted
-//! build with wrong results, although the checker found registers, memory and hazards right (docs/demotion.md).
+//! What it writes counts as proved only on an architecture where control fields of our own ran right ([`Timing`],
+//! docs/scheduling.md).
 //!
 //! Requires: the block size and the dynamic shared memory of the launch where slots are needed; no clusters; one
 //! copy of the program; no calls that leave the kernel; no asynchronous matrix products. Preserves: every
