@@ -2,8 +2,10 @@
 
 use warpwright_driver::OptError;
 use warpwright_driver::opt;
+use warpwright_launch::LaunchError;
 use warpwright_pass::{RunError, ScopeError};
 use warpwright_report::ReportError;
+use warpwright_rewrite::PairingError;
 use warpwright_sass::ElfError;
 use warpwright_sass::fatbin::FatbinError;
 use warpwright_sass::text::TextError;
@@ -238,6 +240,26 @@ pub enum Error {
         /// What is wrong with that.
         which: String,
     },
+    /// A kernel that the emulator does not take, or a launch of it that does not fit.
+    #[error("`{name}`: {what}")]
+    NotRun {
+        /// Of the input.
+        name: String,
+        /// Why.
+        what: String,
+    },
+    /// Two sides whose buffers have no partners.
+    #[error(transparent)]
+    Pairing(#[from] PairingError),
+    /// A description that has no launch at the size, or whose contents cannot be had.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// A precondition that is none.
+    #[error("`{0}` is no condition on sizes: say `n % 4 == 0`, `n >= 32`")]
+    Condition(String),
+    /// No size at which both are launched.
+    #[error("the two descriptions have no size in common at which {0}")]
+    NoCommonSize(String),
     /// Two inputs of different kinds.
     #[error(
         "`{a}` and `{b}` are of different kinds: two cubins are compared, or two of CUDA C and PTX (a cubin with its source: \

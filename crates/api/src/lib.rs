@@ -20,6 +20,7 @@ pub mod input;
 pub mod optimise;
 pub mod own_launch;
 mod refused;
+pub mod rewrite;
 pub mod trace;
 
 pub use check::{
@@ -32,6 +33,7 @@ pub use explain::Explained;
 pub use input::{Input, Level};
 pub use optimise::{Emit, Optimizer, Options, Outcome, Report, Unwatched, Watch};
 pub use refused::{Made, RefusedPtx, placed};
+pub use rewrite::{RewriteOptions, Rewritten, Word};
 pub use warpwright_driver::{Candidate, KernelReport};
 pub use warpwright_launch::{Launch, LaunchFile};
 pub use warpwright_pass::Recipe;

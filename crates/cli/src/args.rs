@@ -629,10 +629,46 @@ pub struct CheckArgs {
     #[command(flatten)]
     pub setup: RunSetup,
     #[command(flatten)]
+    pub rewrite: RewriteArgs,
+    #[command(flatten)]
     pub show: OutputArgs,
     /// Arguments for nvcc
     #[arg(last = true)]
     pub nvcc: Vec<String>,
+}
+
+/// How `check` compares a rewritten kernel that is launched in another way.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Rewritten kernels")]
+pub struct RewriteArgs {
+    /// A launch of the original (repeatable: launches in order)
+    #[arg(long, value_name = "TOML", conflicts_with_all = ["run", "launch", "gpu"])]
+    pub launch_a: Vec<PathBuf>,
+    /// A launch of the rewritten version (repeatable)
+    #[arg(long, value_name = "TOML", conflicts_with_all = ["run", "launch", "gpu"])]
+    pub launch_b: Vec<PathBuf>,
+    /// Buffers that stand for each other where their names differ
+    #[arg(long, value_name = "A=B")]
+    pub pair: Vec<String>,
+    /// What launches keep to: `n % 4 == 0`
+    #[arg(long, value_name = "CONDITION")]
+    pub require: Vec<String>,
+    /// A buffer that holds what the description says, and no other values
+    #[arg(long, value_name = "NAME")]
+    pub fixed: Vec<String>,
+    /// Only the described sizes, no odd or tiny ones made of them
+    #[arg(long)]
+    pub only_described: bool,
+    /// The verdict that is good enough [default: proved-at-launches]
+    #[arg(long, value_name = "WORD")]
+    pub accept: Option<String>,
+}
+
+impl RewriteArgs {
+    /// Is a launch of either stated?
+    pub fn is_given(&self) -> bool {
+        !self.launch_a.is_empty() || !self.launch_b.is_empty()
+    }
 }
 
 /// `warpwright run`

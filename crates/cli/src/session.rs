@@ -144,7 +144,8 @@ pub fn size_of(
     Ok(size.to_owned())
 }
 
-fn overrides(set: &[String]) -> Result<Vec<(String, i64)>, Failure> {
+/// `--set NAME=VALUE`
+pub fn overrides(set: &[String]) -> Result<Vec<(String, i64)>, Failure> {
     let one = |pair: &String| {
         let wanted = |what: &str| Failure::Usage(format!("--set {pair}: {what}"));
         let (name, value) = pair

@@ -16,6 +16,7 @@ mod outcome;
 mod pattern;
 mod program;
 mod race;
+pub mod symbolic;
 
 pub use decode::Emulator;
 pub use fault::{DecodeError, EmuError, Fault, FaultKind, Place, Unsupported};

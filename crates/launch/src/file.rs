@@ -71,6 +71,25 @@ impl LaunchFile {
         all.map(|(name, value)| (name.as_str(), *value.get_ref()))
     }
 
+    /// The parameters that grow the launch: the grid and the shape of some buffer depend on them.
+    pub fn scales(&self) -> Vec<&str> {
+        let document = &self.document;
+        let grid = document.launch.grid.get_ref().iter();
+        let shapes = document
+            .args
+            .iter()
+            .flat_map(|arg| arg.get_ref().shape.iter());
+        let shapes: Vec<&str> = shapes
+            .flat_map(|shape| shape.get_ref())
+            .flat_map(|extent| extent.get_ref().names())
+            .collect();
+        let mut scales: Vec<&str> = grid.flat_map(|extent| extent.get_ref().names()).collect();
+        scales.retain(|name| shapes.contains(name));
+        scales.sort_unstable();
+        scales.dedup();
+        scales
+    }
+
     /// The launch at one size, with some of its parameters replaced.
     ///
     /// Fails if there is no such size or parameter, or if with these overrides a value is out of

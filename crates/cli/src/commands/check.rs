@@ -21,6 +21,9 @@ use crate::session;
 pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
     let a = input::read(&args.a)?;
     let b = input::read(&args.b)?;
+    if args.rewrite.is_given() {
+        return super::rewrite::run(cli, args, &a, &b);
+    }
     let optimizer = compiler(cli, [&a, &b])?;
     // Options of nvcc are for what it compiles.
     let nvcc = |input: &Input| match input.level {
@@ -189,7 +192,7 @@ fn named(text: &str) -> String {
 }
 
 /// nvcc is needed where one of the two is CUDA C.
-fn compiler(cli: &Cli, inputs: [&Input; 2]) -> Result<Optimizer, Failure> {
+pub(super) fn compiler(cli: &Cli, inputs: [&Input; 2]) -> Result<Optimizer, Failure> {
     let is_source = inputs.iter().any(|input| input.level == Level::Cuda);
     let toolkit = is_source.then(|| session::toolkit(cli)).transpose()?;
     Ok(Optimizer::with(toolkit))

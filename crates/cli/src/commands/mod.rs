@@ -15,6 +15,7 @@ pub mod opt;
 mod parameters;
 pub mod pass;
 pub mod report;
+pub mod rewrite;
 pub mod run;
 pub mod sass;
 pub mod selftest;

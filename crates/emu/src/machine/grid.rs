@@ -351,7 +351,7 @@ impl Setup {
                 allocations[index] = Allocation::new(old.name.clone(), old.base, &bytes, false);
             }
         }
-        let params = params(program, launch, &bases).map_err(|wrong| error(wrong.to_string()))?;
+        let params = kernel_params(program, launch, &bases)?;
         Ok(Setup {
             memory: match program.heap {
                 true => Memory::new(allocations).with_heap(options.heap),
@@ -382,7 +382,21 @@ enum ArgumentError {
     },
 }
 
-/// The kernel's parameters in memory.
+/// The kernel's parameters in memory, where each buffer lies at one of `bases`.
+///
+/// # Errors
+/// If the arguments are not those of the kernel.
+pub(crate) fn kernel_params(
+    program: &Program,
+    launch: &Launch,
+    bases: &[u64],
+) -> Result<Vec<u8>, EmuError> {
+    params(program, launch, bases).map_err(|wrong| EmuError::Launch {
+        kernel: program.name.clone(),
+        message: wrong.to_string(),
+    })
+}
+
 fn params(program: &Program, launch: &Launch, bases: &[u64]) -> Result<Vec<u8>, ArgumentError> {
     let layout = &program.image.params;
     if layout.regions.len() != launch.args.len() {

@@ -15,3 +15,6 @@ mod matrix;
 mod special;
 mod transfer;
 mod warp;
+
+pub(crate) use block::Grid;
+pub(crate) use grid::kernel_params;

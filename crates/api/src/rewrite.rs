@@ -1,0 +1,507 @@
+//! Does a rewritten kernel, launched in its own way, compute what the original does?
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use warpwright_emu::Emulator;
+use warpwright_launch::{ContentsError, Expr, Launch, LaunchFile};
+use warpwright_ptx::Module;
+use warpwright_rewrite::{AtLaunch, Options, Paired, Side, Standing, Step, compare};
+
+use crate::optimise::launch_among;
+use crate::{CheckOptions, Error, Input, Optimizer};
+
+/// A verdict, from the best to the worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Word {
+    /// For every launch.
+    Proved,
+    /// Bit for bit, for every input, at the launches tried.
+    ProvedAtLaunches,
+    /// Over the reals, for every input, at the launches tried.
+    EqualUpToRounding,
+    /// On the inputs tried.
+    Tested,
+    /// Not the same.
+    Refuted,
+    /// The original, or a description, is wrong.
+    WrongInput,
+}
+
+impl Word {
+    /// All of them.
+    pub const ALL: [Word; 6] = [
+        Word::Proved,
+        Word::ProvedAtLaunches,
+        Word::EqualUpToRounding,
+        Word::Tested,
+        Word::Refuted,
+        Word::WrongInput,
+    ];
+
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Word::Proved => "proved",
+            Word::ProvedAtLaunches => "proved-at-launches",
+            Word::EqualUpToRounding => "equal-up-to-rounding",
+            Word::Tested => "tested",
+            Word::Refuted => "refuted",
+            Word::WrongInput => "wrong-input",
+        }
+    }
+
+    fn of(standing: Standing) -> Word {
+        match standing {
+            Standing::BitForBit => Word::ProvedAtLaunches,
+            Standing::UpToRounding => Word::EqualUpToRounding,
+            Standing::Tested => Word::Tested,
+            Standing::Refuted => Word::Refuted,
+            Standing::WrongInput => Word::WrongInput,
+        }
+    }
+}
+
+/// What is compared.
+pub struct RewriteOptions<'o> {
+    /// The launches of the original, in order, and those of the rewritten version.
+    pub launches: [Vec<LaunchFile>; 2],
+    /// The bytes of a file that description `1` of side `0` names.
+    pub files: &'o dyn Fn(usize, usize, &str) -> Result<Vec<u8>, ContentsError>,
+    /// Only this size; else those that both have and that are small enough.
+    pub size: Option<String>,
+    /// Sizes changed.
+    pub set: Vec<(String, i64)>,
+    /// Buffers that stand for each other: the original's name, the other one's.
+    pub pairs: Vec<(String, String)>,
+    /// What launches keep to, as `n % 4 == 0`.
+    pub requires: Vec<String>,
+    /// Buffers whose contents are as described.
+    pub fixed: Vec<String>,
+    /// Only the described sizes: none that is derived from them.
+    pub only_described: bool,
+    /// Options for nvcc of each.
+    pub nvcc: [Vec<String>; 2],
+}
+
+/// The document.
+#[derive(Debug, Clone, Serialize)]
+pub struct Rewritten {
+    /// `warpwright.rewrite/1`
+    pub schema: &'static str,
+    /// The first input by name.
+    pub original: String,
+    /// The second one.
+    pub rewritten: String,
+    /// The worst of what was found.
+    pub verdict: Word,
+    /// Launch by launch.
+    pub launches: Vec<LaunchVerdict>,
+    /// Sizes at which the original itself does not run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<Skipped>,
+}
+
+/// What was found at one launch of each.
+#[derive(Debug, Clone, Serialize)]
+pub struct LaunchVerdict {
+    /// The description's size.
+    pub size: String,
+    /// What was changed of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub set: Vec<String>,
+    /// The verdict.
+    pub verdict: Word,
+    /// Output elements compared.
+    pub elements: usize,
+    /// Terms made for both.
+    pub terms: usize,
+    /// Why.
+    pub why: Vec<Reason>,
+}
+
+/// A reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Reason {
+    /// In a word.
+    pub code: &'static str,
+    /// In a sentence.
+    pub text: String,
+}
+
+/// A size that does not count.
+#[derive(Debug, Clone, Serialize)]
+pub struct Skipped {
+    /// What was changed.
+    pub set: Vec<String>,
+    /// Why not.
+    pub why: String,
+}
+
+/// A launch of each that is tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Try {
+    size: String,
+    set: Vec<(String, i64)>,
+    derived: bool,
+}
+
+impl Try {
+    fn words(&self) -> Vec<String> {
+        let words = self.set.iter();
+        words
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect()
+    }
+}
+
+/// Threads of a launch that is tried unasked, and bytes of its buffers.
+const MOST_WORK: u64 = 1 << 20;
+const MOST_BYTES: u64 = 1 << 24;
+/// Terms of all launches together, above which no further size is derived.
+const MOST_TERMS: usize = 24_000_000;
+
+impl Optimizer {
+    /// Compares two kernels at launches of their own, on terms: for every input.
+    ///
+    /// # Errors
+    /// [`Error`]: one of the two cannot be read or run, or their launches have nothing to do with one another.
+    pub fn check_rewrite(
+        &self,
+        a: &Input,
+        b: &Input,
+        options: &RewriteOptions<'_>,
+    ) -> Result<Rewritten, Error> {
+        let modules = [
+            self.compared(a, &options.nvcc[0])?,
+            self.compared(b, &options.nvcc[1])?,
+        ];
+        let inputs = [a, b];
+        let tries = tries(options)?;
+        let mut found = Rewritten {
+            schema: "warpwright.rewrite/1",
+            original: a.name.clone(),
+            rewritten: b.name.clone(),
+            verdict: Word::Proved,
+            launches: Vec::new(),
+            skipped: Vec::new(),
+        };
+        let mut terms = 0;
+        let mut is_same = true;
+        for at in &tries {
+            if at.derived && (terms > MOST_TERMS || found.has_failed()) {
+                continue;
+            }
+            let sides = match sides(inputs, &modules, options, at) {
+                Ok(sides) => sides,
+                Err(_) if at.derived => continue,
+                Err(error) => return Err(error),
+            };
+            is_same &= launched_alike(&sides);
+            let result = one(&sides, options)?;
+            terms += result.terms;
+            if at.derived && result.standing == Standing::WrongInput {
+                let why = result
+                    .why
+                    .last()
+                    .map(ToString::to_string)
+                    .unwrap_or_default();
+                let set = at.words();
+                found.skipped.push(Skipped { set, why });
+                continue;
+            }
+            found.launches.push(verdict(at, &result));
+        }
+        let worst = found.launches.iter().map(|l| l.verdict).max();
+        found.verdict = worst.unwrap_or(Word::Tested);
+        if is_same && found.verdict <= Word::Tested && self.proves(a, b, options) {
+            found.verdict = Word::Proved;
+        }
+        Ok(found)
+    }
+
+    /// The proof for every launch, where both are launched alike.
+    fn proves(&self, a: &Input, b: &Input, options: &RewriteOptions<'_>) -> bool {
+        let kernel = options.launches[0]
+            .first()
+            .map(|file| file.kernel().to_owned());
+        let options = CheckOptions {
+            kernel,
+            nvcc: options.nvcc[0].clone(),
+            ..CheckOptions::default()
+        };
+        self.check(a, b, &options)
+            .is_ok_and(|checked| checked.is_proved())
+    }
+}
+
+impl Rewritten {
+    /// Is anything refuted, or wrong?
+    fn has_failed(&self) -> bool {
+        self.launches
+            .iter()
+            .any(|launch| launch.verdict > Word::Tested)
+    }
+}
+
+fn verdict(at: &Try, result: &AtLaunch) -> LaunchVerdict {
+    let reason = |why: &warpwright_rewrite::Why| Reason {
+        code: why.code(),
+        text: why.to_string(),
+    };
+    LaunchVerdict {
+        size: at.size.clone(),
+        set: at.words(),
+        verdict: Word::of(result.standing),
+        elements: result.elements,
+        terms: result.terms,
+        why: result.why.iter().map(reason).collect(),
+    }
+}
+
+fn one(sides: &[Side; 2], options: &RewriteOptions<'_>) -> Result<AtLaunch, Error> {
+    let [a, b] = sides;
+    let paired = Paired::of(a, b, &options.pairs)?;
+    let options = Options {
+        fixed: options.fixed.clone(),
+        ..Options::default()
+    };
+    Ok(compare(a, b, &paired, &options))
+}
+
+fn launched_alike([a, b]: &[Side; 2]) -> bool {
+    let shape = |side: &Side| {
+        let steps = side.steps.iter().map(|step| {
+            let l = &step.launch;
+            let args: Vec<Vec<u8>> = l.args.iter().map(|arg| arg.bytes.clone()).collect();
+            (l.kernel.clone(), l.grid, l.block, l.dynamic_smem, args)
+        });
+        steps.collect::<Vec<_>>()
+    };
+    a.steps.len() == 1 && shape(a) == shape(b)
+}
+
+/// Both sides at one size.
+fn sides(
+    inputs: [&Input; 2],
+    modules: &[Module; 2],
+    options: &RewriteOptions<'_>,
+    at: &Try,
+) -> Result<[Side; 2], Error> {
+    let side = |which: usize| {
+        let (input, module) = (inputs[which], &modules[which]);
+        let kernels: Vec<String> = module.kernels().map(|(_, f)| f.name.to_string()).collect();
+        let files = options.launches[which].iter().enumerate();
+        let steps = files.map(|(number, file)| {
+            let launch = file.resolve(&at.size, &known(file, at))?;
+            let launch = launch_among(&launch, &input.name, &kernels)?;
+            step(input, module, launch, &|name| {
+                (options.files)(which, number, name)
+            })
+        });
+        Ok::<Side, Error>(Side {
+            name: input.name.clone(),
+            steps: steps.collect::<Result<_, Error>>()?,
+        })
+    };
+    Ok([side(0)?, side(1)?])
+}
+
+/// Those of the changed sizes that a description has.
+fn known(file: &LaunchFile, at: &Try) -> Vec<(String, i64)> {
+    let has = |name: &str| file.parameters(&at.size).any(|(own, _)| own == name);
+    at.set
+        .iter()
+        .filter(|(name, _)| has(name))
+        .cloned()
+        .collect()
+}
+
+fn step(
+    input: &Input,
+    module: &Module,
+    launch: Launch,
+    files: &dyn Fn(&str) -> Result<Vec<u8>, ContentsError>,
+) -> Result<Step, Error> {
+    let program = Emulator::new(module, &launch.kernel).map_err(|error| Error::NotRun {
+        name: input.name.clone(),
+        what: error.to_string(),
+    })?;
+    let contents = launch.buffers().map(|buffer| buffer.materialize(files));
+    let contents = contents.collect::<Result<_, _>>()?;
+    Ok(Step {
+        program,
+        launch,
+        contents,
+    })
+}
+
+// ---- sizes
+
+/// The launches that are tried: the described ones, then odd and tiny ones made of the smallest.
+fn tries(options: &RewriteOptions<'_>) -> Result<Vec<Try>, Error> {
+    let requires = options.requires.iter().map(|text| Condition::parse(text));
+    let requires: Vec<Condition> = requires.collect::<Result<_, _>>()?;
+    let mut described = described(options)?;
+    described.retain(|at| requires.iter().all(|r| r.holds(&parameters(options, at))));
+    let Some(smallest) = described.first().cloned() else {
+        return Err(Error::NoCommonSize("what is required holds".to_owned()));
+    };
+    let mut all = described;
+    if options.only_described || options.size.is_some() || !options.set.is_empty() {
+        return Ok(all);
+    }
+    let values = parameters(options, &smallest);
+    for name in scales(options) {
+        let Some(&value) = values.get(name) else {
+            continue;
+        };
+        for other in derived(value) {
+            let at = Try {
+                set: vec![(name.to_owned(), other)],
+                derived: true,
+                ..smallest.clone()
+            };
+            let holds = requires.iter().all(|r| r.holds(&parameters(options, &at)));
+            if holds && !all.contains(&at) {
+                all.push(at);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Other values of a size: one, a prime, one more and one less, a few of its kind.
+fn derived(value: i64) -> Vec<i64> {
+    let mut all = vec![value - 1, value + 1, 1, 37, value / 2];
+    all.retain(|&other| other >= 1 && other != value);
+    let mut seen = Vec::new();
+    all.retain(|&other| {
+        let is_new = !seen.contains(&other);
+        seen.push(other);
+        is_new
+    });
+    all
+}
+
+/// Parameters that grow the launches of both sides.
+fn scales<'o>(options: &'o RewriteOptions<'_>) -> Vec<&'o str> {
+    let mut scales: Vec<&str> = options.launches[0]
+        .iter()
+        .flat_map(LaunchFile::scales)
+        .collect();
+    scales.sort_unstable();
+    scales.dedup();
+    // Of the second side it must be a parameter at least: a grid of one block does not grow.
+    let has = |file: &LaunchFile, name: &str| {
+        let sizes: Vec<&str> = file.sizes().collect();
+        sizes
+            .iter()
+            .any(|size| file.parameters(size).any(|(own, _)| own == name))
+    };
+    scales.retain(|name| options.launches[1].iter().all(|file| has(file, name)));
+    scales
+}
+
+fn parameters(options: &RewriteOptions<'_>, at: &Try) -> BTreeMap<String, i64> {
+    let mut all = BTreeMap::new();
+    for file in options.launches.iter().flatten() {
+        for (name, value) in file.parameters(&at.size) {
+            all.entry(name.to_owned()).or_insert(value);
+        }
+    }
+    all.extend(at.set.iter().cloned());
+    all
+}
+
+/// The described sizes that both have and that are small enough, the smallest first.
+fn described(options: &RewriteOptions<'_>) -> Result<Vec<Try>, Error> {
+    let files: Vec<&LaunchFile> = options.launches.iter().flatten().collect();
+    let Some(first) = files.first() else {
+        return Err(Error::NoCommonSize("anything is launched".to_owned()));
+    };
+    let has = |file: &&LaunchFile, size: &str| file.sizes().any(|own| own == size);
+    let sizes = first
+        .sizes()
+        .filter(|size| files.iter().all(|file| has(file, size)));
+    let mut all: Vec<(u64, Try)> = Vec::new();
+    for size in sizes {
+        let at = Try {
+            size: size.to_owned(),
+            set: options.set.clone(),
+            derived: false,
+        };
+        let launches: Vec<Launch> = files
+            .iter()
+            .map(|file| file.resolve(size, &known(file, &at)))
+            .collect::<Result<_, _>>()?;
+        all.push((work(&launches), at));
+    }
+    if let Some(size) = &options.size {
+        all.retain(|(_, at)| at.size == *size);
+    }
+    all.sort_by_key(|(work, _)| *work);
+    let small = all
+        .iter()
+        .filter(|(work, _)| *work <= MOST_WORK)
+        .count()
+        .max(1);
+    all.truncate(small);
+    let all: Vec<Try> = all.into_iter().map(|(_, at)| at).collect();
+    match all.is_empty() {
+        true => Err(Error::NoCommonSize("both are launched".to_owned())),
+        false => Ok(all),
+    }
+}
+
+/// Threads of some launches, and what their buffers take in the same measure.
+fn work(launches: &[Launch]) -> u64 {
+    let one = |launch: &Launch| {
+        let threads = launch
+            .grid_blocks()
+            .saturating_mul(launch.block_threads().into());
+        let bytes: u64 = launch.buffers().map(|b| b.size() as u64).sum();
+        threads.saturating_add(bytes / (MOST_BYTES / MOST_WORK))
+    };
+    launches.iter().map(one).fold(0, u64::saturating_add)
+}
+
+/// `n % 4 == 0`
+struct Condition {
+    left: Expr,
+    order: &'static str,
+    right: Expr,
+}
+
+impl Condition {
+    fn parse(text: &str) -> Result<Condition, Error> {
+        let wrong = || Error::Condition(text.to_owned());
+        let orders = ["==", "!=", "<=", ">=", "<", ">"];
+        let found = orders
+            .into_iter()
+            .find_map(|order| Some((order, text.split_once(order)?)));
+        let (order, (left, right)) = found.ok_or_else(wrong)?;
+        let side = |text: &str| Expr::parse(text.trim()).map_err(|_| wrong());
+        Ok(Condition {
+            left: side(left)?,
+            order,
+            right: side(right)?,
+        })
+    }
+
+    fn holds(&self, values: &BTreeMap<String, i64>) -> bool {
+        let lookup = |name: &str| values.get(name).map(|&value| i128::from(value));
+        let (Ok(x), Ok(y)) = (self.left.eval_int(&lookup), self.right.eval_int(&lookup)) else {
+            return false;
+        };
+        match self.order {
+            "==" => x == y,
+            "!=" => x != y,
+            "<=" => x <= y,
+            ">=" => x >= y,
+            "<" => x < y,
+            _ => x > y,
+        }
+    }
+}

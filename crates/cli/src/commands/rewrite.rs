@@ -1,0 +1,128 @@
+//! `warpwright check --launch-a … --launch-b …`: a rewritten kernel at launches of its own.
+
+use std::path::Path;
+
+use warpwright::{RewriteOptions, Rewritten, Word};
+use warpwright_launch::{ContentsError, LaunchFile};
+use warpwright_report::screen::wrap;
+
+use super::{print_json, write_page};
+use crate::args::{CheckArgs, Cli};
+use crate::failure::Failure;
+use crate::input::{Input, contents};
+use crate::session;
+
+/// Runs the command. The exit code is 0 for what `--accept` names and better, 1 for what is refuted or wrong, else 5.
+pub fn run(cli: &Cli, args: &CheckArgs, a: &Input, b: &Input) -> Result<(), Failure> {
+    let paths = [&args.rewrite.launch_a, &args.rewrite.launch_b];
+    if paths.iter().any(|paths| paths.is_empty()) {
+        return Err(Failure::Usage(
+            "--launch-a and --launch-b are wanted both: each version has launches of its own"
+                .into(),
+        ));
+    }
+    let accepted = accepted(args.rewrite.accept.as_deref())?;
+    let read = |at: usize| {
+        let files = paths[at].iter().map(|path| session::launch_file(path));
+        files.collect::<Result<Vec<LaunchFile>, Failure>>()
+    };
+    let files = |side: usize, number: usize, name: &str| {
+        let folder = paths[side].get(number).and_then(|path| path.parent());
+        let path = folder.unwrap_or(Path::new("")).join(name);
+        contents(&path).map_err(|error| ContentsError::Reader(error.to_string().into()))
+    };
+    let nvcc = |input: &Input, at: usize| {
+        session::nvcc(
+            input,
+            paths[at].first().map(|path| path.as_path()),
+            &args.nvcc,
+        )
+    };
+    let options = RewriteOptions {
+        launches: [read(0)?, read(1)?],
+        files: &files,
+        size: args.setup.size.clone(),
+        set: session::overrides(&args.setup.set)?,
+        pairs: pairs(&args.rewrite.pair)?,
+        requires: args.rewrite.require.clone(),
+        fixed: args.rewrite.fixed.clone(),
+        only_described: args.rewrite.only_described,
+        nvcc: [nvcc(a, 0)?, nvcc(b, 1)?],
+    };
+    let optimizer = super::check::compiler(cli, [a, b])?;
+    let document = optimizer.check_rewrite(a, b, &options)?;
+    write_page(args.show.report.as_deref(), &document)?;
+    match args.show.json {
+        true => print_json(&document)?,
+        false => print(&document),
+    }
+    match document.verdict {
+        word if word <= accepted => Ok(()),
+        Word::Refuted | Word::WrongInput => Err(Failure::Quiet(1)),
+        _ => Err(Failure::Quiet(5)),
+    }
+}
+
+/// The worst verdict that is good enough.
+fn accepted(word: Option<&str>) -> Result<Word, Failure> {
+    let Some(word) = word else {
+        return Ok(Word::ProvedAtLaunches);
+    };
+    let known = Word::ALL.into_iter().filter(|known| *known <= Word::Tested);
+    let names: Vec<&str> = known.clone().map(Word::name).collect();
+    known
+        .into_iter()
+        .find(|known| known.name() == word)
+        .ok_or_else(|| Failure::Usage(format!("--accept {word}: it takes {}", names.join(", "))))
+}
+
+fn pairs(stated: &[String]) -> Result<Vec<(String, String)>, Failure> {
+    let split = |pair: &String| match pair.split_once('=') {
+        Some((a, b)) if !a.is_empty() && !b.is_empty() => Ok((a.to_owned(), b.to_owned())),
+        _ => Err(Failure::Usage(format!(
+            "--pair {pair}: it takes NAME=NAME, the original's first"
+        ))),
+    };
+    stated.iter().map(split).collect()
+}
+
+fn print(document: &Rewritten) {
+    let count = document.launches.len();
+    let launches = if count == 1 { "launch" } else { "launches" };
+    println!(
+        "{}: {} at {count} {launches}",
+        document.verdict.name(),
+        meaning(document.verdict)
+    );
+    for launch in &document.launches {
+        let set = launch.set.join(", ");
+        let at = match set.is_empty() {
+            true => launch.size.clone(),
+            false => format!("{} with {set}", launch.size),
+        };
+        println!(
+            "  {at}: {} ({} output elements, {} terms)",
+            launch.verdict.name(),
+            launch.elements,
+            launch.terms
+        );
+        for reason in &launch.why {
+            println!("{}", wrap(&reason.text, "    ", "      ").join("\n"));
+        }
+    }
+    for skipped in &document.skipped {
+        let text = format!("not counted, {}: {}", skipped.set.join(", "), skipped.why);
+        println!("{}", wrap(&text, "  ", "    ").join("\n"));
+    }
+}
+
+fn meaning(word: Word) -> &'static str {
+    match word {
+        Word::Proved => "the same for every launch of both, and shown",
+        Word::ProvedAtLaunches => "the same bits for every input",
+        Word::EqualUpToRounding => "the same for every input, up to rounding",
+        Word::Tested => "the same on the inputs tried",
+        Word::Refuted => "not the same",
+        Word::WrongInput => "no judge: the original or a description is wrong",
+    }
+}

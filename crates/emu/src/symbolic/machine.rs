@@ -1,0 +1,595 @@
+//! A launch on terms: memory, parameters, blocks one after the other.
+
+use std::collections::BTreeSet;
+
+use warpwright_launch::{Buffer as Described, Launch};
+
+use crate::fault::{EmuError, Place};
+use crate::lanes::{Mask, WARP};
+use crate::machine::{Grid, kernel_params};
+use crate::memory::slot_address;
+use crate::program::{AccessSpace, Layout, Op, Program};
+use crate::symbolic::cfg::Flow;
+use crate::symbolic::form::{Form, forms};
+use crate::symbolic::memory::{Buffer, Clash, Conflict, Content, Log, Moment, Word};
+use crate::symbolic::term::{Id, Terms, Unset, Val};
+use crate::symbolic::warp::{Wait, Warp};
+
+/// Options of a run on terms.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Terms that may be made.
+    pub terms: usize,
+    /// Warp instructions that all blocks together may execute.
+    pub budget: u64,
+    /// Blocks run from the last one to the first.
+    pub reversed: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            terms: 60_000_000,
+            budget: 1 << 30,
+            reversed: false,
+        }
+    }
+}
+
+/// What a kernel does wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FaultClass {
+    /// Outside of every allocation.
+    OutOfBounds,
+    /// At no multiple of its size.
+    Misaligned,
+    /// A store to constant memory.
+    ReadOnly,
+    /// Two threads at one place, with nothing that orders them.
+    Race(Clash),
+    /// Threads of a block that do not meet at a barrier.
+    BarrierDivergence,
+    /// Lanes that others wait for and that do not come.
+    WarpDivergence,
+    /// A shuffle from a lane that does not take part.
+    InactiveLane,
+    /// `trap`
+    Trap,
+    /// `assert`
+    Assertion,
+}
+
+/// A fault with its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What.
+    pub class: FaultClass,
+    /// The instruction.
+    pub place: Place,
+    /// `%ctaid`
+    pub block: [u32; 3],
+    /// `%tid`
+    pub thread: [u32; 3],
+    /// The other thread of a race, as block number and thread number.
+    pub other: Option<(u32, u32)>,
+    /// The memory, and the byte in it.
+    pub memory: Option<(String, i64)>,
+}
+
+/// What this machine does not do.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Refusal {
+    /// An address that is made of data; the term.
+    Address(Id),
+    /// A loop whose trip count is made of data; the condition.
+    Loop(Id),
+    /// A barrier, a shuffle or the like on one side of a branch on data; the condition.
+    Collective(Id),
+    /// An access that leaves its allocation where data let it.
+    ConditionalAccess,
+    /// A member mask, an index into a table or a size that is made of data.
+    Operand(Id),
+    /// An atomic operation on data whose order would show.
+    Atomic,
+    /// A call of a function that was not inlined.
+    Call,
+    /// A barrier for some of the threads.
+    PartialBarrier,
+    /// A clock, or the number of an SM.
+    Clock,
+    /// This instruction.
+    Instruction,
+    /// More than [`Options`] permit.
+    TooLarge,
+}
+
+/// Why a run ends early.
+#[derive(Debug)]
+pub enum Stop {
+    /// The kernel is at fault.
+    Fault(Box<Fault>),
+    /// Not done here.
+    Refused(Refusal, Box<Place>),
+    /// The launch does not fit the kernel.
+    Launch(EmuError),
+}
+
+/// What a result depends on beside the inputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Note {
+    /// Lanes of a warp that work in step, by `volatile` alone.
+    Lockstep,
+    /// Sums of floating point by atomics: their order is not stated.
+    AtomicSum,
+    /// An atomic operation's old value, or a fence of the device: the order of blocks could show.
+    BlockOrder,
+    /// Threads that have exited are not waited for at a barrier.
+    ExitedAtBarrier,
+    /// `printf`
+    Printed,
+}
+
+/// What a finished launch says.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Accesses that nothing orders, the first of each instruction.
+    pub races: Vec<Fault>,
+    /// See [`Note`].
+    pub notes: BTreeSet<Note>,
+    /// Warp instructions.
+    pub instructions: u64,
+    /// Branches on data.
+    pub forks: u64,
+}
+
+/// Most races told of.
+const MAX_RACES: usize = 8;
+
+/// Everything that the threads of a launch share.
+pub(crate) struct Machine<'a> {
+    pub program: &'a Program,
+    pub terms: &'a mut Terms,
+    pub forms: Vec<Vec<Form>>,
+    pub volatile: Vec<bool>,
+    flow: Option<Flow>,
+    pub memory: &'a mut Vec<Buffer>,
+    logs: Vec<Log>,
+    /// Memory of each slot, with its address.
+    slots: Vec<(usize, u64)>,
+    pub params: Vec<u8>,
+    pub options: &'a Options,
+    pub report: Report,
+    pub shared: Vec<Word>,
+    pub shared_layout: Layout,
+    shared_log: Log,
+    pub grid: Grid,
+    pub index: [u32; 3],
+    number: u32,
+    barriers: u32,
+    /// What each register holds before it is written.
+    pub unset: Vec<Id>,
+    /// A buffer that is written although its accesses are not logged.
+    unlogged: Option<usize>,
+}
+
+impl Program {
+    /// Runs a launch on terms. `memory` holds what the launches of this side work on, `places` says which of it each of
+    /// [`Launch::buffers`] is; variables of the module that the launch does not set are added to it.
+    ///
+    /// # Errors
+    /// [`Stop`]: a fault, something that is not done, a launch that does not fit.
+    pub fn run_on_terms(
+        &self,
+        launch: &Launch,
+        terms: &mut Terms,
+        memory: &mut Vec<Buffer>,
+        places: &[usize],
+        options: &Options,
+    ) -> Result<Report, Stop> {
+        loop {
+            let before = memory.clone();
+            let mut machine =
+                Machine::new(self, launch, (&mut *terms, &mut *memory), places, options)?;
+            let result = machine.run();
+            let (report, unlogged) = (machine.report, machine.unlogged);
+            match unlogged {
+                // Accesses before the first write count, too: once more, with a log.
+                Some(at) => {
+                    *memory = before;
+                    if let Some(buffer) = memory.get_mut(at) {
+                        buffer.logged = true;
+                    }
+                }
+                None => return result.map(|()| report),
+            }
+        }
+    }
+}
+
+impl<'a> Machine<'a> {
+    fn new(
+        program: &'a Program,
+        launch: &Launch,
+        (terms, memory): (&'a mut Terms, &'a mut Vec<Buffer>),
+        places: &[usize],
+        options: &'a Options,
+    ) -> Result<Self, Stop> {
+        let slots = slots(program, launch, memory, places);
+        let bases: Vec<u64> = bases(program, launch, &slots);
+        for (buffer, &at) in launch.buffers().zip(places) {
+            if let Some(table) = buffer.table {
+                let bytes = table.bytes(bases.get(table.of).copied().unwrap_or(0), buffer.len);
+                if let Some(buffer) = memory.get_mut(at) {
+                    buffer.fill(&bytes);
+                }
+            }
+        }
+        let params = kernel_params(program, launch, &bases).map_err(Stop::Launch)?;
+        let mut all = forms(program, terms);
+        let kernel = program.kernel;
+        let forms = match kernel < all.len() {
+            true => all.swap_remove(kernel),
+            false => Vec::new(),
+        };
+        let forms: Vec<Vec<Form>> = forms;
+        let function = &program.functions[kernel];
+        let volatile = function.code.iter().map(|step| {
+            let site = program.sites.get(step.site as usize);
+            site.is_some_and(|site| site.place.instruction.contains(".volatile"))
+        });
+        let unset = (0..function.regs as u32).map(|reg| terms.unset(Unset::Register, reg));
+        let unset = unset.collect();
+        let layout = program.image.shared_layout(launch.dynamic_smem.into());
+        let finest = finest(program);
+        let logs = memory.iter().map(|buffer| {
+            let granule = finest.min(u64::from(buffer.bits / 8)).clamp(1, 4);
+            match buffer.logged {
+                false => Log::default(),
+                true => Log::new(buffer.len, granule),
+            }
+        });
+        let mut report = Report::default();
+        if program.ordered {
+            report.notes.insert(Note::BlockOrder);
+        }
+        Ok(Machine {
+            volatile: volatile.collect(),
+            logs: logs.collect(),
+            program,
+            terms,
+            forms,
+            flow: None,
+            memory,
+            slots,
+            params,
+            options,
+            report,
+            shared: vec![Word::Unset; layout.len.div_ceil(4) as usize],
+            shared_log: Log::new(layout.len, finest.clamp(1, 4)),
+            shared_layout: layout,
+            grid: Grid {
+                grid: launch.grid,
+                block: launch.block,
+                dynamic_smem: launch.dynamic_smem,
+            },
+            index: [0; 3],
+            number: 0,
+            barriers: 0,
+            unset,
+            unlogged: None,
+        })
+    }
+
+    fn run(&mut self) -> Result<(), Stop> {
+        let blocks: u64 = self.grid.grid.iter().map(|&n| u64::from(n)).product();
+        for at in 0..blocks {
+            let number = match self.options.reversed {
+                true => blocks - 1 - at,
+                false => at,
+            };
+            self.number = number as u32;
+            self.index = Grid::unravel(self.grid.grid, number);
+            self.block()?;
+        }
+        Ok(())
+    }
+
+    fn block(&mut self) -> Result<(), Stop> {
+        self.shared.fill(Word::Unset);
+        self.shared_log.clear();
+        self.barriers = 0;
+        let threads = self.grid.threads() as usize;
+        let mut warps: Vec<Warp> = (0..threads.div_ceil(WARP))
+            .map(|index| {
+                let lanes = match threads - index * WARP {
+                    n if n >= WARP => Mask::MAX,
+                    n => (1 << n) - 1,
+                };
+                Warp::new(self, index, lanes)
+            })
+            .collect();
+        loop {
+            for warp in &mut warps {
+                warp.run(self)?;
+            }
+            if warps.iter().all(|warp| warp.live() == 0) {
+                return Ok(());
+            }
+            self.release(&mut warps)?;
+        }
+    }
+
+    /// All threads that are left wait at a barrier: they go on.
+    fn release(&mut self, warps: &mut [Warp]) -> Result<(), Stop> {
+        let exited = warps.iter().any(|warp| warp.exited != 0);
+        for warp in warps.iter() {
+            let Some(strand) = warp.strands.first() else {
+                continue;
+            };
+            let lane = strand.mask.trailing_zeros() as usize;
+            let waits = |wait: &Wait| *wait == Wait::Barrier;
+            if !warp.strands.iter().all(|s| waits(&s.wait)) {
+                return Err(self.fault(FaultClass::WarpDivergence, warp, (strand.pc, lane), None));
+            }
+            if warp.strands.len() > 1 {
+                let class = FaultClass::BarrierDivergence;
+                return Err(self.fault(class, warp, (strand.pc, lane), None));
+            }
+        }
+        if exited {
+            self.report.notes.insert(Note::ExitedAtBarrier);
+        }
+        self.reduce_at_barrier(warps)?;
+        self.barriers += 1;
+        for warp in warps {
+            for strand in &mut warp.strands {
+                strand.wait = Wait::Ready;
+                strand.pc += 1;
+            }
+        }
+        Ok(())
+    }
+
+    // ---- control flow
+
+    pub fn flow(&mut self) -> &Flow {
+        let program = self.program;
+        self.flow
+            .get_or_insert_with(|| Flow::of(&program.functions[program.kernel]))
+    }
+
+    /// Counts an instruction.
+    pub fn spend(&mut self, pc: u32) -> Result<(), Stop> {
+        self.report.instructions += 1;
+        let spent = self.report.instructions > self.options.budget;
+        if spent || self.terms.len() > self.options.terms {
+            return Err(self.refuse(Refusal::TooLarge, pc));
+        }
+        Ok(())
+    }
+
+    // ---- what goes wrong
+
+    pub fn place(&self, pc: u32) -> Place {
+        let code = &self.program.functions[self.program.kernel].code;
+        let site = code.get(pc as usize).map(|step| step.site);
+        let site = site.and_then(|site| self.program.sites.get(site as usize));
+        site.map(|site| site.place.clone()).unwrap_or_default()
+    }
+
+    pub fn refuse(&self, refusal: Refusal, pc: u32) -> Stop {
+        Stop::Refused(refusal, Box::new(self.place(pc)))
+    }
+
+    pub fn fault(
+        &self,
+        class: FaultClass,
+        warp: &Warp,
+        (pc, lane): (u32, usize),
+        memory: Option<(String, i64)>,
+    ) -> Stop {
+        Stop::Fault(Box::new(Fault {
+            class,
+            place: self.place(pc),
+            block: self.index,
+            thread: self.grid.thread(warp.index, lane),
+            other: None,
+            memory,
+        }))
+    }
+
+    // ---- memory
+
+    /// A write to a buffer; the run begins anew where its accesses were not logged.
+    pub fn written(&mut self, index: usize, pc: u32) -> Result<(), Stop> {
+        if self.memory.get(index).is_some_and(|buffer| buffer.logged) {
+            return Ok(());
+        }
+        self.unlogged = Some(index);
+        Err(self.refuse(Refusal::TooLarge, pc))
+    }
+
+    /// The memory and the offset of a global address, and whether all bytes are in it.
+    pub fn find(&self, address: u64, bytes: u64) -> Option<(usize, u64, bool)> {
+        let at = self
+            .slots
+            .iter()
+            .position(|&(_, base)| address.abs_diff(base) < 1 << (crate::memory::SLOT_BITS - 1))?;
+        let (index, base) = self.slots[at];
+        let offset = address.wrapping_sub(base);
+        let len = self.memory.get(index)?.len;
+        let inside = offset < len && bytes <= len - offset;
+        Some((index, offset, inside))
+    }
+
+    pub fn now(&self, warp: &Warp, lane: usize, atomic: bool) -> Moment {
+        Moment {
+            block: self.number + 1,
+            warp: warp.index as u16,
+            lane: lane as u8,
+            atomic,
+            barriers: self.barriers,
+            stamp: warp.stamp,
+        }
+    }
+
+    /// Notes an access to global memory or, without a number, to shared memory. `value`: what is written.
+    pub fn note(
+        &mut self,
+        warp: &Warp,
+        (pc, lane): (u32, usize),
+        (of, offset, size): (Option<usize>, u64, u32),
+        write: Option<Option<Val>>,
+        atomic: bool,
+    ) {
+        if of.is_some_and(|at| !self.memory[at].logged) {
+            return;
+        }
+        let now = self.now(warp, lane, atomic);
+        let is_ordered = |earlier: &Moment| {
+            let same_warp = earlier.warp == now.warp;
+            earlier.block == now.block
+                && (same_warp && earlier.lane == now.lane
+                    || earlier.barriers < now.barriers
+                    || same_warp && warp.is_ordered(earlier.lane, lane, earlier.stamp))
+        };
+        let log = match of {
+            Some(at) => self.logs.get_mut(at),
+            None => Some(&mut self.shared_log),
+        };
+        let Some(log) = log else { return };
+        let found = match write {
+            None => log.read(offset, size, now, is_ordered),
+            Some(value) => log.write(offset, size, now, value, is_ordered),
+        };
+        if let Some(conflict) = found {
+            self.race(warp, (pc, lane), (of, offset), conflict);
+        }
+    }
+
+    #[cold]
+    fn race(
+        &mut self,
+        warp: &Warp,
+        at: (u32, usize),
+        (of, offset): (Option<usize>, u64),
+        conflict: Conflict,
+    ) {
+        let class = FaultClass::Race(conflict.what);
+        let name = match of {
+            Some(index) => self.memory.get(index).map(|m| m.name.clone()),
+            None => self.shared_layout.nearest(offset).map(|r| r.name.clone()),
+        };
+        let start = match of {
+            Some(_) => 0,
+            None => self.shared_layout.nearest(offset).map_or(0, |r| r.start),
+        };
+        let memory = name.map(|name| (name, offset.wrapping_sub(start) as i64));
+        let Stop::Fault(mut fault) = self.fault(class, warp, at, memory) else {
+            return;
+        };
+        let first = conflict.first;
+        let thread = u32::from(first.warp) * WARP as u32 + u32::from(first.lane);
+        fault.other = Some((first.block - 1, thread));
+        // Blocks that an atomic operation or a fence orders are run once more the other way round instead.
+        let apart = first.block != self.number + 1;
+        if apart && self.program.ordered {
+            return;
+        }
+        let known = self
+            .report
+            .races
+            .iter()
+            .any(|race| race.place == fault.place && race.class == fault.class);
+        if !known && self.report.races.len() < MAX_RACES {
+            self.report.races.push(*fault);
+        }
+    }
+}
+
+/// The memory of each slot: the module's variables, then the launch's buffers.
+fn slots(
+    program: &Program,
+    launch: &Launch,
+    memory: &mut Vec<Buffer>,
+    places: &[usize],
+) -> Vec<(usize, u64)> {
+    let symbols = launch.memory.len();
+    let described: Vec<&Described> = launch.buffers().collect();
+    let mut slots = Vec::new();
+    for (at, global) in program.image.globals.iter().enumerate() {
+        let set = described.iter().skip(symbols);
+        let set = set.zip(places.iter().skip(symbols));
+        let bound = set.filter(|(buffer, _)| buffer.name == global.name);
+        let index = match bound.map(|(_, &place)| place).next() {
+            Some(place) => place,
+            None => variable(memory, global),
+        };
+        slots.push((index, slot_address(at)));
+    }
+    for (buffer, &place) in described.iter().take(symbols).zip(places) {
+        let base = slot_address(slots.len()) + buffer.offset as u64;
+        slots.push((place, base));
+    }
+    slots
+}
+
+/// Variables of a module have numbers of their own: nothing of them is an input.
+const VARIABLES: u32 = 1 << 20;
+
+/// A variable of the module that no launch sets: it keeps what launches write.
+fn variable(memory: &mut Vec<Buffer>, global: &crate::memory::image::GlobalVariable) -> usize {
+    let name = format!("variable `{}`", global.name);
+    if let Some(at) = memory.iter().position(|buffer| buffer.name == name) {
+        return at;
+    }
+    let content = Content::Known(global.bytes.clone());
+    let number = VARIABLES + memory.len() as u32;
+    let len = global.bytes.len() as u64;
+    memory.push(Buffer::of_bytes(
+        &name,
+        (number, 32),
+        len,
+        global.constant,
+        &content,
+    ));
+    memory.len() - 1
+}
+
+/// The address of each of the launch's buffers.
+fn bases(program: &Program, launch: &Launch, slots: &[(usize, u64)]) -> Vec<u64> {
+    let globals = &program.image.globals;
+    let own = slots.iter().skip(globals.len()).map(|&(_, base)| base);
+    let symbols = launch.symbols.iter().map(|symbol| {
+        let at = globals.iter().position(|g| g.name == symbol.name);
+        at.map_or(0, slot_address)
+    });
+    own.chain(symbols).collect()
+}
+
+/// The smallest access of a program that is not private, in bytes.
+fn finest(program: &Program) -> u64 {
+    let code = program.functions[program.kernel].code.iter();
+    let sizes = code.filter_map(|step| match &step.op {
+        Op::Load(load) => Some(&load.access),
+        Op::Store { access, .. } => Some(access),
+        Op::Atomic(atomic) => Some(&atomic.access),
+        Op::Collective {
+            op: crate::program::CollectiveOp::Matrix(_),
+            ..
+        } => None,
+        _ => None,
+    });
+    let shared = sizes.filter(|a| !matches!(a.space, AccessSpace::Local | AccessSpace::Param));
+    let matrices = program.functions[program.kernel].code.iter().any(|step| {
+        matches!(
+            &step.op,
+            Op::Collective {
+                op: crate::program::CollectiveOp::Matrix(_),
+                ..
+            }
+        )
+    });
+    let finest = shared.map(|a| u64::from(a.elem)).min().unwrap_or(4);
+    if matrices { finest.min(2) } else { finest }
+}

@@ -1,0 +1,1011 @@
+//! Terms: what a value is, as a graph over the launch's inputs.
+//!
+//! Every term stands once (hash-consing), as 16 bytes in an arena; its number is its identity, so that the same number
+//! is the same value. The constructors apply what holds bit for bit alone (NaN payloads apart): commutation, signs
+//! pulled out of products, `x*1`, `x+(-0)`, parts of joined words, selections of one and the same.
+//!
+//! A term has the bits of its kind and is zero-extended beyond them, as registers are.
+
+use rustc_hash::FxHashMap;
+
+/// A term's number in its arena.
+pub type Id = u32;
+
+/// The value of a lane: bits, or a term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Val {
+    /// Known bits.
+    Bits(u64),
+    /// A term.
+    Term(Id),
+}
+
+/// What a term's bits mean where it is an operand of arithmetic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Domain {
+    /// Whatever its reader takes it for: inputs, constants, parts.
+    Any,
+    /// IEEE formats.
+    F16,
+    /// bfloat16
+    Bf16,
+    /// binary32
+    F32,
+    /// binary64
+    F64,
+    /// Integers modulo 2¹⁶.
+    I16,
+    /// Integers modulo 2³².
+    I32,
+    /// Integers modulo 2⁶⁴.
+    I64,
+    /// A predicate.
+    Pred,
+}
+
+impl Domain {
+    const ALL: [Domain; 9] = [
+        Domain::Any,
+        Domain::F16,
+        Domain::Bf16,
+        Domain::F32,
+        Domain::F64,
+        Domain::I16,
+        Domain::I32,
+        Domain::I64,
+        Domain::Pred,
+    ];
+
+    /// Bits of a value.
+    pub fn bits(self) -> u32 {
+        match self {
+            Domain::Pred => 1,
+            Domain::F16 | Domain::Bf16 | Domain::I16 => 16,
+            Domain::F32 | Domain::I32 => 32,
+            Domain::Any | Domain::F64 | Domain::I64 => 64,
+        }
+    }
+
+    /// Is it a floating-point format?
+    pub fn is_float(self) -> bool {
+        matches!(self, Domain::F16 | Domain::Bf16 | Domain::F32 | Domain::F64)
+    }
+
+    /// Integers of so many bits.
+    pub fn int(bits: u32) -> Domain {
+        match bits {
+            0..=16 => Domain::I16,
+            17..=32 => Domain::I32,
+            _ => Domain::I64,
+        }
+    }
+
+    /// The sign bit.
+    fn sign(self) -> u64 {
+        1 << (self.bits() - 1)
+    }
+
+    /// The number one.
+    fn one(self) -> u64 {
+        match self {
+            Domain::F16 => 0x3c00,
+            Domain::Bf16 => 0x3f80,
+            Domain::F32 => 0x3f80_0000,
+            Domain::F64 => 0x3ff0_0000_0000_0000,
+            _ => 1,
+        }
+    }
+}
+
+/// What a term is made by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// Known bits: `a` the lower, `b` the upper half.
+    Const,
+    /// Element `b` of buffer `a` before the first launch; `imm`: its bits.
+    Input,
+    /// What nobody has written: `a` says where, `b` which.
+    Unset,
+    /// Sums, products and the like of floating point; `imm`: [`Mode`].
+    FAdd,
+    /// A product.
+    FMul,
+    /// `a * b + c`, rounded once.
+    FFma,
+    /// The sign turned.
+    FNeg,
+    /// The magnitude.
+    FAbs,
+    /// A quotient.
+    FDiv,
+    /// A square root.
+    FSqrt,
+    /// Its reciprocal.
+    FRsqrt,
+    /// 2ᵃ
+    FEx2,
+    /// The smaller.
+    FMin,
+    /// The larger.
+    FMax,
+    /// From one format to another, or to the whole number; `imm`: [`Mode`], `b`: the source's domain.
+    FCvt,
+    /// An integer as floating point; `b`: source bits and sign.
+    FromInt,
+    /// Integer sums; `imm`: domain.
+    IAdd,
+    /// A product's lower half.
+    IMul,
+    /// Bits `imm & 0xff` on, `imm >> 8` of them.
+    Extract,
+    /// `a` below, `b` from bit `imm & 0xff` on; `imm >> 8` bits in all.
+    Concat,
+    /// The sign of `imm & 0xff` bits spread to `imm >> 8`.
+    Sext,
+    /// A comparison; `imm`: [`Cmp`].
+    Cmp,
+    /// Predicates.
+    Not,
+    /// Both.
+    And,
+    /// One of two, not both.
+    Xor,
+    /// `b` where `a` holds, else `c`; `imm`: domain.
+    Select,
+    /// Any other function; `imm`: its name and domain.
+    App,
+    /// Further arguments of an [`App`](Kind::App).
+    Pair,
+}
+
+const KINDS: [Kind; 28] = [
+    Kind::Const,
+    Kind::Input,
+    Kind::Unset,
+    Kind::FAdd,
+    Kind::FMul,
+    Kind::FFma,
+    Kind::FNeg,
+    Kind::FAbs,
+    Kind::FDiv,
+    Kind::FSqrt,
+    Kind::FRsqrt,
+    Kind::FEx2,
+    Kind::FMin,
+    Kind::FMax,
+    Kind::FCvt,
+    Kind::FromInt,
+    Kind::IAdd,
+    Kind::IMul,
+    Kind::Extract,
+    Kind::Concat,
+    Kind::Sext,
+    Kind::Cmp,
+    Kind::Not,
+    Kind::And,
+    Kind::Xor,
+    Kind::Select,
+    Kind::App,
+    Kind::Pair,
+];
+
+/// How an operation rounds, in a word: domain (4 bits), then flags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Mode(pub u32);
+
+impl Mode {
+    /// Subnormals are zero.
+    pub const FTZ: u32 = 1 << 4;
+    /// Clamped to 0…1.
+    pub const SAT: u32 = 1 << 5;
+    /// Rounded toward zero, down, up; to nearest where none is set.
+    pub const ZERO: u32 = 1 << 6;
+    /// See [`ZERO`](Self::ZERO).
+    pub const DOWN: u32 = 1 << 7;
+    /// See [`ZERO`](Self::ZERO).
+    pub const UP: u32 = 1 << 8;
+    /// Approximate, as the hardware has it.
+    pub const APPROX: u32 = 1 << 9;
+    /// Of a matrix product: summed in an order that nobody states.
+    pub const MATRIX: u32 = 1 << 10;
+    /// Negative where both signs differ, NaN as NaN, ReLU and the like.
+    pub const OTHER: u32 = 1 << 11;
+    /// To a whole number.
+    pub const INTEGRAL: u32 = 1 << 12;
+    /// ptxas may fuse it with what follows: no rounding is stated. No part of a term's identity.
+    pub const FUSIBLE: u32 = 1 << 13;
+
+    /// A domain with flags.
+    pub fn new(domain: Domain, flags: u32) -> Mode {
+        Mode(domain as u32 | flags)
+    }
+
+    /// The format.
+    pub fn domain(self) -> Domain {
+        Domain::ALL[(self.0 & 15) as usize % Domain::ALL.len()]
+    }
+
+    /// Is the flag set?
+    pub fn has(self, flag: u32) -> bool {
+        self.0 & flag != 0
+    }
+
+    /// Is it rounded to nearest, with nothing else about it?
+    pub fn is_plain(self) -> bool {
+        self.0 & !(15 | Mode::FUSIBLE) == 0
+    }
+}
+
+/// A comparison: domain, operator, signed or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Cmp(pub u32);
+
+/// Operators of comparisons. The others are these, negated or with operands exchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// `a < b`; false with NaN.
+    Lt,
+    /// `a <= b`; false with NaN.
+    Le,
+    /// `a == b`; false with NaN.
+    Eq,
+    /// One of both is NaN.
+    Nan,
+}
+
+impl Cmp {
+    /// A comparison in a domain.
+    pub fn new(domain: Domain, order: Order, signed: bool, ftz: bool) -> Cmp {
+        Cmp(domain as u32 | (order as u32) << 4 | (signed as u32) << 6 | (ftz as u32) << 7)
+    }
+
+    /// Of what.
+    pub fn domain(self) -> Domain {
+        Domain::ALL[(self.0 & 15) as usize % Domain::ALL.len()]
+    }
+
+    /// Which.
+    pub fn order(self) -> Order {
+        [Order::Lt, Order::Le, Order::Eq, Order::Nan][(self.0 >> 4 & 3) as usize]
+    }
+}
+
+/// A term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Node {
+    head: u32,
+    /// First argument.
+    pub a: u32,
+    /// Second argument.
+    pub b: u32,
+    /// Third argument.
+    pub c: u32,
+}
+
+impl Node {
+    /// A term before it has a number.
+    pub fn new(kind: Kind, imm: u32, a: u32, b: u32, c: u32) -> Node {
+        let head = kind as u32 | imm << 8;
+        Node { head, a, b, c }
+    }
+
+    /// What makes it.
+    pub fn kind(&self) -> Kind {
+        KINDS[(self.head & 0xff) as usize % KINDS.len()]
+    }
+
+    /// What else belongs to it.
+    pub fn imm(&self) -> u32 {
+        self.head >> 8
+    }
+
+    /// As a rounding mode.
+    pub fn mode(&self) -> Mode {
+        Mode(self.imm())
+    }
+
+    /// Its arguments that are terms.
+    pub fn args(&self) -> impl Iterator<Item = Id> + use<> {
+        let count = match self.kind() {
+            Kind::Const | Kind::Input | Kind::Unset => 0,
+            Kind::FNeg
+            | Kind::FAbs
+            | Kind::FSqrt
+            | Kind::FRsqrt
+            | Kind::FEx2
+            | Kind::FCvt
+            | Kind::FromInt
+            | Kind::Extract
+            | Kind::Sext
+            | Kind::Not => 1,
+            Kind::FFma | Kind::Select => 3,
+            Kind::App => self.c as usize,
+            _ => 2,
+        };
+        [self.a, self.b].into_iter().chain([self.c]).take(count)
+    }
+}
+
+/// Where an [`Unset`](Kind::Unset) value stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unset {
+    /// A register.
+    Register,
+    /// Shared memory.
+    Shared,
+    /// Local memory.
+    Local,
+    /// A buffer's element, by the buffer's number.
+    Global(u32),
+}
+
+impl Unset {
+    fn code(self) -> u32 {
+        match self {
+            Unset::Register => 0,
+            Unset::Shared => 1,
+            Unset::Local => 2,
+            Unset::Global(buffer) => 3 + buffer,
+        }
+    }
+
+    /// From a term's first argument.
+    pub fn of(code: u32) -> Unset {
+        match code {
+            0 => Unset::Register,
+            1 => Unset::Shared,
+            2 => Unset::Local,
+            buffer => Unset::Global(buffer - 3),
+        }
+    }
+}
+
+/// All terms.
+pub struct Terms {
+    nodes: Vec<Node>,
+    table: Vec<u32>,
+    names: Vec<(String, Domain)>,
+    numbers: FxHashMap<String, u32>,
+    /// Sums of products that ptxas may round once or twice.
+    pub fusible: u64,
+}
+
+const EMPTY: u32 = u32::MAX;
+
+impl Default for Terms {
+    fn default() -> Self {
+        Terms {
+            nodes: Vec::new(),
+            table: vec![EMPTY; 1 << 12],
+            names: Vec::new(),
+            numbers: FxHashMap::default(),
+            fusible: 0,
+        }
+    }
+}
+
+fn hash(node: &Node) -> u64 {
+    let mix = |h: u64, x: u64| (h ^ x).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    let h = mix(0, u64::from(node.head) | u64::from(node.a) << 32);
+    let h = mix(h, u64::from(node.b) | u64::from(node.c) << 32);
+    h ^ h >> 31
+}
+
+impl Terms {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Are there none?
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// A term.
+    #[inline(always)]
+    pub fn node(&self, id: Id) -> Node {
+        self.nodes[id as usize]
+    }
+
+    /// The name and domain of an [`App`](Kind::App).
+    pub fn name(&self, number: u32) -> (&str, Domain) {
+        self.names
+            .get(number as usize)
+            .map_or(("?", Domain::Any), |(name, domain)| (name, *domain))
+    }
+
+    /// The number of a function's name.
+    pub fn function(&mut self, name: &str, domain: Domain) -> u32 {
+        if let Some(&number) = self.numbers.get(name) {
+            return number;
+        }
+        let number = self.names.len() as u32;
+        self.names.push((name.to_owned(), domain));
+        self.numbers.insert(name.to_owned(), number);
+        number
+    }
+
+    /// The number of a term that is what it is: no rule is applied.
+    #[inline]
+    pub fn intern(&mut self, node: Node) -> Id {
+        let mask = self.table.len() - 1;
+        let mut at = hash(&node) as usize & mask;
+        loop {
+            match self.table[at] {
+                EMPTY => break,
+                id if self.nodes[id as usize] == node => return id,
+                _ => at = (at + 1) & mask,
+            }
+        }
+        let id = self.nodes.len() as u32;
+        self.nodes.push(node);
+        self.table[at] = id;
+        if self.nodes.len() * 2 > self.table.len() {
+            self.grow();
+        }
+        id
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let size = self.table.len() * 2;
+        let mut table = vec![EMPTY; size];
+        for (id, node) in self.nodes.iter().enumerate() {
+            let mut at = hash(node) as usize & (size - 1);
+            while table[at] != EMPTY {
+                at = (at + 1) & (size - 1);
+            }
+            table[at] = id as u32;
+        }
+        self.table = table;
+    }
+
+    /// Bits as a term.
+    pub fn constant(&mut self, bits: u64) -> Id {
+        self.intern(Node::new(
+            Kind::Const,
+            0,
+            bits as u32,
+            (bits >> 32) as u32,
+            0,
+        ))
+    }
+
+    /// The bits of a constant.
+    pub fn bits_of(&self, id: Id) -> Option<u64> {
+        let node = self.node(id);
+        (node.kind() == Kind::Const).then(|| u64::from(node.a) | u64::from(node.b) << 32)
+    }
+
+    /// A value as a term.
+    #[inline]
+    pub fn term(&mut self, value: Val) -> Id {
+        match value {
+            Val::Term(id) => id,
+            Val::Bits(bits) => self.constant(bits),
+        }
+    }
+
+    /// An element of a buffer before the first launch.
+    pub fn input(&mut self, buffer: u32, element: u32, bits: u32) -> Id {
+        self.intern(Node::new(Kind::Input, bits, buffer, element, 0))
+    }
+
+    /// What nobody has written.
+    pub fn unset(&mut self, place: Unset, index: u32) -> Id {
+        self.intern(Node::new(Kind::Unset, 32, place.code(), index, 0))
+    }
+
+    /// What arithmetic takes a term for.
+    pub fn domain(&self, id: Id) -> Domain {
+        let node = self.node(id);
+        match node.kind() {
+            Kind::FAdd
+            | Kind::FMul
+            | Kind::FFma
+            | Kind::FNeg
+            | Kind::FAbs
+            | Kind::FDiv
+            | Kind::FSqrt
+            | Kind::FRsqrt
+            | Kind::FEx2
+            | Kind::FMin
+            | Kind::FMax
+            | Kind::FCvt
+            | Kind::FromInt
+            | Kind::IAdd
+            | Kind::IMul
+            | Kind::Select => node.mode().domain(),
+            Kind::Sext => Domain::int(node.imm() >> 8),
+            Kind::Cmp | Kind::Not | Kind::And | Kind::Xor => Domain::Pred,
+            Kind::App => self.name(node.imm()).1,
+            _ => Domain::Any,
+        }
+    }
+
+    /// Bits that may be set.
+    pub fn width(&self, id: Id) -> u32 {
+        let node = self.node(id);
+        match node.kind() {
+            Kind::Const => 64 - self.bits_of(id).unwrap_or(0).leading_zeros(),
+            Kind::Input | Kind::Unset => node.imm(),
+            Kind::Extract | Kind::Concat => node.imm() >> 8,
+            Kind::Select if node.mode().domain() == Domain::Any => {
+                self.width(node.b).max(self.width(node.c))
+            }
+            _ => self.domain(id).bits(),
+        }
+    }
+
+    // ---- bits
+
+    /// Bits `at..at + bits` of a value.
+    pub fn extract(&mut self, value: Val, at: u32, bits: u32) -> Val {
+        let id = match value {
+            Val::Bits(all) => {
+                let mask = u64::MAX >> (64 - bits.clamp(1, 64));
+                return Val::Bits(all.checked_shr(at).unwrap_or(0) & mask);
+            }
+            Val::Term(id) => id,
+        };
+        let width = self.width(id);
+        if at >= width {
+            return Val::Bits(0);
+        }
+        let bits = bits.min(width - at);
+        if at == 0 && bits == width {
+            return value;
+        }
+        let node = self.node(id);
+        match node.kind() {
+            Kind::Const => {
+                let all = Val::Bits(self.bits_of(id).unwrap_or(0));
+                self.extract(all, at, bits)
+            }
+            Kind::Extract => self.extract(Val::Term(node.a), at + (node.imm() & 0xff), bits),
+            Kind::Concat => {
+                let low = node.imm() & 0xff;
+                let (a, b) = (Val::Term(node.a), Val::Term(node.b));
+                if at + bits <= low {
+                    self.extract(a, at, bits)
+                } else if at >= low {
+                    self.extract(b, at - low, bits)
+                } else {
+                    let (first, second) = (
+                        self.extract(a, at, low - at),
+                        self.extract(b, 0, at + bits - low),
+                    );
+                    self.concat(first, low - at, second, bits)
+                }
+            }
+            // The lower part of a sum, or of a product, is that of its operands' lower parts.
+            Kind::IAdd | Kind::IMul if at == 0 && matches!(bits, 16 | 32) => {
+                let x = self.extract(Val::Term(node.a), 0, bits);
+                let y = self.extract(Val::Term(node.b), 0, bits);
+                match node.kind() {
+                    Kind::IAdd => self.iadd(Domain::int(bits), x, y),
+                    _ => self.imul(Domain::int(bits), x, y),
+                }
+            }
+            Kind::Sext if at + bits <= node.imm() & 0xff => {
+                self.extract(Val::Term(node.a), at, bits)
+            }
+            Kind::Sext if at == 0 => self.sext(Val::Term(node.a), node.imm() & 0xff, bits),
+            _ => Val::Term(self.intern(Node::new(Kind::Extract, at | bits << 8, id, 0, 0))),
+        }
+    }
+
+    /// `low` of so many bits with `high` above, `bits` in all.
+    pub fn concat(&mut self, low: Val, low_bits: u32, high: Val, bits: u32) -> Val {
+        let low = self.extract(low, 0, low_bits);
+        let high = self.extract(high, 0, bits - low_bits);
+        if let (Val::Bits(low), Val::Bits(high)) = (low, high) {
+            return Val::Bits(low | high << low_bits);
+        }
+        if high == Val::Bits(0) {
+            return low;
+        }
+        // Above what is joined already: the lower part comes first.
+        if let Val::Term(id) = high {
+            let node = self.node(id);
+            if node.kind() == Kind::Concat {
+                let inner = node.imm() & 0xff;
+                let first = self.concat(low, low_bits, Val::Term(node.a), low_bits + inner);
+                return self.concat(first, low_bits + inner, Val::Term(node.b), bits);
+            }
+        }
+        // Parts of one whole, next to each other.
+        if let (Some((x, at, width)), Some((y, from, more))) = (self.part(low), self.part(high))
+            && x == y
+            && from == at + low_bits
+            && width == low_bits
+        {
+            return self.extract(Val::Term(x), at, low_bits + more);
+        }
+        if let (Val::Term(id), Some((y, from, more))) = (low, self.part(high)) {
+            let node = self.node(id);
+            if node.kind() == Kind::Concat
+                && let inner = node.imm() & 0xff
+                && let Some((x, at, width)) = self.part(Val::Term(node.b))
+                && (x == y && from == at + width && width == low_bits - inner)
+            {
+                let joined = self.extract(Val::Term(x), at, width + more);
+                return self.concat(Val::Term(node.a), inner, joined, bits);
+            }
+        }
+        let (a, b) = (self.term(low), self.term(high));
+        Val::Term(self.intern(Node::new(Kind::Concat, low_bits | bits << 8, a, b, 0)))
+    }
+
+    /// The whole that a value is a part of, with place and width.
+    fn part(&self, value: Val) -> Option<(Id, u32, u32)> {
+        let Val::Term(id) = value else { return None };
+        let node = self.node(id);
+        match node.kind() {
+            Kind::Extract => Some((node.a, node.imm() & 0xff, node.imm() >> 8)),
+            _ => None,
+        }
+    }
+
+    /// The sign of `from` bits spread to `to`.
+    pub fn sext(&mut self, value: Val, from: u32, to: u32) -> Val {
+        match self.extract(value, 0, from) {
+            Val::Bits(bits) => {
+                let shift = 64 - from;
+                let wide = ((bits << shift) as i64 >> shift) as u64;
+                Val::Bits(wide & u64::MAX >> (64 - to))
+            }
+            Val::Term(id) if self.width(id) < from => Val::Term(id),
+            Val::Term(id) => {
+                Val::Term(self.intern(Node::new(Kind::Sext, from | to << 8, id, 0, 0)))
+            }
+        }
+    }
+
+    // ---- integers
+
+    /// A sum modulo the domain.
+    pub fn iadd(&mut self, domain: Domain, a: Val, b: Val) -> Val {
+        match (a, b) {
+            (x, Val::Bits(0)) | (Val::Bits(0), x) => self.extract(x, 0, domain.bits()),
+            _ => self.commuting(Kind::IAdd, domain as u32, a, b),
+        }
+    }
+
+    /// A product modulo the domain.
+    pub fn imul(&mut self, domain: Domain, a: Val, b: Val) -> Val {
+        match (a, b) {
+            (_, Val::Bits(0)) | (Val::Bits(0), _) => Val::Bits(0),
+            (x, Val::Bits(1)) | (Val::Bits(1), x) => self.extract(x, 0, domain.bits()),
+            _ => self.commuting(Kind::IMul, domain as u32, a, b),
+        }
+    }
+
+    fn commuting(&mut self, kind: Kind, imm: u32, a: Val, b: Val) -> Val {
+        let domain = Mode(imm).domain();
+        let (a, b) = (
+            self.extract(a, 0, domain.bits()),
+            self.extract(b, 0, domain.bits()),
+        );
+        let (a, b) = (self.term(a), self.term(b));
+        let (a, b) = (a.min(b), a.max(b));
+        Val::Term(self.intern(Node::new(kind, imm, a, b, 0)))
+    }
+
+    // ---- floating point
+
+    /// A sum.
+    #[inline]
+    pub fn fadd(&mut self, mode: Mode, a: Val, b: Val) -> Val {
+        let (mode, fusible) = split(mode);
+        let minus_zero = Val::Bits(mode.domain().sign());
+        if mode.is_plain() {
+            if b == minus_zero {
+                return a;
+            }
+            if a == minus_zero {
+                return b;
+            }
+        }
+        let (a, b) = (self.term(a), self.term(b));
+        if fusible && (self.is_product(a) || self.is_product(b)) {
+            self.fusible += 1;
+        }
+        let (a, b) = (a.min(b), a.max(b));
+        Val::Term(self.intern(Node::new(Kind::FAdd, mode.0, a, b, 0)))
+    }
+
+    fn is_product(&self, id: Id) -> bool {
+        let node = self.node(id);
+        match node.kind() {
+            Kind::FMul => true,
+            Kind::FNeg => self.node(node.a).kind() == Kind::FMul,
+            _ => false,
+        }
+    }
+
+    /// The sign turned.
+    #[inline]
+    pub fn fneg(&mut self, domain: Domain, a: Val) -> Val {
+        match a {
+            Val::Bits(bits) => Val::Bits(bits ^ domain.sign()),
+            Val::Term(id) => {
+                let node = self.node(id);
+                match node.kind() {
+                    Kind::FNeg if node.mode().domain() == domain => Val::Term(node.a),
+                    _ => Val::Term(self.intern(Node::new(Kind::FNeg, domain as u32, id, 0, 0))),
+                }
+            }
+        }
+    }
+
+    /// A value without its sign, and whether that was turned.
+    #[inline]
+    fn unsigned(&mut self, domain: Domain, a: Val) -> (Val, bool) {
+        match a {
+            Val::Bits(bits) => (Val::Bits(bits & !domain.sign()), bits & domain.sign() != 0),
+            Val::Term(id) => {
+                let node = self.node(id);
+                match node.kind() {
+                    Kind::FNeg if node.mode().domain() == domain => (Val::Term(node.a), true),
+                    _ => (a, false),
+                }
+            }
+        }
+    }
+
+    fn signed(&mut self, domain: Domain, a: Val, negative: bool) -> Val {
+        match negative {
+            true => self.fneg(domain, a),
+            false => a,
+        }
+    }
+
+    /// A product.
+    #[inline]
+    pub fn fmul(&mut self, mode: Mode, a: Val, b: Val) -> Val {
+        let (mode, _) = split(mode);
+        let domain = mode.domain();
+        if !mode.is_plain() {
+            let (a, b) = (self.term(a), self.term(b));
+            let (a, b) = (a.min(b), a.max(b));
+            return Val::Term(self.intern(Node::new(Kind::FMul, mode.0, a, b, 0)));
+        }
+        let ((a, turned), (b, back)) = (self.unsigned(domain, a), self.unsigned(domain, b));
+        let negative = turned != back;
+        let one = Val::Bits(domain.one());
+        if b == one {
+            return self.signed(domain, a, negative);
+        }
+        if a == one {
+            return self.signed(domain, b, negative);
+        }
+        let (a, b) = (self.term(a), self.term(b));
+        let (a, b) = (a.min(b), a.max(b));
+        let product = Val::Term(self.intern(Node::new(Kind::FMul, mode.0, a, b, 0)));
+        self.signed(domain, product, negative)
+    }
+
+    /// `a * b + c`, rounded once.
+    #[inline]
+    pub fn ffma(&mut self, mode: Mode, a: Val, b: Val, c: Val) -> Val {
+        let (mode, _) = split(mode);
+        let domain = mode.domain();
+        if !mode.is_plain() {
+            let (a, b, c) = (self.term(a), self.term(b), self.term(c));
+            let (a, b) = (a.min(b), a.max(b));
+            return Val::Term(self.intern(Node::new(Kind::FFma, mode.0, a, b, c)));
+        }
+        let one = domain.one();
+        if a == Val::Bits(one) {
+            return self.fadd(mode, b, c);
+        }
+        if b == Val::Bits(one) {
+            return self.fadd(mode, a, c);
+        }
+        if c == Val::Bits(domain.sign()) {
+            return self.fmul(mode, a, b);
+        }
+        let ((a, turned), (b, back)) = (self.unsigned(domain, a), self.unsigned(domain, b));
+        let (a, b) = (self.term(a), self.term(b));
+        let (mut a, b) = (a.min(b), a.max(b));
+        if turned != back {
+            a = self.intern(Node::new(Kind::FNeg, domain as u32, a, 0, 0));
+        }
+        let c = self.term(c);
+        Val::Term(self.intern(Node::new(Kind::FFma, mode.0, a, b, c)))
+    }
+
+    /// A quotient.
+    pub fn fdiv(&mut self, mode: Mode, a: Val, b: Val) -> Val {
+        let domain = mode.domain();
+        if mode.is_plain() && b == Val::Bits(domain.one()) {
+            return a;
+        }
+        let ((a, turned), (b, back)) = match mode.is_plain() {
+            true => (self.unsigned(domain, a), self.unsigned(domain, b)),
+            false => ((a, false), (b, false)),
+        };
+        let (a, b) = (self.term(a), self.term(b));
+        let quotient = Val::Term(self.intern(Node::new(Kind::FDiv, mode.0, a, b, 0)));
+        self.signed(domain, quotient, turned != back)
+    }
+
+    /// The magnitude.
+    pub fn fabs(&mut self, mode: Mode, a: Val) -> Val {
+        let domain = mode.domain();
+        if !mode.is_plain() {
+            return self.unary(Kind::FAbs, mode.0, a);
+        }
+        match self.unsigned(domain, a).0 {
+            Val::Bits(bits) => Val::Bits(bits),
+            Val::Term(id) if self.node(id).kind() == Kind::FAbs => Val::Term(id),
+            value => self.unary(Kind::FAbs, mode.0, value),
+        }
+    }
+
+    /// A function of one value.
+    pub fn unary(&mut self, kind: Kind, imm: u32, a: Val) -> Val {
+        let a = self.term(a);
+        Val::Term(self.intern(Node::new(kind, imm, a, 0, 0)))
+    }
+
+    /// The smaller or larger.
+    pub fn extreme(&mut self, larger: bool, mode: Mode, a: Val, b: Val) -> Val {
+        if a == b && (mode.is_plain() || !mode.domain().is_float()) {
+            return a;
+        }
+        let (a, b) = (self.term(a), self.term(b));
+        let (a, b) = (a.min(b), a.max(b));
+        let kind = if larger { Kind::FMax } else { Kind::FMin };
+        Val::Term(self.intern(Node::new(kind, mode.0, a, b, 0)))
+    }
+
+    // ---- predicates
+
+    /// A comparison.
+    pub fn compare(&mut self, cmp: Cmp, a: Val, b: Val) -> Val {
+        let domain = cmp.domain();
+        let (a, b) = (
+            self.extract(a, 0, domain.bits()),
+            self.extract(b, 0, domain.bits()),
+        );
+        if a == b && !domain.is_float() {
+            return Val::Bits(u64::from(cmp.order() != Order::Lt));
+        }
+        let (mut a, mut b) = (self.term(a), self.term(b));
+        if matches!(cmp.order(), Order::Eq | Order::Nan) {
+            (a, b) = (a.min(b), a.max(b));
+        }
+        Val::Term(self.intern(Node::new(Kind::Cmp, cmp.0, a, b, 0)))
+    }
+
+    /// Not.
+    pub fn not(&mut self, a: Val) -> Val {
+        match a {
+            Val::Bits(bits) => Val::Bits(!bits & 1),
+            Val::Term(id) => match self.node(id) {
+                node if node.kind() == Kind::Not => Val::Term(node.a),
+                _ => Val::Term(self.intern(Node::new(Kind::Not, 0, id, 0, 0))),
+            },
+        }
+    }
+
+    /// Both.
+    pub fn and(&mut self, a: Val, b: Val) -> Val {
+        match (a, b) {
+            (Val::Bits(x), other) | (other, Val::Bits(x)) => match x & 1 {
+                0 => Val::Bits(0),
+                _ => other,
+            },
+            (Val::Term(x), Val::Term(y)) if x == y => a,
+            (Val::Term(x), Val::Term(y)) => {
+                let (x, y) = (x.min(y), x.max(y));
+                Val::Term(self.intern(Node::new(Kind::And, 0, x, y, 0)))
+            }
+        }
+    }
+
+    /// One of both, or both.
+    pub fn or(&mut self, a: Val, b: Val) -> Val {
+        let (a, b) = (self.not(a), self.not(b));
+        let neither = self.and(a, b);
+        self.not(neither)
+    }
+
+    /// One of both.
+    pub fn xor(&mut self, a: Val, b: Val) -> Val {
+        match (a, b) {
+            (Val::Bits(x), other) | (other, Val::Bits(x)) => match x & 1 {
+                0 => other,
+                _ => self.not(other),
+            },
+            (Val::Term(x), Val::Term(y)) if x == y => Val::Bits(0),
+            (Val::Term(x), Val::Term(y)) => {
+                let (x, y) = (x.min(y), x.max(y));
+                Val::Term(self.intern(Node::new(Kind::Xor, 0, x, y, 0)))
+            }
+        }
+    }
+
+    /// `a` where the predicate holds, else `b`.
+    pub fn select(&mut self, p: Val, a: Val, b: Val) -> Val {
+        let mut p = match p {
+            Val::Bits(bits) => return if bits & 1 != 0 { a } else { b },
+            Val::Term(p) => p,
+        };
+        let (mut a, mut b) = (a, b);
+        if a == b {
+            return a;
+        }
+        let node = self.node(p);
+        if node.kind() == Kind::Not {
+            p = node.a;
+            (a, b) = (b, a);
+        }
+        // Below the same condition the other side is never taken.
+        a = self.taken(p, a, true);
+        b = self.taken(p, b, false);
+        if a == b {
+            return a;
+        }
+        let natural = |terms: &Terms, v: Val| match v {
+            Val::Bits(_) => Domain::Any,
+            Val::Term(id) => terms.domain(id),
+        };
+        let domain = match (natural(self, a), natural(self, b)) {
+            (x, y) if x == y => x,
+            (Domain::Any, x) | (x, Domain::Any) => x,
+            _ => Domain::Any,
+        };
+        if domain == Domain::Pred {
+            let (yes, no) = (self.and(Val::Term(p), a), self.not(Val::Term(p)));
+            let no = self.and(no, b);
+            return self.or(yes, no);
+        }
+        // A constant wider than the other side's format is no number of that format.
+        let fits = |terms: &Terms, v: Val| match v {
+            Val::Bits(bits) => domain.bits() == 64 || bits >> domain.bits() == 0,
+            Val::Term(id) => terms.width(id) <= domain.bits(),
+        };
+        let domain = match fits(self, a) && fits(self, b) {
+            true => domain,
+            false => Domain::Any,
+        };
+        let (a, b) = (self.term(a), self.term(b));
+        Val::Term(self.intern(Node::new(Kind::Select, domain as u32, p, a, b)))
+    }
+
+    fn taken(&self, p: Id, value: Val, holds: bool) -> Val {
+        let Val::Term(id) = value else { return value };
+        let node = self.node(id);
+        match node.kind() {
+            Kind::Select if node.a == p => {
+                let side = if holds { node.b } else { node.c };
+                self.bits_of(side).map_or(Val::Term(side), Val::Bits)
+            }
+            _ => value,
+        }
+    }
+
+    /// Any other function of some values.
+    pub fn apply(&mut self, function: u32, args: &[Val]) -> Val {
+        let mut ids: Vec<Id> = args.iter().map(|&value| self.term(value)).collect();
+        while ids.len() > 2 {
+            let (y, x) = (ids.pop().unwrap_or(0), ids.pop().unwrap_or(0));
+            ids.push(self.intern(Node::new(Kind::Pair, 0, x, y, 0)));
+        }
+        let get = |at: usize| ids.get(at).copied().unwrap_or(0);
+        let node = Node::new(Kind::App, function, get(0), get(1), ids.len() as u32);
+        Val::Term(self.intern(node))
+    }
+}
+
+/// A mode without what is no part of a term, and whether that was set.
+#[inline]
+fn split(mode: Mode) -> (Mode, bool) {
+    (Mode(mode.0 & !Mode::FUSIBLE), mode.has(Mode::FUSIBLE))
+}

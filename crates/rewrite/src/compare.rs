@@ -1,0 +1,873 @@
+//! One launch of each side on terms, and what their outputs are to one another.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use warpwright_emu::symbolic::term::{Domain, Id, Kind, Terms, Unset, Val};
+use warpwright_emu::symbolic::{
+    Buffer, Content, Note, Options as MachineOptions, Refusal, Report, Stop,
+};
+use warpwright_launch::ElemType;
+
+use crate::Side;
+use crate::guards;
+use crate::pairing::{self, Paired, buffers};
+use crate::reals::Reals;
+use crate::standing::{AtLaunch, Standing, Which, Why};
+use crate::tested::{FILLINGS, Filling, Memory, differences, filled, run};
+
+/// Options of a comparison.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// What the machine on terms may spend.
+    pub machine: MachineOptions,
+    /// Buffers that hold what the description says.
+    pub fixed: Vec<String>,
+}
+
+/// Compares two sides at their launches.
+pub fn compare(a: &Side, b: &Side, paired: &Paired, options: &Options) -> AtLaunch {
+    let mut fixed = options.fixed.clone();
+    loop {
+        let mut comparison = Comparison::new(a, b, paired, &fixed, options);
+        let found = comparison.run();
+        let elements = comparison.elements;
+        let terms = comparison.terms.len();
+        let (standing, mut why) = match found {
+            Ok(found) => found,
+            Err(Halt::Found(standing, why)) => (standing, why),
+            Err(Halt::Refused(why, more)) => {
+                let new: Vec<String> = more
+                    .into_iter()
+                    .filter(|name| !fixed.contains(name))
+                    .collect();
+                if !new.is_empty() && can_be_fixed(&why) {
+                    fixed.extend(new);
+                    continue;
+                }
+                tested(a, b, paired, &fixed, *why)
+            }
+        };
+        if !fixed.is_empty() {
+            why.push(Why::Fixed(fixed));
+        }
+        let standing = match why.iter().any(|why| matches!(why, Why::Fixed(_))) {
+            true => standing.max(Standing::Tested),
+            false => standing,
+        };
+        return AtLaunch {
+            standing,
+            why,
+            elements,
+            terms,
+        };
+    }
+}
+
+/// Known inputs make an address, a trip count or a mask known.
+fn can_be_fixed(why: &Why) -> bool {
+    let Why::Refused { refusal, .. } = why else {
+        return false;
+    };
+    matches!(
+        refusal,
+        Refusal::Address(_) | Refusal::Loop(_) | Refusal::Operand(_) | Refusal::Collective(_)
+    )
+}
+
+/// Why a comparison ends early.
+enum Halt {
+    Found(Standing, Vec<Why>),
+    /// Not done on terms; the buffers that it is about.
+    Refused(Box<Why>, Vec<String>),
+}
+
+/// What launches left of a side.
+struct Left {
+    memory: Vec<Buffer>,
+    /// Place of each buffer by name.
+    places: BTreeMap<String, usize>,
+    reports: Vec<Report>,
+}
+
+struct Comparison<'c> {
+    a: &'c Side,
+    b: &'c Side,
+    paired: &'c Paired,
+    fixed: &'c [String],
+    options: &'c Options,
+    terms: Terms,
+    /// Names of buffers by the number that their inputs have.
+    names: Vec<String>,
+    elements: usize,
+}
+
+/// An output element as both sides leave it.
+struct Element {
+    output: usize,
+    index: usize,
+    values: [Val; 2],
+}
+
+/// An output of both.
+struct Output {
+    name: String,
+    ty: ElemType,
+    number: u32,
+}
+
+impl<'c> Comparison<'c> {
+    fn new(
+        a: &'c Side,
+        b: &'c Side,
+        paired: &'c Paired,
+        fixed: &'c [String],
+        options: &'c Options,
+    ) -> Self {
+        Comparison {
+            a,
+            b,
+            paired,
+            fixed,
+            options,
+            terms: Terms::default(),
+            names: Vec::new(),
+            elements: 0,
+        }
+    }
+
+    fn run(&mut self) -> Result<(Standing, Vec<Why>), Halt> {
+        let (first, second) = (self.prepared(Which::First), self.prepared(Which::Second));
+        let mut first = self.launched(Which::First, first, false)?;
+        let mut second = self.launched(Which::Second, second, false)?;
+        let fusible = self.terms.fusible;
+        self.faults(Which::First, &first)?;
+        self.faults(Which::Second, &second)?;
+        let outputs = self.outputs(&first, &second)?;
+        let elements = self.compared(&outputs, &mut first, &mut second);
+        self.elements = elements.len();
+        let mut why = Vec::new();
+        self.unwritten(&outputs, &elements)?;
+        let (standing, probability) = self.equal(&outputs, &elements, &mut why)?;
+        self.inputs_kept(&mut first, &mut second)?;
+        let mut standing = standing;
+        if let Some(probability) = probability {
+            why.push(probability);
+        }
+        let both = [(Which::First, &first), (Which::Second, &second)];
+        for (which, left) in both {
+            if noted(left, Note::Lockstep) {
+                why.push(Why::Lockstep(which));
+            }
+        }
+        if both.iter().any(|(_, left)| noted(left, Note::AtomicSum)) {
+            standing = standing.max(Standing::UpToRounding);
+            why.push(Why::AtomicSums);
+        }
+        if both.iter().any(|(_, left)| noted(left, Note::BlockOrder)) {
+            self.other_order(&outputs, &elements)?;
+            why.push(Why::BothOrders);
+        }
+        if standing == Standing::BitForBit && fusible > 0 {
+            why.push(Why::Fusible(fusible));
+        }
+        Ok((standing, why))
+    }
+
+    fn side(&self, which: Which) -> &'c Side {
+        match which {
+            Which::First => self.a,
+            Which::Second => self.b,
+        }
+    }
+
+    // ---- running
+
+    /// The memory of a side before its first launch.
+    fn prepared(&mut self, which: Which) -> Left {
+        let theirs = buffers(self.a);
+        let mut left = Left {
+            memory: Vec::new(),
+            places: BTreeMap::new(),
+            reports: Vec::new(),
+        };
+        for (name, described) in buffers(self.side(which)) {
+            let partner = match which {
+                Which::First => Some(&name),
+                Which::Second => self.paired.partner.get(&name),
+            };
+            // The first side's description says what both begin with.
+            let leading = partner.and_then(|x| theirs.iter().find(|(n, _)| n == x));
+            let leading =
+                leading.filter(|(_, other)| other.buffer.size() == described.buffer.size());
+            let (key, content) = match leading {
+                Some((x, other)) => (x.clone(), self.content(x, other)),
+                None => {
+                    let key = format!("{name} of the rewritten kernel");
+                    (key, self.content(&name, &described))
+                }
+            };
+            let number = self.number(&key);
+            left.places.insert(name.clone(), left.memory.len());
+            let buffer = described.buffer;
+            let mut memory = Buffer::new(&name, number, buffer.ty, buffer.len, &content);
+            memory.logged = described.output;
+            left.memory.push(memory);
+        }
+        left
+    }
+
+    fn content(&self, name: &str, described: &pairing::Described<'_>) -> Content {
+        let is_known = pairing::is_given(described)
+            || described.buffer.table.is_some()
+            || self.fixed.iter().any(|fixed| fixed == name);
+        match () {
+            () if is_known => Content::Known(described.bytes.to_vec()),
+            () if pairing::is_unset(described) => Content::Unset,
+            () => Content::Any,
+        }
+    }
+
+    fn number(&mut self, key: &str) -> u32 {
+        match self.names.iter().position(|name| name == key) {
+            Some(at) => at as u32,
+            None => {
+                self.names.push(key.to_owned());
+                self.names.len() as u32 - 1
+            }
+        }
+    }
+
+    fn launched(&mut self, which: Which, mut left: Left, reversed: bool) -> Result<Left, Halt> {
+        let options = MachineOptions {
+            reversed,
+            ..self.options.machine.clone()
+        };
+        for step in &self.side(which).steps {
+            let places: Vec<usize> = step
+                .launch
+                .buffers()
+                .map(|b| left.places.get(&b.name).copied().unwrap_or(0))
+                .collect();
+            let report = step.program.run_on_terms(
+                &step.launch,
+                &mut self.terms,
+                &mut left.memory,
+                &places,
+                &options,
+            );
+            left.reports
+                .push(report.map_err(|stop| self.stopped(which, stop))?);
+        }
+        Ok(left)
+    }
+
+    fn stopped(&self, which: Which, stop: Stop) -> Halt {
+        let charged = match which {
+            Which::First => Standing::WrongInput,
+            Which::Second => Standing::Refuted,
+        };
+        match stop {
+            Stop::Fault(fault) => Halt::Found(charged, vec![Why::Faulty { which, fault }]),
+            Stop::Launch(error) => {
+                let text = error.to_string();
+                let why = Why::Launch { which, text };
+                Halt::Found(Standing::WrongInput, vec![why])
+            }
+            Stop::Refused(refusal, place) => {
+                let of = self.about(&refusal);
+                let place = match &place.source {
+                    Some((file, line)) => format!("{file}:{line}: {}", place.instruction),
+                    None => format!("line {} of its PTX: {}", place.ptx_line, place.instruction),
+                };
+                let why = Why::Refused {
+                    which,
+                    refusal,
+                    place,
+                    of: of.clone(),
+                };
+                Halt::Refused(Box::new(why), of)
+            }
+        }
+    }
+
+    /// The buffers whose elements a refusal is about.
+    fn about(&self, refusal: &Refusal) -> Vec<String> {
+        let id = match *refusal {
+            Refusal::Address(id)
+            | Refusal::Loop(id)
+            | Refusal::Operand(id)
+            | Refusal::Collective(id) => id,
+            _ => return Vec::new(),
+        };
+        let numbers = leaves(&self.terms, &[id]).inputs;
+        let names = numbers
+            .into_iter()
+            .filter_map(|number| self.names.get(number as usize));
+        names.cloned().collect()
+    }
+
+    fn faults(&self, which: Which, left: &Left) -> Result<(), Halt> {
+        let race = left
+            .reports
+            .iter()
+            .flat_map(|report| report.races.first())
+            .next();
+        match race {
+            None => Ok(()),
+            Some(fault) => {
+                let fault = Box::new(fault.clone());
+                Err(self.stopped(which, Stop::Fault(fault)))
+            }
+        }
+    }
+
+    // ---- comparing
+
+    fn outputs(&self, first: &Left, second: &Left) -> Result<Vec<Output>, Halt> {
+        let mut outputs = Vec::new();
+        for (name, described) in buffers(self.a).into_iter().filter(|(_, d)| d.output) {
+            let partner = self.paired.partner.iter().find(|(_, x)| **x == name);
+            let Some((y, _)) = partner else { continue };
+            let place = |left: &Left, name: &str| {
+                left.places
+                    .get(name)
+                    .map(|&at| (at, left.memory[at].len as usize))
+            };
+            let (Some((at, x)), Some((_, z))) = (place(first, &name), place(second, y)) else {
+                continue;
+            };
+            if x != z {
+                let why = Why::Shape {
+                    output: name,
+                    bytes: [x, z],
+                };
+                return Err(Halt::Found(Standing::WrongInput, vec![why]));
+            }
+            outputs.push(Output {
+                number: first.memory[at].number,
+                name,
+                ty: described.buffer.ty,
+            });
+        }
+        Ok(outputs)
+    }
+
+    fn compared(
+        &mut self,
+        outputs: &[Output],
+        first: &mut Left,
+        second: &mut Left,
+    ) -> Vec<Element> {
+        let mut all = Vec::new();
+        for (number, output) in outputs.iter().enumerate() {
+            let partner = self.paired.partner.iter().find(|(_, x)| **x == output.name);
+            let places = [
+                first.places.get(&output.name).copied(),
+                partner.and_then(|(y, _)| second.places.get(y).copied()),
+            ];
+            let [Some(x), Some(y)] = places else { continue };
+            for index in 0..first.memory[x].elements() {
+                let values = [
+                    first.memory[x].element(&mut self.terms, index),
+                    second.memory[y].element(&mut self.terms, index),
+                ];
+                all.push(Element {
+                    output: number,
+                    index,
+                    values,
+                });
+            }
+        }
+        all
+    }
+
+    /// Are all elements the same, bit for bit or over the reals?
+    fn equal(
+        &mut self,
+        outputs: &[Output],
+        elements: &[Element],
+        why: &mut Vec<Why>,
+    ) -> Result<(Standing, Option<Why>), Halt> {
+        self.unset(outputs, elements)?;
+        let unequal: Vec<&Element> = elements
+            .iter()
+            .filter(|e| e.values[0] != e.values[1])
+            .collect();
+        if unequal.is_empty() {
+            return Ok((Standing::BitForBit, None));
+        }
+        let different = self.different(outputs, &unequal);
+        let Some(&first) = different.first() else {
+            let probability = self.probability(unequal.len());
+            let reals = Why::Reals {
+                elements: unequal.len(),
+                of: elements.len(),
+                probability,
+            };
+            let roots: Vec<Val> = unequal.iter().flat_map(|e| e.values).collect();
+            return Ok(match is_exact(&self.terms, &roots) {
+                true => (Standing::BitForBit, Some(Why::Integers(probability))),
+                false => (Standing::UpToRounding, Some(reals)),
+            });
+        };
+        let element = unequal[first];
+        let name = outputs[element.output].name.clone();
+        let values = element.values.map(|value| self.shown(value));
+        let differs = Why::Differs {
+            output: name.clone(),
+            index: element.index,
+            elements: different.len(),
+            values,
+        };
+        match self.shown_on_numbers(element.values) {
+            Ok(Some(shown)) => Err(Halt::Found(Standing::Refuted, vec![differs, shown])),
+            Ok(None) => {
+                let tried = FILLINGS.len();
+                let index = element.index;
+                let not_shown = Why::NotShown {
+                    output: name,
+                    index,
+                    tried,
+                };
+                why.push(differs);
+                Ok((Standing::Tested, Some(not_shown)))
+            }
+            Err(why) => Err(Halt::Found(Standing::Refuted, vec![why])),
+        }
+    }
+
+    /// Elements that are other functions over the reals, by their place among those given.
+    fn different(&mut self, outputs: &[Output], elements: &[&Element]) -> Vec<usize> {
+        let mut roots = Vec::new();
+        for element in elements {
+            let domain = domain(outputs[element.output].ty);
+            for value in element.values {
+                roots.push((self.terms.term(value), domain));
+            }
+        }
+        let all: Vec<usize> = (0..elements.len()).collect();
+        let mut different = self.apart(&roots, &all, 1);
+        // Those that agree at one point are looked at once more, at another.
+        let known: BTreeSet<usize> = different.iter().copied().collect();
+        let equal: Vec<usize> = all.into_iter().filter(|at| !known.contains(at)).collect();
+        different.extend(self.apart(&roots, &equal, 2));
+        different.sort_unstable();
+        different
+    }
+
+    /// Of some pairs of roots those whose values differ at a random point.
+    fn apart(&self, roots: &[(Id, Domain)], pairs: &[usize], seed: u64) -> Vec<usize> {
+        let wanted: Vec<(Id, Domain)> = pairs
+            .iter()
+            .flat_map(|&at| [roots[2 * at], roots[2 * at + 1]])
+            .collect();
+        let values = Reals::new(&self.terms, seed).of(&wanted);
+        let found = values.as_chunks::<2>().0.iter().zip(pairs);
+        found
+            .filter(|([x, y], _)| x.p != y.p)
+            .map(|(_, &at)| at)
+            .collect()
+    }
+
+    /// Schwartz and Zippel: the degree is below the number of terms, the field has 2⁵⁷ elements, two points are tried.
+    fn probability(&self, elements: usize) -> i32 {
+        let log = |n: usize| (n.max(1) as f64).log2().ceil() as i32;
+        (2 * (log(self.terms.len()) - 57) + log(elements)).min(-1)
+    }
+
+    /// Inputs on which the emulator shows a difference.
+    fn shown_on_numbers(&self, values: [Val; 2]) -> Result<Option<Why>, Why> {
+        let guarded = guards::fillings(&self.terms, values);
+        let plain = FILLINGS.into_iter().map(|filling| (filling, Vec::new()));
+        // Inputs that a condition asks for, on top of the described ones.
+        let guarded = guarded.into_iter().map(|set| (Filling::Described, set));
+        for (filling, set) in plain.chain(guarded) {
+            let mut memory = filled(self.a, self.b, self.paired, self.fixed, filling);
+            for given in &set {
+                self.give(&mut memory, given);
+            }
+            let [first, second] = &mut memory;
+            if run(self.a, Which::First, first).is_err() {
+                continue;
+            }
+            run(self.b, Which::Second, second)?;
+            let found = differences(self.a, self.paired, &memory);
+            if let Some(difference) = found.into_iter().find(|d| !d.small) {
+                return Ok(Some(Why::Shown {
+                    output: difference.output,
+                    index: difference.index,
+                    inputs: self.inputs_text(filling, &set),
+                    values: difference.values,
+                }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Writes an element of an input on both sides.
+    fn give(&self, [first, second]: &mut [Memory; 2], given: &guards::Given) {
+        let Some(name) = self.names.get(given.buffer as usize) else {
+            return;
+        };
+        let size = given.bits as usize / 8;
+        let at = given.element as usize * size;
+        let put = |bytes: Option<&mut Vec<u8>>| {
+            let place = bytes.and_then(|bytes| bytes.get_mut(at..at + size));
+            if let Some(place) = place {
+                place.copy_from_slice(&given.value.to_le_bytes()[..size]);
+            }
+        };
+        put(first.get_mut(name));
+        let partner = self.paired.partner.iter().find(|(_, x)| *x == name);
+        put(partner.and_then(|(y, _)| second.get_mut(y)));
+    }
+
+    fn inputs_text(&self, filling: Filling, set: &[guards::Given]) -> String {
+        let one = |given: &guards::Given| {
+            let name = self
+                .names
+                .get(given.buffer as usize)
+                .map_or("?", String::as_str);
+            format!("`{name}[{}]` of bits {:#x}", given.element, given.value)
+        };
+        match set {
+            [] => filling.text(),
+            set => {
+                let all: Vec<String> = set.iter().map(one).collect();
+                format!("{}, but {}", filling.text(), all.join(", "))
+            }
+        }
+    }
+
+    /// Elements that depend on what nobody has written.
+    fn unset(&mut self, outputs: &[Output], elements: &[Element]) -> Result<(), Halt> {
+        let mut seen: [Seen; 2] = Default::default();
+        for element in elements {
+            let own = outputs[element.output].number;
+            let reads = [0, 1].map(|side| match element.values[side] {
+                Val::Bits(_) => false,
+                Val::Term(id) if is_own(&self.terms, id, own) => false,
+                Val::Term(id) => seen[side].reaches_unset(&self.terms, id, own),
+            });
+            let which = match reads {
+                [false, false] => continue,
+                [false, true] => Which::Second,
+                _ => Which::First,
+            };
+            // Where both are one term, what stands in it is no matter of the rewriting.
+            if element.values[0] == element.values[1] {
+                continue;
+            }
+            let standing = match which {
+                Which::First => Standing::WrongInput,
+                Which::Second => Standing::Refuted,
+            };
+            let why = Why::Unset {
+                which,
+                output: outputs[element.output].name.clone(),
+                index: element.index,
+            };
+            return Err(Halt::Found(standing, vec![why]));
+        }
+        Ok(())
+    }
+
+    /// Elements that one side alone leaves as they were.
+    fn unwritten(&self, outputs: &[Output], elements: &[Element]) -> Result<(), Halt> {
+        let left = |element: &Element, side: usize| match element.values[side] {
+            Val::Term(id) => is_own(&self.terms, id, outputs[element.output].number),
+            Val::Bits(_) => false,
+        };
+        for (which, side) in [(Which::Second, 1), (Which::First, 0)] {
+            let mut alone = elements
+                .iter()
+                .filter(|e| left(e, side) && !left(e, 1 - side));
+            if let Some(first) = alone.next() {
+                let standing = match which {
+                    Which::First => Standing::WrongInput,
+                    Which::Second => Standing::Refuted,
+                };
+                let why = Why::Unwritten {
+                    which,
+                    output: outputs[first.output].name.clone(),
+                    index: first.index,
+                    elements: alone.count() + 1,
+                };
+                return Err(Halt::Found(standing, vec![why]));
+            }
+        }
+        let all = elements.iter().all(|e| left(e, 0) && left(e, 1));
+        match elements.first() {
+            Some(first) if all => {
+                let why = Why::Unwritten {
+                    which: Which::First,
+                    output: outputs[first.output].name.clone(),
+                    index: first.index,
+                    elements: elements.len(),
+                };
+                Err(Halt::Found(Standing::WrongInput, vec![why]))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Buffers that are no outputs and that the second alone writes.
+    fn inputs_kept(&mut self, first: &mut Left, second: &mut Left) -> Result<(), Halt> {
+        for (name, described) in buffers(self.b) {
+            let Some(x) = self.paired.partner.get(&name) else {
+                continue;
+            };
+            let theirs = first
+                .places
+                .get(x)
+                .map(|&at| (at, first.memory[at].written));
+            let (Some((at, false)), false) = (theirs, described.output) else {
+                continue;
+            };
+            let Some(&own) = second.places.get(&name) else {
+                continue;
+            };
+            if !second.memory[own].written {
+                continue;
+            }
+            for index in 0..second.memory[own].elements() {
+                let before = first.memory[at].element(&mut self.terms, index);
+                let after = second.memory[own].element(&mut self.terms, index);
+                if before != after {
+                    let why = Why::InputWritten {
+                        which: Which::Second,
+                        buffer: name,
+                        index,
+                    };
+                    return Err(Halt::Found(Standing::Refuted, vec![why]));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The last block first: each side must leave what it did the other way round.
+    fn other_order(&mut self, outputs: &[Output], elements: &[Element]) -> Result<(), Halt> {
+        let (first, second) = (self.prepared(Which::First), self.prepared(Which::Second));
+        let mut first = self.launched(Which::First, first, true)?;
+        let mut second = self.launched(Which::Second, second, true)?;
+        let others = self.compared(outputs, &mut first, &mut second);
+        for (which, side) in [(Which::First, 0), (Which::Second, 1)] {
+            let mixed: Vec<Element> = elements
+                .iter()
+                .zip(&others)
+                .map(|(one, other)| Element {
+                    output: one.output,
+                    index: one.index,
+                    values: [one.values[side], other.values[side]],
+                })
+                .filter(|e| e.values[0] != e.values[1])
+                .collect();
+            let mixed: Vec<&Element> = mixed.iter().collect();
+            let different = self.different(outputs, &mixed);
+            if let Some(&at) = different.first() {
+                let element = mixed[at];
+                let standing = match which {
+                    Which::First => Standing::WrongInput,
+                    Which::Second => Standing::Refuted,
+                };
+                let why = Why::Differs {
+                    output: outputs[element.output].name.clone(),
+                    index: element.index,
+                    elements: different.len(),
+                    values: element.values.map(|value| self.shown(value)),
+                };
+                return Err(Halt::Found(standing, vec![why]));
+            }
+        }
+        Ok(())
+    }
+
+    // ---- words
+
+    fn shown(&self, value: Val) -> String {
+        match value {
+            Val::Bits(bits) => format!("{bits:#x}"),
+            Val::Term(id) => self.text(id, 4),
+        }
+    }
+
+    fn text(&self, id: Id, depth: u32) -> String {
+        let node = self.terms.node(id);
+        let args = || {
+            let args: Vec<String> = node.args().map(|arg| self.text(arg, depth - 1)).collect();
+            args.join(", ")
+        };
+        match node.kind() {
+            Kind::Const => self.constant(id),
+            Kind::Input => {
+                let name = self.names.get(node.a as usize).map_or("?", String::as_str);
+                format!("{name}[{}]", node.b)
+            }
+            Kind::Unset => "unset".to_owned(),
+            _ if depth == 0 => "…".to_owned(),
+            Kind::App => format!("{}({})", self.terms.name(node.imm()).0, args()),
+            Kind::Select => format!("select({})", args()),
+            kind => {
+                let name = format!("{kind:?}").to_lowercase();
+                format!("{}({})", name.trim_start_matches(['f', 'i']), args())
+            }
+        }
+    }
+
+    fn constant(&self, id: Id) -> String {
+        let bits = self.terms.bits_of(id).unwrap_or(0);
+        let single = f32::from_bits(bits as u32);
+        match bits {
+            0..0x1_0000 => bits.to_string(),
+            _ if bits >> 32 == 0 && single.is_normal() => single.to_string(),
+            _ => format!("{bits:#x}"),
+        }
+    }
+}
+
+/// What was not done on terms is tried on numbers.
+fn tested(
+    a: &Side,
+    b: &Side,
+    paired: &Paired,
+    fixed: &[String],
+    refused: Why,
+) -> (Standing, Vec<Why>) {
+    let mut exactly = true;
+    let mut tried = 0;
+    for filling in FILLINGS {
+        let mut memory = filled(a, b, paired, fixed, filling);
+        let [first, second] = &mut memory;
+        if let Err(why) = run(a, Which::First, first) {
+            if filling == FILLINGS[0] {
+                return (Standing::WrongInput, vec![refused, why]);
+            }
+            continue;
+        }
+        if let Err(why) = run(b, Which::Second, second) {
+            return (Standing::Refuted, vec![refused, why]);
+        }
+        tried += 1;
+        for difference in differences(a, paired, &memory) {
+            exactly = false;
+            if !difference.small {
+                let shown = Why::Shown {
+                    output: difference.output,
+                    index: difference.index,
+                    inputs: filling.text(),
+                    values: difference.values,
+                };
+                return (Standing::Refuted, vec![refused, shown]);
+            }
+        }
+    }
+    (
+        Standing::Tested,
+        vec![refused, Why::Agrees { tried, exactly }],
+    )
+}
+
+fn noted(left: &Left, note: Note) -> bool {
+    left.reports
+        .iter()
+        .any(|report| report.notes.contains(&note))
+}
+
+fn domain(ty: ElemType) -> Domain {
+    match ty {
+        ElemType::F16 => Domain::F16,
+        ElemType::Bf16 => Domain::Bf16,
+        ElemType::F32 => Domain::F32,
+        ElemType::F64 => Domain::F64,
+        other => Domain::int(8 * other.size() as u32),
+    }
+}
+
+/// Is it an element of the output itself, never written?
+fn is_own(terms: &Terms, id: Id, number: u32) -> bool {
+    let mut node = terms.node(id);
+    while matches!(node.kind(), Kind::Extract | Kind::Concat) {
+        node = terms.node(node.a);
+    }
+    match node.kind() {
+        Kind::Unset => Unset::of(node.a) == Unset::Global(number),
+        Kind::Input => node.a == number,
+        _ => false,
+    }
+}
+
+/// Is all that values are made of integers, whose identities hold bit for bit?
+fn is_exact(terms: &Terms, roots: &[Val]) -> bool {
+    let mut seen = vec![false; terms.len()];
+    let mut stack: Vec<Id> = roots
+        .iter()
+        .filter_map(|value| match value {
+            Val::Term(id) => Some(*id),
+            Val::Bits(_) => None,
+        })
+        .collect();
+    while let Some(id) = stack.pop() {
+        if std::mem::replace(&mut seen[id as usize], true) {
+            continue;
+        }
+        if terms.domain(id).is_float() || terms.node(id).kind() == Kind::FCvt {
+            return false;
+        }
+        stack.extend(terms.node(id).args());
+    }
+    true
+}
+
+/// Which buffers' elements a term is made of.
+struct Leaves {
+    inputs: BTreeSet<u32>,
+}
+
+fn leaves(terms: &Terms, roots: &[Id]) -> Leaves {
+    let mut seen = BTreeSet::new();
+    let mut stack = roots.to_vec();
+    let mut inputs = BTreeSet::new();
+    while let Some(id) = stack.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        let node = terms.node(id);
+        if node.kind() == Kind::Input {
+            inputs.insert(node.a);
+        }
+        stack.extend(node.args());
+    }
+    Leaves { inputs }
+}
+
+/// Terms that were looked at, and which of them depend on what nobody has written.
+#[derive(Default)]
+struct Seen {
+    states: Vec<u8>,
+}
+
+impl Seen {
+    /// Does a term depend on memory or registers that nobody has written, but for the output's own element?
+    fn reaches_unset(&mut self, terms: &Terms, root: Id, own: u32) -> bool {
+        const CLEAN: u8 = 1;
+        const UNSET: u8 = 2;
+        self.states.resize(terms.len(), 0);
+        let mut stack = vec![(root, false)];
+        while let Some((id, done)) = stack.pop() {
+            if self.states[id as usize] != 0 {
+                continue;
+            }
+            let node = terms.node(id);
+            let is_unset = node.kind() == Kind::Unset && Unset::of(node.a) != Unset::Global(own);
+            if !done && node.args().next().is_some() {
+                stack.push((id, true));
+                stack.extend(node.args().map(|arg| (arg, false)));
+                continue;
+            }
+            let reaches = is_unset || node.args().any(|arg| self.states[arg as usize] == UNSET);
+            self.states[id as usize] = if reaches { UNSET } else { CLEAN };
+        }
+        self.states[root as usize] == UNSET
+    }
+}

@@ -1,0 +1,157 @@
+//! Which buffer of one side is which of the other.
+
+use std::collections::BTreeMap;
+
+use warpwright_launch::{Buffer, Init};
+
+use crate::Side;
+
+/// A buffer by name, as the first launch that has it describes it.
+#[derive(Clone)]
+pub struct Described<'s> {
+    /// Its description.
+    pub buffer: &'s Buffer,
+    /// Its contents before the first launch that has it.
+    pub bytes: &'s [u8],
+    /// Any launch says that it is an output.
+    pub output: bool,
+}
+
+/// The buffers of a side by name, in the order in which launches name them.
+pub fn buffers(side: &Side) -> Vec<(String, Described<'_>)> {
+    let mut all: Vec<(String, Described<'_>)> = Vec::new();
+    for step in &side.steps {
+        for (buffer, bytes) in step.launch.buffers().zip(&step.contents) {
+            match all.iter_mut().find(|(name, _)| *name == buffer.name) {
+                Some((_, known)) => known.output |= buffer.output,
+                None => {
+                    let output = buffer.output;
+                    let described = Described {
+                        buffer,
+                        bytes,
+                        output,
+                    };
+                    all.push((buffer.name.clone(), described));
+                }
+            }
+        }
+    }
+    all
+}
+
+/// Why the buffers of two sides cannot be paired.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PairingError {
+    /// A statement names a buffer that there is not.
+    #[error("`{0}`: no launch has such a buffer")]
+    Unknown(String),
+    /// An output of one side has no partner.
+    #[error(
+        "the output `{0}` has no partner: name it as the other side does, or state `--pair {0}=…`"
+    )]
+    Alone(String),
+    /// A launch of one side uses a buffer in another size than one before it.
+    #[error("`{0}` has {1} bytes in one launch and {2} in another")]
+    Resized(String, usize, usize),
+    /// Nothing is compared.
+    #[error("neither side has an output: set `output = true` for the buffers that count")]
+    NoOutput,
+}
+
+/// The second side's buffers with their partners in the first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Paired {
+    /// Second side's name to first side's.
+    pub partner: BTreeMap<String, String>,
+}
+
+impl Paired {
+    /// Pairs by statement (`first`, `second`), by name, then by order among those of one element type that are left.
+    ///
+    /// # Errors
+    /// [`PairingError`].
+    pub fn of(a: &Side, b: &Side, stated: &[(String, String)]) -> Result<Paired, PairingError> {
+        let (first, second) = (buffers(a), buffers(b));
+        let has = |all: &[(String, Described<'_>)], name: &str| all.iter().any(|(n, _)| n == name);
+        let mut partner = BTreeMap::new();
+        for (x, y) in stated {
+            for (all, name) in [(&first, x), (&second, y)] {
+                if !has(all, name) {
+                    return Err(PairingError::Unknown(name.clone()));
+                }
+            }
+            partner.insert(y.clone(), x.clone());
+        }
+        let is_free = |partner: &BTreeMap<String, String>, name: &String| {
+            !partner.values().any(|taken| taken == name)
+        };
+        for (name, _) in &second {
+            if !partner.contains_key(name) && has(&first, name) && is_free(&partner, name) {
+                partner.insert(name.clone(), name.clone());
+            }
+        }
+        for (name, described) in &second {
+            if partner.contains_key(name) {
+                continue;
+            }
+            let alike = first.iter().find(|(x, other)| {
+                is_free(&partner, x)
+                    && other.buffer.ty == described.buffer.ty
+                    && other.output == described.output
+                    && other.buffer.size() == described.buffer.size()
+            });
+            if let Some((x, _)) = alike {
+                partner.insert(name.clone(), x.clone());
+            }
+        }
+        let paired = Paired { partner };
+        paired.check(a, &first)?;
+        paired.check_sizes(b)?;
+        Ok(paired)
+    }
+
+    fn check(&self, a: &Side, first: &[(String, Described<'_>)]) -> Result<(), PairingError> {
+        let mut outputs = first
+            .iter()
+            .filter(|(_, described)| described.output)
+            .peekable();
+        if outputs.peek().is_none() {
+            return Err(PairingError::NoOutput);
+        }
+        for (name, _) in outputs {
+            if !self.partner.values().any(|x| x == name) {
+                return Err(PairingError::Alone(name.clone()));
+            }
+        }
+        self.check_sizes(a)
+    }
+
+    fn check_sizes(&self, side: &Side) -> Result<(), PairingError> {
+        let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
+        for buffer in side.steps.iter().flat_map(|step| step.launch.buffers()) {
+            let known = *sizes.entry(&buffer.name).or_insert(buffer.size());
+            if known != buffer.size() {
+                return Err(PairingError::Resized(
+                    buffer.name.clone(),
+                    known,
+                    buffer.size(),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Contents that are part of the program rather than of its data: zeros, and what an output begins with.
+pub fn is_given(described: &Described<'_>) -> bool {
+    let fixed = matches!(
+        described.buffer.init,
+        Init::Fill(_) | Init::Values(_) | Init::IotaInt { .. } | Init::IotaFloat { .. }
+    );
+    matches!(described.buffer.init, Init::Zeros) || described.output && fixed
+}
+
+/// Nobody has written it.
+pub fn is_unset(described: &Described<'_>) -> bool {
+    matches!(described.buffer.init, Init::Poison)
+}

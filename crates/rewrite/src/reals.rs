@@ -1,0 +1,1051 @@
+//! Terms over the reals: the same value at a random point of a prime field means the same function.
+//!
+//! Sums, products, quotients and powers of two are those of the field; every other function is a pseudo-random one of
+//! its arguments; a maximum is the set of what it is taken of. A selection by a comparison is followed on both sides
+//! and closed where both sides agree, where it is a maximum itself, or where both sides are one number scaled by the
+//! exponential of the other operand (the rescaling of an online softmax).
+//!
+//! Two terms that are equal as functions always have the same value, as far as these rules see it; two that are not
+//! have the same value with a probability of at most their degree in 2⁵⁷. Rounding is ignored; so are NaN and
+//! overflow, and −`FLT_MAX` is −∞, as code that looks for a maximum takes it.
+
+use rustc_hash::FxHashMap;
+use warpwright_emu::symbolic::term::{Cmp, Domain, Id, Kind, Mode, Node, Order, Terms};
+
+use crate::field::{P, Value};
+use crate::sets::{Set, Sets};
+
+/// What a selection depends on: a comparison of two values, or a predicate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    /// The first is less than the second.
+    Less(Value, Value),
+    /// Of integers, with the comparison's own code.
+    Compared(u32, Value, Value),
+    Predicate(Value),
+}
+
+/// A term that depends on a comparison.
+#[derive(Clone, Copy, Debug)]
+struct Split {
+    key: Key,
+    /// Where it holds, and where not.
+    sides: [Value; 2],
+    /// No closed form was found.
+    open: bool,
+}
+
+/// A term in what its reader takes it for.
+type Place = (Id, Domain);
+
+/// Values of terms.
+pub struct Reals<'a> {
+    terms: &'a Terms,
+    /// Of terms in their own domain.
+    values: Vec<Value>,
+    /// Of selections between terms without a domain.
+    others: FxHashMap<Place, Value>,
+    splits: FxHashMap<Place, Split>,
+    extremes: FxHashMap<Place, (bool, Set)>,
+    sets: Sets,
+    members: FxHashMap<Value, u32>,
+    elements: Vec<Value>,
+    /// The set that a value is the maximum or minimum of.
+    of_value: FxHashMap<(bool, Value), Set>,
+    constants: FxHashMap<(u64, Domain), Value>,
+    log2e: Value,
+    /// Which random point.
+    seed: u64,
+    /// Terms evaluated.
+    pub evaluated: u64,
+    /// A rule about exponentials, infinities or selections was used.
+    pub closed: u64,
+}
+
+/// Overridden values of arguments, and the case that they belong to.
+#[derive(Clone, Copy, Default)]
+struct Case<'c> {
+    values: &'c [(Place, Value)],
+    less: Option<(Value, Value, bool)>,
+}
+
+/// Tags of pseudo-random functions.
+mod tag {
+    pub const LEAF: u64 = 1;
+    pub const BITS: u64 = 2;
+    pub const AS: u64 = 3;
+    pub const KIND: u64 = 4;
+    pub const ROOT: u64 = 5;
+    pub const PREDICATE: u64 = 6;
+    pub const SELECT: u64 = 7;
+    pub const SET: u64 = 8;
+    pub const NOT_A_NUMBER: u64 = 9;
+    pub const CLAMP: u64 = 10;
+    pub const NAME: u64 = 11;
+    pub const ABSOLUTE: u64 = 12;
+    pub const INVERSE: u64 = 13;
+    pub const LOG2E: u64 = 14;
+    pub const SATURATED: u64 = 15;
+}
+
+impl<'a> Reals<'a> {
+    /// Nothing evaluated yet, at a random point.
+    pub fn new(terms: &'a Terms, seed: u64) -> Reals<'a> {
+        Reals {
+            terms,
+            values: vec![Value::ZERO; terms.len()],
+            others: FxHashMap::default(),
+            splits: FxHashMap::default(),
+            extremes: FxHashMap::default(),
+            sets: Sets::default(),
+            members: FxHashMap::default(),
+            elements: Vec::new(),
+            of_value: FxHashMap::default(),
+            constants: FxHashMap::default(),
+            log2e: Value::random(&[tag::LOG2E, seed]),
+            seed,
+            evaluated: 0,
+            closed: 0,
+        }
+    }
+
+    /// The values of some terms, each taken for something.
+    pub fn of(&mut self, roots: &[Place]) -> Vec<Value> {
+        let wanted = self.wanted(roots);
+        for (id, &domains) in wanted.iter().enumerate() {
+            if domains == 0 {
+                continue;
+            }
+            self.evaluated += 1;
+            let id = id as Id;
+            let node = self.terms.node(id);
+            match self.terms.domain(id) {
+                Domain::Any if node.kind() == Kind::Select => {
+                    for domain in DOMAINS
+                        .into_iter()
+                        .filter(|&d| domains >> d as u32 & 1 != 0)
+                    {
+                        let value = self.evaluate((id, domain), &node);
+                        self.others.insert((id, domain), value);
+                    }
+                }
+                domain if !is_leaf(&node) => {
+                    self.values[id as usize] = self.evaluate((id, domain), &node);
+                }
+                _ => {}
+            }
+        }
+        roots
+            .iter()
+            .map(|&(id, domain)| self.value(id, domain))
+            .collect()
+    }
+
+    /// What each term is taken for, as bits; 0 of those that no root needs.
+    fn wanted(&self, roots: &[Place]) -> Vec<u16> {
+        let mut wanted = vec![0u16; self.terms.len()];
+        let mut most = 0;
+        for &(id, domain) in roots {
+            wanted[id as usize] |= 1 << domain as u32;
+            most = most.max(id as usize + 1);
+        }
+        for id in (0..most).rev() {
+            let domains = wanted[id];
+            if domains == 0 {
+                continue;
+            }
+            let node = self.terms.node(id as Id);
+            let own = self.terms.domain(id as Id);
+            if own == Domain::Any && node.kind() == Kind::Select {
+                wanted[node.a as usize] |= 1 << Domain::Pred as u32;
+                wanted[node.b as usize] |= domains;
+                wanted[node.c as usize] |= domains;
+                continue;
+            }
+            for (arg, domain) in self.operands(&node, own) {
+                wanted[arg as usize] |= 1 << domain as u32;
+            }
+        }
+        wanted
+    }
+
+    /// A term's arguments with what it takes them for.
+    fn operands(&self, node: &Node, own: Domain) -> Vec<Place> {
+        let taken = |arg: Id| match node.kind() {
+            Kind::FCvt => DOMAINS[node.b as usize % DOMAINS.len()],
+            Kind::FromInt => Domain::int(node.b >> 1),
+            Kind::Sext => Domain::int(node.imm() & 0xff),
+            Kind::Cmp => Cmp(node.imm()).domain(),
+            Kind::Not | Kind::And | Kind::Xor => Domain::Pred,
+            Kind::Extract | Kind::Concat | Kind::Pair => self.terms.domain(arg),
+            Kind::App => self.argument(node, arg),
+            _ => own,
+        };
+        let args = node.args().enumerate();
+        args.map(|(at, arg)| match (node.kind(), at) {
+            (Kind::Select, 0) => (arg, Domain::Pred),
+            _ => (arg, taken(arg)),
+        })
+        .collect()
+    }
+
+    /// What a named function takes an argument for: its own format, or the one behind it in a conversion's name.
+    fn argument(&self, node: &Node, arg: Id) -> Domain {
+        let own = self.terms.domain(arg);
+        if own != Domain::Any {
+            return own;
+        }
+        let (name, domain) = self.terms.name(node.imm());
+        if name.starts_with("cvt") {
+            return match name.rsplit('.').next() {
+                Some("f32") => Domain::F32,
+                Some("f64") => Domain::F64,
+                Some("f16") => Domain::F16,
+                Some("bf16") => Domain::Bf16,
+                _ => Domain::Any,
+            };
+        }
+        domain
+    }
+
+    // ---- values
+
+    fn value(&mut self, id: Id, domain: Domain) -> Value {
+        let node = self.terms.node(id);
+        match node.kind() {
+            Kind::Const => return self.constant(id, domain),
+            Kind::Input | Kind::Unset => {
+                let (a, b) = (u64::from(node.a), u64::from(node.b));
+                let kind = node.kind() as u64;
+                let words = [tag::LEAF, self.seed, kind, a, b, domain as u64];
+                return Value::random(&words);
+            }
+            _ => {}
+        }
+        let own = self.terms.domain(id);
+        if own == domain {
+            return self.values[id as usize];
+        }
+        if own == Domain::Any && node.kind() == Kind::Select {
+            return self
+                .others
+                .get(&(id, domain))
+                .copied()
+                .unwrap_or(Value::ZERO);
+        }
+        if let Some(value) = self.scaled_by_bits(&node, domain) {
+            return value;
+        }
+        let value = self.values[id as usize];
+        Value::random(&[tag::AS, own as u64, domain as u64, value.p, value.q])
+    }
+
+    fn argument_value(&mut self, place: Place, case: Case<'_>) -> Value {
+        let known = case.values.iter().find(|(at, _)| *at == place);
+        match known {
+            Some(&(_, value)) => value,
+            None => self.value(place.0, place.1),
+        }
+    }
+
+    fn constant(&mut self, id: Id, domain: Domain) -> Value {
+        let bits = self.terms.bits_of(id).unwrap_or(0);
+        if let Some(&value) = self.constants.get(&(bits, domain)) {
+            return value;
+        }
+        let signed = |width: u32| {
+            let shift = 64 - width;
+            i128::from((bits << shift) as i64 >> shift)
+        };
+        let value = match domain {
+            Domain::I16 | Domain::I32 | Domain::I64 => Value::integer(signed(domain.bits())),
+            Domain::F32 => self.float(
+                f64::from(f32::from_bits(bits as u32)),
+                24,
+                f64::from(f32::MAX),
+            ),
+            Domain::F64 => self.float(f64::from_bits(bits), 53, f64::MAX),
+            Domain::Bf16 => {
+                let wide = f32::from_bits((bits as u32) << 16);
+                self.float(f64::from(wide), 8, f64::from(f32::MAX))
+            }
+            Domain::F16 => self.float(half(bits as u16), 11, 65504.0),
+            Domain::Any | Domain::Pred => {
+                Value::random(&[tag::BITS, self.seed, bits, domain as u64])
+            }
+        };
+        self.constants.insert((bits, domain), value);
+        value
+    }
+
+    /// A number of so many significant bits as the simplest fraction that rounds to it.
+    fn float(&self, x: f64, digits: i32, most: f64) -> Value {
+        const LOG2E: f64 = std::f64::consts::LOG2_E;
+        let near = |a: f64, b: f64| (a - b).abs() <= b.abs() * 2f64.powi(1 - digits);
+        if x.is_nan() {
+            return Value::random(&[tag::NOT_A_NUMBER, self.seed]);
+        }
+        if x.abs() >= most {
+            return if x < 0.0 { Value::LEAST } else { Value::MOST };
+        }
+        if digits >= 24 && near(x.abs(), LOG2E) {
+            return if x < 0.0 {
+                self.log2e.negative()
+            } else {
+                self.log2e
+            };
+        }
+        // What `log2e` lacks in its first half: `expf` adds it.
+        if digits == 24 && x.abs().to_bits() == f64::from(f32::from_bits(0x32a5_7060)).to_bits() {
+            return Value::ZERO;
+        }
+        fraction(x, digits)
+    }
+
+    /// `2^j` of an integer `j`, made by shifting the bits of `252 x + 12582913` rounded down into the exponent.
+    fn scaled_by_bits(&mut self, node: &Node, domain: Domain) -> Option<Value> {
+        if domain != Domain::F32 || node.kind() != Kind::Concat || node.imm() & 0xff != 23 {
+            return None;
+        }
+        let (below, part) = (self.terms.bits_of(node.a)?, self.terms.node(node.b));
+        let is_low = part.kind() == Kind::Extract && part.imm() & 0xff == 0;
+        if below != 0 || !is_low {
+            return None;
+        }
+        let sum = self.terms.node(part.a);
+        let mode = Mode::new(Domain::F32, Mode::DOWN);
+        if sum.kind() != Kind::FFma || sum.mode() != mode {
+            return None;
+        }
+        let is = |id: Id, bits: u64| self.terms.bits_of(id) == Some(bits);
+        let scale = 0x437c_0000;
+        let x = match (is(sum.a, scale), is(sum.b, scale)) {
+            (true, false) => sum.b,
+            (false, true) => sum.a,
+            _ => return None,
+        };
+        let clamped = self.terms.node(x);
+        let is_clamped = match clamped.kind() {
+            Kind::FCvt | Kind::FFma => clamped.mode().has(Mode::SAT),
+            _ => false,
+        };
+        if !is(sum.c, 0x4b40_0001) || !is_clamped {
+            return None;
+        }
+        let value = self.value(part.a, Domain::F32);
+        Some(value.plus(Value::integer(-12_583_039)).power_of_two())
+    }
+
+    fn sum(&self, a: Value, b: Value) -> Value {
+        match (a.is_finite(), b.is_finite()) {
+            (true, true) => a.plus(b),
+            (false, true) => a,
+            (true, false) => b,
+            _ if a == b => a,
+            _ => Value::random(&[tag::NOT_A_NUMBER, self.seed]),
+        }
+    }
+
+    fn negated(&self, a: Value) -> Value {
+        match a {
+            Value::LEAST => Value::MOST,
+            Value::MOST => Value::LEAST,
+            a => a.negative(),
+        }
+    }
+
+    /// A product; of an infinity where the other factor is a constant whose sign is known.
+    fn times(&self, (x, a): (Id, Value), (y, b): (Id, Value)) -> Value {
+        if a.is_finite() && b.is_finite() {
+            return a.times(b);
+        }
+        let sign = |id: Id| {
+            let bits = self.terms.bits_of(id)?;
+            (bits != 0).then_some(bits >> 31 & 1 != 0 || bits >> 63 != 0)
+        };
+        let (infinite, factor) = if a.is_finite() {
+            (b, sign(x))
+        } else {
+            (a, sign(y))
+        };
+        match factor {
+            Some(false) => infinite,
+            Some(true) => self.negated(infinite),
+            None => Value::random(&[tag::NOT_A_NUMBER, self.seed, a.p, a.q, b.p, b.q]),
+        }
+    }
+
+    fn inverse(&self, a: Value) -> Value {
+        if !a.is_finite() {
+            return Value::ZERO;
+        }
+        let none = || Value::random(&[tag::INVERSE, self.seed, a.p, a.q]);
+        a.inverse().unwrap_or_else(none)
+    }
+
+    fn power(&self, a: Value) -> Value {
+        match a {
+            Value::LEAST => Value::ZERO,
+            Value::MOST => Value::MOST,
+            a => a.power_of_two(),
+        }
+    }
+
+    // ---- one term
+
+    fn evaluate(&mut self, place: Place, node: &Node) -> Value {
+        match node.kind() {
+            Kind::Select => self.selected(place, node),
+            Kind::Cmp | Kind::Not | Kind::And | Kind::Xor => {
+                self.compute(place, node, Case::default())
+            }
+            _ if self.splits.is_empty() => self.compute(place, node, Case::default()),
+            _ => self.followed(place, node),
+        }
+    }
+
+    /// A term whose arguments depend on a comparison is looked at on both sides of it.
+    fn followed(&mut self, place: Place, node: &Node) -> Value {
+        let args = self.operands(node, place.1);
+        let deepest = args
+            .iter()
+            .filter_map(|at| Some((*at, *self.splits.get(at)?)))
+            .max_by_key(|(at, split)| (split.open, at.0));
+        let Some((_, Split { key, .. })) = deepest else {
+            return self.compute(place, node, Case::default());
+        };
+        let mut open = false;
+        let mut sides: [Vec<(Place, Value)>; 2] = [Vec::new(), Vec::new()];
+        for at in &args {
+            let Some(split) = self.splits.get(at).filter(|split| split.key == key) else {
+                continue;
+            };
+            open |= split.open;
+            for (side, value) in sides.iter_mut().zip(split.sides) {
+                side.push((*at, value));
+            }
+        }
+        let [yes, no] = [0, 1].map(|at| {
+            let less = match key {
+                Key::Less(a, b) => Some((a, b, at == 0)),
+                _ => None,
+            };
+            let case = Case {
+                values: &sides[at],
+                less,
+            };
+            self.compute(place, node, case)
+        });
+        if open {
+            return match self.merged(key, yes, no) {
+                Some(value) => {
+                    self.split(place, key, [yes, no], false);
+                    value
+                }
+                None => self.left_open(place, key, [yes, no]),
+            };
+        }
+        let mut value = self.compute(place, node, Case::default());
+        if yes != no {
+            self.split(place, key, [yes, no], false);
+            let is_sum = matches!(node.kind(), Kind::FAdd | Kind::FFma);
+            if is_sum && value.is_finite() && value.q == Value::UNKNOWN {
+                value = self.merged(key, yes, no).unwrap_or(value);
+            }
+        }
+        self.remember(place, value);
+        value
+    }
+
+    fn split(&mut self, place: Place, key: Key, sides: [Value; 2], open: bool) {
+        if sides[0] != sides[1] {
+            self.splits.insert(place, Split { key, sides, open });
+        }
+    }
+
+    fn left_open(&mut self, place: Place, key: Key, sides: [Value; 2]) -> Value {
+        self.split(place, key, sides, true);
+        let mut words = vec![tag::SELECT];
+        words.extend(key_words(key));
+        sides.iter().for_each(|side| words.extend([side.p, side.q]));
+        Value::random(&words)
+    }
+
+    /// The set that a maximum is taken of stays known by its value.
+    fn remember(&mut self, place: Place, value: Value) {
+        if let Some(&(larger, set)) = self.extremes.get(&place) {
+            self.of_value.insert((larger, value), set);
+        }
+    }
+
+    fn selected(&mut self, place: Place, node: &Node) -> Value {
+        let (key, holds, decided) = self.condition(node.a);
+        let (b, c) = ((node.b, place.1), (node.c, place.1));
+        if let Some(known) = decided {
+            let taken = if known { b } else { c };
+            if let Some(&split) = self.splits.get(&taken) {
+                self.splits.insert(place, split);
+            }
+            if let Some(&extreme) = self.extremes.get(&taken) {
+                self.extremes.insert(place, extreme);
+            }
+            return self.value(taken.0, taken.1);
+        }
+        let (yes, no) = if holds { (b, c) } else { (c, b) };
+        let under = |reals: &mut Self, at: Place, side: usize| match reals.splits.get(&at) {
+            Some(split) if split.key == key => split.sides[side],
+            _ => reals.value(at.0, at.1),
+        };
+        let (yes, no) = (under(self, yes, 0), under(self, no, 1));
+        let Some(value) = self.merged(key, yes, no) else {
+            return self.left_open(place, key, [yes, no]);
+        };
+        if let Key::Less(a, b) = key
+            && (yes, no) != (no, yes)
+            && [(a, b), (b, a)].contains(&(yes, no))
+        {
+            let larger = yes == b;
+            if let Some(&set) = self.of_value.get(&(larger, value)) {
+                self.extremes.insert(place, (larger, set));
+            }
+        }
+        self.split(place, key, [yes, no], false);
+        value
+    }
+
+    /// The value of a selection, where both sides are the same or one expression of a maximum.
+    fn merged(&mut self, key: Key, yes: Value, no: Value) -> Option<Value> {
+        if yes == no {
+            return Some(yes);
+        }
+        let Key::Less(a, b) = key else { return None };
+        if (yes, no) == (a, b) || (yes, no) == (b, a) {
+            self.closed += 1;
+            return self.extreme_of(yes == b, a, b);
+        }
+        if ![a, b, yes, no].iter().all(|value| value.is_finite()) {
+            return None;
+        }
+        let most = self.extreme_of(true, a, b)?;
+        let [at_a, at_b, at_most] = [a, b, most].map(|value| value.power_of(self.log2e));
+        // yes * e^b = no * e^a, or the reciprocals of it.
+        if yes.times(at_b).p == no.times(at_a).p {
+            self.closed += 1;
+            return Some(yes.times(at_b).times(at_most.inverse()?));
+        }
+        if yes.times(at_a).p == no.times(at_b).p {
+            self.closed += 1;
+            return Some(yes.times(at_b.inverse()?).times(at_most));
+        }
+        None
+    }
+
+    // ---- maxima
+
+    fn member(&mut self, value: Value) -> Set {
+        let next = self.elements.len() as u32;
+        let number = *self.members.entry(value).or_insert(next);
+        if number == next {
+            self.elements.push(value);
+        }
+        self.sets.one(number)
+    }
+
+    fn set_of(&mut self, larger: bool, value: Value) -> Option<Set> {
+        let absent = if larger { Value::LEAST } else { Value::MOST };
+        if value == absent {
+            return None;
+        }
+        if let Some(&set) = self.of_value.get(&(larger, value)) {
+            return Some(set);
+        }
+        Some(self.member(value))
+    }
+
+    fn extreme_of(&mut self, larger: bool, a: Value, b: Value) -> Option<Value> {
+        let sets = [a, b].map(|value| self.set_of(larger, value));
+        let set = match sets {
+            [Some(x), Some(y)] => self.sets.union(x, y),
+            [Some(x), None] | [None, Some(x)] => x,
+            _ => return Some(a),
+        };
+        let value = self.extreme_value(larger, set);
+        self.of_value.insert((larger, value), set);
+        Some(value)
+    }
+
+    fn extreme_value(&self, larger: bool, set: Set) -> Value {
+        match self.sets.only(set) {
+            Some(member) => self.elements[member as usize],
+            None => Value::random(&[tag::SET, self.seed, u64::from(larger), u64::from(set)]),
+        }
+    }
+
+    fn extreme(&mut self, place: Place, node: &Node, case: Case<'_>) -> Value {
+        let larger = node.kind() == Kind::FMax;
+        let domain = place.1;
+        if case.values.is_empty()
+            && let Some(value) = self.clamped(node, domain)
+        {
+            return value;
+        }
+        let mut all: Option<Set> = None;
+        for arg in [node.a, node.b] {
+            let at = (arg, domain);
+            let overridden = case.values.iter().any(|(place, _)| *place == at);
+            let known = self
+                .extremes
+                .get(&at)
+                .filter(|(same, _)| *same == larger && !overridden);
+            let set = match known {
+                Some(&(_, set)) => Some(set),
+                None => {
+                    let value = self.argument_value(at, case);
+                    let beyond = if larger { Value::MOST } else { Value::LEAST };
+                    if value == beyond {
+                        return beyond;
+                    }
+                    self.set_of(larger, value)
+                }
+            };
+            all = match (all, set) {
+                (Some(x), Some(y)) => Some(self.sets.union(x, y)),
+                (x, y) => x.or(y),
+            };
+        }
+        let Some(mut set) = all else {
+            return if larger { Value::LEAST } else { Value::MOST };
+        };
+        if let Some((a, b, less)) = case.less {
+            set = self.reduced(set, larger, (a, b, less));
+        } else {
+            self.extremes.insert(place, (larger, set));
+        }
+        let value = self.extreme_value(larger, set);
+        self.of_value.entry((larger, value)).or_insert(set);
+        value
+    }
+
+    /// Of two members that are compared one does not count.
+    fn reduced(&mut self, set: Set, larger: bool, (a, b, less): (Value, Value, bool)) -> Set {
+        let (Some(&x), Some(&y)) = (self.members.get(&a), self.members.get(&b)) else {
+            return set;
+        };
+        if !(self.sets.has(set, x) && self.sets.has(set, y)) {
+            return set;
+        }
+        let gone = if larger == less { x } else { y };
+        self.sets.without(set, gone).unwrap_or(set)
+    }
+
+    /// `min(max(x, low), high)` and `max(min(x, high), low)` are one function where `low <= high`.
+    fn clamped(&mut self, node: &Node, domain: Domain) -> Option<Value> {
+        let constant = |id: Id| self.terms.bits_of(id).filter(|_| domain == Domain::F32);
+        let parts = |node: &Node| match (constant(node.a), constant(node.b)) {
+            (Some(bits), None) => Some((bits, node.b)),
+            (None, Some(bits)) => Some((bits, node.a)),
+            _ => None,
+        };
+        let (outer, inside) = parts(node)?;
+        let inner = self.terms.node(inside);
+        let pair = (node.kind(), inner.kind());
+        if !matches!(pair, (Kind::FMin, Kind::FMax) | (Kind::FMax, Kind::FMin)) {
+            return None;
+        }
+        let (other, x) = parts(&inner)?;
+        let (low, high) = if pair.0 == Kind::FMin {
+            (other, outer)
+        } else {
+            (outer, other)
+        };
+        let number = |bits: u64| f32::from_bits(bits as u32);
+        if !(number(low) <= number(high)) {
+            return None;
+        }
+        let value = self.value(x, domain);
+        Some(Value::random(&[tag::CLAMP, low, high, value.p, value.q]))
+    }
+
+    // ---- predicates
+
+    /// A predicate as a key, whether it is turned, and its truth where that is known.
+    fn condition(&self, id: Id) -> (Key, bool, Option<bool>) {
+        let node = self.terms.node(id);
+        match node.kind() {
+            Kind::Not => {
+                let (key, holds, known) = self.condition(node.a);
+                (key, !holds, known.map(|known| !known))
+            }
+            Kind::Cmp => self.comparison(&node),
+            _ => (Key::Predicate(self.values[id as usize]), true, None),
+        }
+    }
+
+    fn comparison(&self, node: &Node) -> (Key, bool, Option<bool>) {
+        let cmp = Cmp(node.imm());
+        let domain = cmp.domain();
+        // Constants among the arguments have been evaluated with the comparison itself.
+        let value = |id: Id| self.known_value(id, domain);
+        let (a, b) = (value(node.a), value(node.b));
+        let (x, y, holds) = match cmp.order() {
+            Order::Le => (b, a, false),
+            _ => (a, b, true),
+        };
+        match cmp.order() {
+            Order::Lt | Order::Le if domain.is_float() => {
+                let known = match (x, y) {
+                    _ if x == y => Some(!holds),
+                    (Value::LEAST, y) if y.is_finite() => Some(holds),
+                    (_, Value::LEAST) => Some(!holds),
+                    (Value::MOST, _) => Some(!holds),
+                    _ => None,
+                };
+                (Key::Less(x, y), holds, known)
+            }
+            Order::Lt | Order::Le => {
+                let code = node.imm() & !(3 << 4);
+                let known = (x == y).then_some(!holds);
+                (Key::Compared(code, x, y), holds, known)
+            }
+            Order::Eq | Order::Nan => {
+                let code = node.imm();
+                let same = x == y && cmp.order() == Order::Eq;
+                let (x, y) = (x.min(y), x.max(y));
+                (Key::Compared(code, x, y), true, same.then_some(true))
+            }
+        }
+    }
+
+    /// As [`value`](Self::value), of what has been evaluated.
+    fn known_value(&self, id: Id, domain: Domain) -> Value {
+        match self.terms.bits_of(id) {
+            Some(bits) => self
+                .constants
+                .get(&(bits, domain))
+                .copied()
+                .unwrap_or(Value::ZERO),
+            None => {
+                let mut copy = Glance { reals: self };
+                copy.value(id, domain)
+            }
+        }
+    }
+
+    fn predicate(&mut self, place: Place, node: &Node) -> Value {
+        match node.kind() {
+            Kind::And | Kind::Xor => {
+                let (a, b) = (
+                    self.value(node.a, Domain::Pred),
+                    self.value(node.b, Domain::Pred),
+                );
+                let (a, b) = (a.min(b), a.max(b));
+                Value::random(&[tag::KIND, node.kind() as u64, a.p, a.q, b.p, b.q])
+            }
+            _ => {
+                if node.kind() == Kind::Cmp {
+                    let domain = Cmp(node.imm()).domain();
+                    self.value(node.a, domain);
+                    self.value(node.b, domain);
+                }
+                let (key, holds, known) = self.condition_of(place.0, node);
+                if let Some(known) = known {
+                    return Value::random(&[
+                        tag::BITS,
+                        self.seed,
+                        u64::from(known),
+                        Domain::Pred as u64,
+                    ]);
+                }
+                let mut words = vec![tag::PREDICATE, u64::from(holds)];
+                words.extend(key_words(key));
+                Value::random(&words)
+            }
+        }
+    }
+
+    fn condition_of(&self, id: Id, node: &Node) -> (Key, bool, Option<bool>) {
+        match node.kind() {
+            Kind::Cmp => self.comparison(node),
+            _ => self.condition(id),
+        }
+    }
+
+    // ---- functions
+
+    fn compute(&mut self, place: Place, node: &Node, case: Case<'_>) -> Value {
+        let own = place.1;
+        let at = |id: Id| (id, own);
+        let mode = node.mode();
+        let rounded = Mode::ZERO | Mode::DOWN | Mode::UP | Mode::INTEGRAL;
+        let is_odd = match node.kind() {
+            Kind::FAdd | Kind::FMul | Kind::FFma => mode.has(rounded | Mode::OTHER),
+            Kind::FDiv | Kind::FSqrt | Kind::FCvt => mode.has(rounded),
+            _ => false,
+        };
+        if is_odd {
+            return self.opaque(place, node, case);
+        }
+        let value = match node.kind() {
+            Kind::FAdd => {
+                let (a, b) = (
+                    self.argument_value(at(node.a), case),
+                    self.argument_value(at(node.b), case),
+                );
+                self.sum(a, b)
+            }
+            Kind::FMul => {
+                let (a, b) = (
+                    self.argument_value(at(node.a), case),
+                    self.argument_value(at(node.b), case),
+                );
+                self.times((node.a, a), (node.b, b))
+            }
+            Kind::FFma => {
+                let (a, b) = (
+                    self.argument_value(at(node.a), case),
+                    self.argument_value(at(node.b), case),
+                );
+                let c = self.argument_value(at(node.c), case);
+                self.sum(self.times((node.a, a), (node.b, b)), c)
+            }
+            Kind::FNeg => {
+                let a = self.argument_value(at(node.a), case);
+                self.negated(a)
+            }
+            Kind::FAbs => {
+                let a = self.argument_value(at(node.a), case);
+                self.absolute(a)
+            }
+            Kind::FDiv => {
+                let (a, b) = (
+                    self.argument_value(at(node.a), case),
+                    self.argument_value(at(node.b), case),
+                );
+                let inverse = self.inverse(b);
+                self.times((node.a, a), (node.b, inverse))
+            }
+            Kind::FSqrt | Kind::FRsqrt => {
+                let a = self.argument_value(at(node.a), case);
+                let root = Value::random(&[tag::ROOT, self.seed, a.p, a.q]);
+                match node.kind() {
+                    Kind::FSqrt => self.inverse(root),
+                    _ => root,
+                }
+            }
+            Kind::FEx2 => {
+                let a = self.argument_value(at(node.a), case);
+                self.power(a)
+            }
+            Kind::FMin | Kind::FMax if own.is_float() && !mode.has(Mode::OTHER) => {
+                self.extreme(place, node, case)
+            }
+            Kind::FMin | Kind::FMax if !own.is_float() => self.extreme(place, node, case),
+            Kind::FCvt => {
+                let from = self.operands(node, own)[0];
+                self.argument_value(from, case)
+            }
+            Kind::IAdd => {
+                let (a, b) = (
+                    self.argument_value(at(node.a), case),
+                    self.argument_value(at(node.b), case),
+                );
+                a.plus(b)
+            }
+            Kind::IMul => {
+                let (a, b) = (
+                    self.argument_value(at(node.a), case),
+                    self.argument_value(at(node.b), case),
+                );
+                a.times(b)
+            }
+            Kind::Cmp | Kind::Not | Kind::And | Kind::Xor => self.predicate(place, node),
+            _ => self.opaque(place, node, case),
+        };
+        if mode.has(Mode::SAT) && own.is_float() && is_arithmetic(node.kind()) {
+            return Value::random(&[tag::SATURATED, value.p, value.q]);
+        }
+        value
+    }
+
+    fn absolute(&self, a: Value) -> Value {
+        if !a.is_finite() {
+            return Value::MOST;
+        }
+        let turned = a.negative();
+        let one = if a.p < turned.p { a } else { turned };
+        Value::random(&[tag::ABSOLUTE, self.seed, one.p, one.q])
+    }
+
+    /// A function of which nothing is known.
+    fn opaque(&mut self, place: Place, node: &Node, case: Case<'_>) -> Value {
+        let mut words = vec![tag::KIND, node.kind() as u64];
+        match node.kind() {
+            Kind::App => {
+                let name = self.terms.name(node.imm()).0;
+                words = vec![tag::NAME, u64::from(node.imm()), name.len() as u64];
+            }
+            Kind::FromInt | Kind::FCvt => words.extend([u64::from(node.imm()), u64::from(node.b)]),
+            _ => words.push(u64::from(node.imm())),
+        }
+        for at in self.operands(node, place.1) {
+            let value = self.argument_value(at, case);
+            words.extend([at.1 as u64, value.p, value.q]);
+        }
+        Value::random(&words)
+    }
+}
+
+/// Values without making new ones: every term that it is asked for has been evaluated.
+struct Glance<'r, 'a> {
+    reals: &'r Reals<'a>,
+}
+
+impl Glance<'_, '_> {
+    fn value(&mut self, id: Id, domain: Domain) -> Value {
+        let reals = self.reals;
+        let node = reals.terms.node(id);
+        if matches!(node.kind(), Kind::Input | Kind::Unset) {
+            let (a, b) = (u64::from(node.a), u64::from(node.b));
+            let words = [
+                tag::LEAF,
+                reals.seed,
+                node.kind() as u64,
+                a,
+                b,
+                domain as u64,
+            ];
+            return Value::random(&words);
+        }
+        let own = reals.terms.domain(id);
+        if own == domain {
+            return reals.values[id as usize];
+        }
+        if own == Domain::Any && node.kind() == Kind::Select {
+            return reals
+                .others
+                .get(&(id, domain))
+                .copied()
+                .unwrap_or(Value::ZERO);
+        }
+        let value = reals.values[id as usize];
+        Value::random(&[tag::AS, own as u64, domain as u64, value.p, value.q])
+    }
+}
+
+const DOMAINS: [Domain; 9] = [
+    Domain::Any,
+    Domain::F16,
+    Domain::Bf16,
+    Domain::F32,
+    Domain::F64,
+    Domain::I16,
+    Domain::I32,
+    Domain::I64,
+    Domain::Pred,
+];
+
+fn is_leaf(node: &Node) -> bool {
+    matches!(node.kind(), Kind::Const | Kind::Input | Kind::Unset)
+}
+
+fn is_arithmetic(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::FAdd | Kind::FMul | Kind::FFma | Kind::FDiv | Kind::FCvt | Kind::FSqrt
+    )
+}
+
+fn key_words(key: Key) -> [u64; 5] {
+    match key {
+        Key::Less(a, b) => [1, a.p, a.q, b.p, b.q],
+        Key::Compared(code, a, b) => [2 + (u64::from(code) << 8), a.p, a.q, b.p, b.q],
+        Key::Predicate(a) => [0, a.p, a.q, 0, 0],
+    }
+}
+
+/// A binary16 number.
+fn half(bits: u16) -> f64 {
+    let sign = if bits >> 15 != 0 { -1.0 } else { 1.0 };
+    let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 0x3ff));
+    match exponent {
+        0 => sign * fraction * 2f64.powi(-24),
+        31 if fraction == 0.0 => sign * f64::INFINITY,
+        31 => f64::NAN,
+        _ => sign * (1024.0 + fraction) * 2f64.powi(exponent - 25),
+    }
+}
+
+/// The simplest fraction that is nearer to a number than its neighbours of so many significant bits, or the number.
+fn fraction(x: f64, digits: i32) -> Value {
+    if x == 0.0 {
+        return Value::ZERO;
+    }
+    let magnitude = x.abs();
+    let close = magnitude * 2f64.powi(-digits);
+    // Convergents of the continued fraction.
+    let (mut a, mut b) = ((0i128, 1i128), (1i128, 0i128));
+    let mut rest = magnitude;
+    for _ in 0..40 {
+        let whole = rest.floor();
+        if whole > 1e15 {
+            break;
+        }
+        let next = (whole as i128 * b.0 + a.0, whole as i128 * b.1 + a.1);
+        (a, b) = (b, next);
+        if b.0 > 1 << 60 || b.1 > 1 << 60 {
+            break;
+        }
+        if (b.0 as f64 / b.1 as f64 - magnitude).abs() <= close {
+            let value =
+                Value::integer(b.0).times(Value::integer(b.1).inverse().unwrap_or(Value::ONE));
+            return if x < 0.0 { value.negative() } else { value };
+        }
+        let left = rest - whole;
+        if left <= 0.0 {
+            break;
+        }
+        rest = 1.0 / left;
+    }
+    exact(x)
+}
+
+/// The number itself: a whole number times a power of two.
+fn exact(x: f64) -> Value {
+    let bits = x.to_bits();
+    let exponent = (bits >> 52 & 0x7ff) as i32;
+    let fraction = (bits & ((1 << 52) - 1)) as i128;
+    let (whole, exponent) = match exponent {
+        0 => (fraction, -1074),
+        e => (fraction | 1 << 52, e - 1075),
+    };
+    let mut power = Value::ONE;
+    for _ in 0..exponent.unsigned_abs() {
+        power = power.plus(power);
+    }
+    let scale = match exponent < 0 {
+        true => power.inverse().unwrap_or(Value::ONE),
+        false => power,
+    };
+    let value = Value::integer(whole).times(scale);
+    if x < 0.0 { value.negative() } else { value }
+}
+
+const _: () = assert!(P > 1 << 58);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_are_simple_fractions() {
+        let tenth = fraction(f64::from(0.1f32), 24);
+        assert_eq!(tenth.times(Value::integer(10)), Value::ONE);
+        let third = fraction(f64::from(1.0f32 / 3.0), 24);
+        assert_eq!(third.times(Value::integer(-3)), Value::ONE.negative());
+        assert_eq!(fraction(-7.0, 24), Value::integer(-7));
+        let small = fraction(f64::from(f32::MIN_POSITIVE), 24);
+        assert_eq!(small, exact(f64::from(f32::MIN_POSITIVE)));
+        assert_eq!(half(0x3c00), 1.0);
+        assert_eq!(half(0xc000), -2.0);
+    }
+}

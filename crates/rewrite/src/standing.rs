@@ -1,0 +1,373 @@
+//! What was found of two kernels at one launch of each.
+
+use std::fmt;
+
+use serde::Serialize;
+use warpwright_emu::symbolic::{Clash, Fault, FaultClass, Refusal};
+
+/// How sure it is, from the best to the worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// Equal bit for bit, for every input.
+    BitForBit,
+    /// Equal over the reals, for every input: up to rounding.
+    UpToRounding,
+    /// Equal on the inputs that were tried.
+    Tested,
+    /// Not the same.
+    Refuted,
+    /// The first kernel, or a description, is wrong.
+    WrongInput,
+}
+
+/// One of the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Which {
+    /// The original.
+    First,
+    /// The rewritten version.
+    Second,
+}
+
+impl fmt::Display for Which {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Which::First => "the original",
+            Which::Second => "the rewritten kernel",
+        })
+    }
+}
+
+/// Why it stands as it does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// So many sums of products may be rounded once or twice by ptxas.
+    Fusible(u64),
+    /// Atomic sums of floating point have no stated order.
+    AtomicSums,
+    /// The order of blocks could show: both orders were compared.
+    BothOrders,
+    /// Lanes that work in step by `volatile` alone.
+    Lockstep(Which),
+    /// So many elements are equal over the reals, not bit for bit; a wrong one is taken for right with a probability
+    /// of at most two to this power.
+    Reals {
+        /// Elements.
+        elements: usize,
+        /// Of all.
+        of: usize,
+        /// Binary logarithm.
+        probability: i32,
+    },
+    /// All is integers, equal as polynomials; the binary logarithm of the probability that they are not.
+    Integers(i32),
+    /// These buffers hold what the description says: addresses or trip counts are made of them.
+    Fixed(Vec<String>),
+    /// Not done on terms.
+    Refused {
+        /// By which.
+        which: Which,
+        /// What.
+        refusal: Refusal,
+        /// The instruction, with its line.
+        place: String,
+        /// Buffers whose elements it is about.
+        of: Vec<String>,
+    },
+    /// A kernel does something wrong.
+    Faulty {
+        /// Which.
+        which: Which,
+        /// What.
+        fault: Box<Fault>,
+    },
+    /// The emulator says so, on numbers.
+    FaultyOnNumbers {
+        /// Which.
+        which: Which,
+        /// In words.
+        fault: String,
+    },
+    /// An element is another function of the inputs.
+    Differs {
+        /// The output.
+        output: String,
+        /// The element.
+        index: usize,
+        /// How many elements differ, as far as terms tell.
+        elements: usize,
+        /// Both values as terms.
+        values: [String; 2],
+    },
+    /// On these inputs the emulator shows a difference.
+    Shown {
+        /// The output.
+        output: String,
+        /// The element.
+        index: usize,
+        /// How the inputs were filled.
+        inputs: String,
+        /// Both values.
+        values: [String; 2],
+    },
+    /// Terms differ, and no input that was tried shows it.
+    NotShown {
+        /// The output.
+        output: String,
+        /// The element.
+        index: usize,
+        /// Inputs tried.
+        tried: usize,
+    },
+    /// An output element depends on what nobody has written.
+    Unset {
+        /// In which.
+        which: Which,
+        /// The output.
+        output: String,
+        /// The element.
+        index: usize,
+    },
+    /// An output element stays as it was.
+    Unwritten {
+        /// In which.
+        which: Which,
+        /// The output.
+        output: String,
+        /// The first element.
+        index: usize,
+        /// How many.
+        elements: usize,
+    },
+    /// A buffer that is no output is written.
+    InputWritten {
+        /// By which.
+        which: Which,
+        /// Its name.
+        buffer: String,
+        /// The first element.
+        index: usize,
+    },
+    /// An output has another length on either side.
+    Shape {
+        /// Its name.
+        output: String,
+        /// Bytes.
+        bytes: [usize; 2],
+    },
+    /// The launch does not fit the kernel.
+    Launch {
+        /// Of which.
+        which: Which,
+        /// In words.
+        text: String,
+    },
+    /// Outputs agree on so many fillings of the inputs.
+    Agrees {
+        /// Fillings.
+        tried: usize,
+        /// All of them bit for bit.
+        exactly: bool,
+    },
+}
+
+/// What was found at one launch of each.
+#[derive(Clone, Debug)]
+pub struct AtLaunch {
+    /// How sure.
+    pub standing: Standing,
+    /// Why.
+    pub why: Vec<Why>,
+    /// Output elements compared.
+    pub elements: usize,
+    /// Terms made for both.
+    pub terms: usize,
+}
+
+impl Why {
+    /// A word for machines.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Why::Fusible(_) => "fusible",
+            Why::AtomicSums => "atomic-sums",
+            Why::BothOrders => "both-orders",
+            Why::Lockstep(_) => "lockstep",
+            Why::Reals { .. } => "reals",
+            Why::Integers(_) => "integers",
+            Why::Fixed(_) => "fixed-inputs",
+            Why::Refused { refusal, .. } => refusal_code(refusal),
+            Why::Faulty { fault, .. } => class_code(fault.class),
+            Why::FaultyOnNumbers { .. } => "fault",
+            Why::Differs { .. } => "differs",
+            Why::Shown { .. } => "shown",
+            Why::NotShown { .. } => "not-shown",
+            Why::Unset { .. } => "unset",
+            Why::Unwritten { .. } => "unwritten",
+            Why::InputWritten { .. } => "input-written",
+            Why::Shape { .. } => "shape",
+            Why::Launch { .. } => "launch",
+            Why::Agrees { .. } => "agrees",
+        }
+    }
+}
+
+fn refusal_code(refusal: &Refusal) -> &'static str {
+    match refusal {
+        Refusal::Address(_) => "address-of-data",
+        Refusal::Loop(_) => "loop-of-data",
+        Refusal::Collective(_) => "collective-under-data",
+        Refusal::ConditionalAccess => "conditional-access",
+        Refusal::Operand(_) => "operand-of-data",
+        Refusal::Atomic => "atomic-of-data",
+        Refusal::Call => "call",
+        Refusal::PartialBarrier => "partial-barrier",
+        Refusal::Clock => "clock",
+        Refusal::Instruction => "instruction",
+        Refusal::TooLarge => "too-large",
+    }
+}
+
+fn class_code(class: FaultClass) -> &'static str {
+    match class {
+        FaultClass::OutOfBounds => "out-of-bounds",
+        FaultClass::Misaligned => "misaligned",
+        FaultClass::ReadOnly => "read-only",
+        FaultClass::Race(_) => "race",
+        FaultClass::BarrierDivergence => "barrier-divergence",
+        FaultClass::WarpDivergence => "warp-divergence",
+        FaultClass::InactiveLane => "inactive-lane",
+        FaultClass::Trap => "trap",
+        FaultClass::Assertion => "assertion",
+    }
+}
+
+fn refusal_text(refusal: &Refusal) -> &'static str {
+    match refusal {
+        Refusal::Address(_) => "an address is made of data",
+        Refusal::Loop(_) => "a loop's trip count is made of data",
+        Refusal::Collective(_) => {
+            "a barrier or an operation of the warp stands on one side of a branch on data"
+        }
+        Refusal::ConditionalAccess => "where data let it, an access leaves its allocation",
+        Refusal::Operand(_) => "a member mask, an index or a size is made of data",
+        Refusal::Atomic => "an atomic operation on data whose order would show",
+        Refusal::Call => "a call of a function that is not inlined",
+        Refusal::PartialBarrier => "a barrier for some of the threads",
+        Refusal::Clock => "a clock or the number of an SM is read",
+        Refusal::Instruction => "an instruction that terms do not have",
+        Refusal::TooLarge => "more terms or instructions than are permitted",
+    }
+}
+
+fn fault_text(fault: &Fault) -> String {
+    let what = match fault.class {
+        FaultClass::OutOfBounds => "reads or writes outside of its memory",
+        FaultClass::Misaligned => "uses a misaligned address",
+        FaultClass::ReadOnly => "writes to memory that cannot be written",
+        FaultClass::Race(Clash::ReadAfterWrite) => {
+            "has a race: a thread reads what another one writes"
+        }
+        FaultClass::Race(Clash::WriteAfterRead) => {
+            "has a race: a thread overwrites what another one reads"
+        }
+        FaultClass::Race(Clash::WriteAfterWrite) => {
+            "has a race: two threads write different values"
+        }
+        FaultClass::BarrierDivergence => "has threads that do not meet at a barrier",
+        FaultClass::WarpDivergence => "waits for lanes that do not come",
+        FaultClass::InactiveLane => "shuffles from a lane that does not take part",
+        FaultClass::Trap => "executes `trap`",
+        FaultClass::Assertion => "fails an assertion",
+    };
+    let [x, y, z] = fault.thread;
+    let [bx, by, bz] = fault.block;
+    let mut text = format!("{what}, thread ({x}, {y}, {z}) of block ({bx}, {by}, {bz})");
+    if let Some((name, at)) = &fault.memory {
+        text += &format!(", byte {at} of `{name}`");
+    }
+    if let Some((block, thread)) = fault.other {
+        text += &format!(", with thread {thread} of block number {block}");
+    }
+    let place = &fault.place;
+    match &place.source {
+        Some((file, line)) => text += &format!(", at {file}:{line}"),
+        None => text += &format!(", at line {} of its PTX", place.ptx_line),
+    }
+    text + &format!(": {}", place.instruction)
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Why::Fusible(count) => write!(
+                f,
+                "the same PTX values; ptxas may round {count} sums of products once or twice in either (`--fmad=false` keeps the bits)"
+            ),
+            Why::AtomicSums => f.write_str("atomic sums of floating point have no stated order"),
+            Why::BothOrders => f.write_str(
+                "the order of blocks could show: the result is the same with the first block first and last",
+            ),
+            Why::Lockstep(which) => write!(
+                f,
+                "{which} relies on the lanes of a warp working in step (`volatile` without `__syncwarp`)"
+            ),
+            Why::Reals { elements, of, probability } => write!(
+                f,
+                "{elements} of {of} elements are the same over the reals (sums in another order and the like), decided at random points of a prime field: wrong with a probability below 2^{probability}; NaN and overflow apart"
+            ),
+            Why::Integers(probability) => write!(
+                f,
+                "the same integers in another order, decided at random points of a prime field: wrong with a probability below 2^{probability}"
+            ),
+            Why::Fixed(names) => write!(
+                f,
+                "for {} as described: addresses or trip counts are made of it",
+                quoted(names)
+            ),
+            Why::Refused { which, refusal, place, of } => {
+                write!(f, "not decided for every input: in {which}, {}", refusal_text(refusal))?;
+                if !of.is_empty() {
+                    write!(f, " ({})", quoted(of))?;
+                }
+                write!(f, ", at {place}")
+            }
+            Why::Faulty { which, fault } => write!(f, "{which} {}", fault_text(fault)),
+            Why::FaultyOnNumbers { which, fault } => write!(f, "{which} is at fault: {fault}"),
+            Why::Differs { output, index, elements, values: [a, b] } => write!(
+                f,
+                "`{output}[{index}]` is another function of the inputs ({elements} such elements): {b} in place of {a}"
+            ),
+            Why::Shown { output, index, inputs, values: [a, b] } => {
+                write!(f, "with {inputs}, `{output}[{index}]` is {b} in place of {a}")
+            }
+            Why::NotShown { output, index, tried } => write!(
+                f,
+                "`{output}[{index}]` is another function as far as terms tell, but none of {tried} fillings of the inputs shows a difference"
+            ),
+            Why::Unset { which, output, index } => {
+                write!(f, "in {which}, `{output}[{index}]` depends on memory that nobody has written")
+            }
+            Why::Unwritten { which, output, index, elements } => {
+                write!(f, "{which} does not write `{output}[{index}]` ({elements} such elements)")
+            }
+            Why::InputWritten { which, buffer, index } => {
+                write!(f, "{which} writes `{buffer}[{index}]`, which is no output")
+            }
+            Why::Shape { output, bytes: [a, b] } => {
+                write!(f, "`{output}` has {a} bytes in one description and {b} in the other")
+            }
+            Why::Launch { which, text } => write!(f, "the launch of {which}: {text}"),
+            Why::Agrees { tried, exactly } => {
+                let how = if *exactly { "bit for bit" } else { "within rounding" };
+                write!(f, "the outputs agree {how} on {tried} fillings of the inputs")
+            }
+        }
+    }
+}
+
+fn quoted(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}

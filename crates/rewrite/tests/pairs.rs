@@ -1,0 +1,394 @@
+//! Right rewrites are equal for every input at odd and tiny sizes, wrong ones are refuted for the reason that is theirs.
+
+#![allow(clippy::unwrap_used)] // A test that cannot go on fails.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use warpwright_emu::Emulator;
+use warpwright_launch::{LaunchFile, no_files};
+use warpwright_ptx::Module;
+use warpwright_rewrite::{AtLaunch, Options, Paired, Side, Standing, Step, compare};
+use warpwright_toolkit::NvccJob;
+use warpwright_toolkit::testing::require_toolkit;
+
+/// The kernels, compiled once.
+fn module() -> Option<&'static Module> {
+    static MODULE: OnceLock<Option<Module>> = OnceLock::new();
+    let module = MODULE.get_or_init(|| {
+        let toolkit = require_toolkit("pairs")?;
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels.cu");
+        let ptx = toolkit
+            .nvcc()
+            .unwrap()
+            .to_ptx(&NvccJob::new(&path, "sm_90"))
+            .unwrap()
+            .ptx;
+        let (module, diagnostics) = Module::parse("kernels", &ptx);
+        assert!(!diagnostics.iter().any(|d| d.is_error()));
+        Some(module)
+    });
+    module.as_ref()
+}
+
+/// A launch: kernel, grid, block, and the arguments as `name type shape [init|output]` or `name type = value`.
+#[derive(Clone, Copy)]
+struct At {
+    kernel: &'static str,
+    grid: &'static str,
+    block: &'static str,
+    args: &'static str,
+}
+
+const fn at(
+    kernel: &'static str,
+    grid: &'static str,
+    block: &'static str,
+    args: &'static str,
+) -> At {
+    At {
+        kernel,
+        grid,
+        block,
+        args,
+    }
+}
+
+fn quoted(list: &str) -> String {
+    let all: Vec<String> = list
+        .split_whitespace()
+        .map(|e| format!("\"{e}\""))
+        .collect();
+    all.join(", ")
+}
+
+fn described(at: At) -> LaunchFile {
+    let mut text = format!(
+        "kernel = \"{}\"\n[sizes.small]\nn = 40\nrows = 3\n[launch]\ngrid = [{}]\nblock = [{}]\n",
+        at.kernel,
+        quoted(at.grid),
+        quoted(at.block)
+    );
+    for arg in at.args.split(';').map(str::trim) {
+        let words: Vec<&str> = arg.split_whitespace().collect();
+        text += &format!(
+            "[[args]]\nname = \"{}\"\ntype = \"{}\"\n",
+            words[0], words[1]
+        );
+        match words[2] {
+            "=" => text += &format!("value = \"{}\"\n", words[3]),
+            shape => text += &format!("shape = [{}]\n", quoted(&shape.replace(',', " "))),
+        }
+        for word in &words[3..] {
+            text += match *word {
+                "out" => "output = true\n",
+                "zeros" => "init = \"zeros\"\n",
+                "uniform" => "init = { kind = \"uniform\", low = -1.0, high = 1.0 }\n",
+                "bytes" => "init = { kind = \"bits\" }\n",
+                _ => "",
+            };
+        }
+    }
+    LaunchFile::parse(&text, at.kernel).unwrap()
+}
+
+fn side(module: &Module, at: At, sizes: &[(&str, i64)]) -> Side {
+    let set: Vec<(String, i64)> = sizes.iter().map(|&(n, v)| (n.to_owned(), v)).collect();
+    let launch = described(at).resolve("small", &set).unwrap();
+    let contents = launch
+        .buffers()
+        .map(|b| b.materialize(&no_files).unwrap())
+        .collect();
+    let program = Emulator::new(module, &launch.kernel).unwrap();
+    Side {
+        name: at.kernel.to_owned(),
+        steps: vec![Step {
+            program,
+            launch,
+            contents,
+        }],
+    }
+}
+
+fn found(a: At, b: At, sizes: &[(&str, i64)]) -> Option<AtLaunch> {
+    let module = module()?;
+    let (a, b) = (side(module, a, sizes), side(module, b, sizes));
+    let paired = Paired::of(&a, &b, &[]).unwrap();
+    Some(compare(&a, &b, &paired, &Options::default()))
+}
+
+fn said(found: &AtLaunch) -> String {
+    let why: Vec<String> = found.why.iter().map(ToString::to_string).collect();
+    format!("{:?}: {}", found.standing, why.join("; "))
+}
+
+/// The pair stands so at all of these lengths.
+#[track_caller]
+fn stands(a: At, b: At, lengths: &[i64], standing: Standing) {
+    for &n in lengths {
+        let Some(found) = found(a, b, &[("n", n)]) else {
+            return;
+        };
+        assert_eq!(
+            found.standing,
+            standing,
+            "{} against {} at n = {n}: {}",
+            b.kernel,
+            a.kernel,
+            said(&found)
+        );
+    }
+}
+
+/// The second is refuted at some length for a reason of this name.
+#[track_caller]
+fn refuted(a: At, b: At, lengths: &[i64], code: &str) {
+    let mut all = Vec::new();
+    for &n in lengths {
+        let Some(found) = found(a, b, &[("n", n)]) else {
+            return;
+        };
+        let is_it =
+            found.standing == Standing::Refuted && found.why.iter().any(|why| why.code() == code);
+        if is_it {
+            return;
+        }
+        all.push(said(&found));
+    }
+    panic!("{} is not refuted: {}", b.kernel, all.join("\n"));
+}
+
+const ROWS: &str = "x f32 rows,n uniform; out f32 rows out; n s32 = n";
+const TABLE: &str = "x f32 rows,n uniform; out f32 rows,n out; n s32 = n";
+const FLAT: &str = "x f32 n uniform; out f32 n out; n s32 = n";
+const SQUARES: &str = "a f32 n,n uniform; b f32 n,n uniform; c f32 n,n out; n s32 = n";
+const SQUARE: &str = "x f32 n,n uniform; out f32 n,n out; n s32 = n";
+const INTS: &str = "x s32 rows,n bytes; out s32 rows out; n s32 = n";
+
+const SUM: At = at("sum_serial", "rows", "32", ROWS);
+
+#[test]
+fn sums_in_another_order_are_equal_up_to_rounding() {
+    for b in [
+        at("sum_tree", "rows", "128", ROWS),
+        at("sum_shuffle", "rows", "32", ROWS),
+    ] {
+        stands(SUM, b, &[33, 40, 129], Standing::UpToRounding);
+    }
+    stands(
+        SUM,
+        at("sum_fours", "rows", "32", ROWS),
+        &[4, 40, 128],
+        Standing::UpToRounding,
+    );
+}
+
+#[test]
+fn the_same_order_is_the_same_bits() {
+    stands(SUM, SUM, &[1, 40], Standing::BitForBit);
+    let serial = at("max_serial", "rows", "1", ROWS);
+    stands(
+        serial,
+        at("max_shuffle", "rows", "32", ROWS),
+        &[33, 40],
+        Standing::UpToRounding,
+    );
+    let naive = at("transpose_naive", "ceil_div(n*n,64)", "64", SQUARE);
+    let tiled = at(
+        "transpose_tiled",
+        "ceil_div(n,16) ceil_div(n,16)",
+        "16 16",
+        SQUARE,
+    );
+    stands(naive, tiled, &[1, 17, 40], Standing::BitForBit);
+    let branch = at("relu_branch", "ceil_div(n,64)", "64", FLAT);
+    // A branch and a maximum differ in the sign of a zero.
+    stands(
+        branch,
+        at("relu_select", "1", "32", FLAT),
+        &[1, 40, 65],
+        Standing::UpToRounding,
+    );
+}
+
+#[test]
+fn products_of_tiles_are_those_of_rows() {
+    let naive = at(
+        "product_naive",
+        "ceil_div(n,8) ceil_div(n,4)",
+        "8 4",
+        SQUARES,
+    );
+    let tiled = at(
+        "product_tiled",
+        "ceil_div(n,8) ceil_div(n,8)",
+        "8 8",
+        SQUARES,
+    );
+    stands(naive, tiled, &[16], Standing::BitForBit);
+    // Beyond the matrix zeros are added: `x + 0` is no `x` where x is -0.
+    stands(naive, tiled, &[7, 17], Standing::UpToRounding);
+}
+
+#[test]
+fn softmaxes_and_norms_are_equal_by_their_algebra() {
+    let three = at("softmax_three", "rows", "32", TABLE);
+    for kernel in ["softmax_online", "softmax_warp"] {
+        stands(
+            three,
+            at(kernel, "rows", "32", TABLE),
+            &[1, 5, 40],
+            Standing::UpToRounding,
+        );
+    }
+    let two = at("norm_two_pass", "rows", "32", TABLE);
+    stands(
+        two,
+        at("norm_squares", "rows", "32", TABLE),
+        &[1, 37, 40],
+        Standing::UpToRounding,
+    );
+    let swish = at("swish_div", "ceil_div(n,64)", "64", FLAT);
+    stands(
+        swish,
+        at("swish_mul", "ceil_div(n,32)", "32", FLAT),
+        &[1, 40],
+        Standing::UpToRounding,
+    );
+}
+
+#[test]
+fn sums_of_integers_are_equal_and_wider_ones_are_not() {
+    let serial = at("isum_serial", "rows", "1", INTS);
+    stands(
+        serial,
+        at("isum_shuffle", "rows", "32", INTS),
+        &[33, 40],
+        Standing::BitForBit,
+    );
+}
+
+#[test]
+fn atomic_sums_have_no_order() {
+    let all = "x f32 n uniform; out f32 1 zeros out; n s32 = n";
+    let serial = at("sum_all", "1", "1", all);
+    stands(
+        serial,
+        at("sum_atomic", "ceil_div(n,32)", "32", all),
+        &[1, 40],
+        Standing::UpToRounding,
+    );
+    refuted(
+        serial,
+        at("wrong_sum_plain_add", "ceil_div(n,32)", "32", all),
+        &[40],
+        "race",
+    );
+}
+
+#[test]
+fn addresses_of_data_are_tested_only() {
+    let args = "x u8 n bytes; out u32 256 zeros out; n s32 = n";
+    let global = at("histogram_global", "ceil_div(n,32)", "32", args);
+    stands(
+        global,
+        at("histogram_shared", "1", "64", args),
+        &[40],
+        Standing::Tested,
+    );
+}
+
+#[test]
+fn wrong_sums_are_refuted() {
+    let rows = |kernel| at(kernel, "rows", "32", ROWS);
+    refuted(
+        SUM,
+        at("wrong_sum_no_barrier", "rows", "128", ROWS),
+        &[40],
+        "race",
+    );
+    refuted(SUM, rows("wrong_sum_stride"), &[40], "shown");
+    refuted(SUM, rows("wrong_sum_lost_step"), &[40], "shown");
+    refuted(SUM, rows("wrong_sum_reads_past"), &[64], "out-of-bounds");
+    refuted(SUM, rows("wrong_sum_half_rows"), &[40], "unwritten");
+    refuted(SUM, rows("wrong_sum_unset"), &[40], "unset");
+    refuted(SUM, rows("wrong_sum_writes_input"), &[40], "input-written");
+    // Four at a time: what is left over is lost.
+    refuted(SUM, rows("sum_fours"), &[40, 41], "misaligned");
+}
+
+#[test]
+fn other_wrong_rewrites_are_refuted() {
+    let max = at("max_serial", "rows", "1", ROWS);
+    refuted(
+        max,
+        at("wrong_max_identity", "rows", "32", ROWS),
+        &[40],
+        "shown",
+    );
+    let softmax = at("softmax_three", "rows", "32", TABLE);
+    refuted(
+        softmax,
+        at("wrong_softmax_rescale", "rows", "32", TABLE),
+        &[5, 40],
+        "shown",
+    );
+    let norm = at("norm_two_pass", "rows", "32", TABLE);
+    refuted(
+        norm,
+        at("wrong_norm_epsilon", "rows", "32", TABLE),
+        &[40],
+        "shown",
+    );
+    let transpose = at("transpose_naive", "ceil_div(n*n,64)", "64", SQUARE);
+    let swapped = at(
+        "wrong_transpose_swapped",
+        "ceil_div(n,16) ceil_div(n,16)",
+        "16 16",
+        SQUARE,
+    );
+    refuted(transpose, swapped, &[17], "shown");
+    let relu = at("relu_branch", "ceil_div(n,64)", "64", FLAT);
+    refuted(
+        relu,
+        at("wrong_relu_leaky", "1", "32", FLAT),
+        &[40],
+        "shown",
+    );
+}
+
+#[test]
+fn wrong_products_are_refuted() {
+    let naive = at(
+        "product_naive",
+        "ceil_div(n,8) ceil_div(n,4)",
+        "8 4",
+        SQUARES,
+    );
+    let wrong = |kernel| at(kernel, "ceil_div(n,8) ceil_div(n,8)", "8 8", SQUARES);
+    refuted(naive, wrong("wrong_product_barrier"), &[16], "race");
+    refuted(naive, wrong("wrong_product_guard"), &[16, 17], "shown");
+}
+
+/// A path for one input alone: no random one finds it, what its condition asks for does.
+#[test]
+fn a_path_for_the_tests_own_input_is_refuted() {
+    refuted(
+        SUM,
+        at("wrong_sum_fast_path", "rows", "32", ROWS),
+        &[5],
+        "shown",
+    );
+}
+
+/// A sum in 64 bits that is halved loses a bit.
+#[test]
+fn a_wider_sum_is_refuted() {
+    let serial = at("isum_serial", "rows", "1", INTS);
+    refuted(
+        serial,
+        at("wrong_isum_wide", "rows", "32", INTS),
+        &[33],
+        "shown",
+    );
+}
