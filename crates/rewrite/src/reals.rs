@@ -35,6 +35,23 @@ struct Split {
     open: bool,
 }
 
+/// Which extreme a set stands for: integers without sign are in another order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Extreme {
+    larger: bool,
+    unsigned: bool,
+}
+
+impl Extreme {
+    /// Of floating-point numbers.
+    fn of(larger: bool) -> Extreme {
+        Extreme {
+            larger,
+            unsigned: false,
+        }
+    }
+}
+
 /// A term in what its reader takes it for.
 type Place = (Id, Domain);
 
@@ -46,12 +63,12 @@ pub struct Reals<'a> {
     /// Of selections between terms without a domain.
     others: FxHashMap<Place, Value>,
     splits: FxHashMap<Place, Split>,
-    extremes: FxHashMap<Place, (bool, Set)>,
+    extremes: FxHashMap<Place, (Extreme, Set)>,
     sets: Sets,
     members: FxHashMap<Value, u32>,
     elements: Vec<Value>,
     /// The set that a value is the maximum or minimum of.
-    of_value: FxHashMap<(bool, Value), Set>,
+    of_value: FxHashMap<(Extreme, Value), Set>,
     constants: FxHashMap<(u64, Domain), Value>,
     log2e: Value,
     /// Which random point.
@@ -473,8 +490,8 @@ impl<'a> Reals<'a> {
 
     /// The set that a maximum is taken of stays known by its value.
     fn remember(&mut self, place: Place, value: Value) {
-        if let Some(&(larger, set)) = self.extremes.get(&place) {
-            self.of_value.insert((larger, value), set);
+        if let Some(&(which, set)) = self.extremes.get(&place) {
+            self.of_value.insert((which, value), set);
         }
     }
 
@@ -504,9 +521,9 @@ impl<'a> Reals<'a> {
             && (yes, no) != (no, yes)
             && [(a, b), (b, a)].contains(&(yes, no))
         {
-            let larger = yes == b;
-            if let Some(&set) = self.of_value.get(&(larger, value)) {
-                self.extremes.insert(place, (larger, set));
+            let which = Extreme::of(yes == b);
+            if let Some(&set) = self.of_value.get(&(which, value)) {
+                self.extremes.insert(place, (which, set));
             }
         }
         self.split(place, key, [yes, no], false);
@@ -521,12 +538,12 @@ impl<'a> Reals<'a> {
         let Key::Less(a, b) = key else { return None };
         if (yes, no) == (a, b) || (yes, no) == (b, a) {
             self.closed += 1;
-            return self.extreme_of(yes == b, a, b);
+            return self.extreme_of(Extreme::of(yes == b), a, b);
         }
         if ![a, b, yes, no].iter().all(|value| value.is_finite()) {
             return None;
         }
-        let most = self.extreme_of(true, a, b)?;
+        let most = self.extreme_of(Extreme::of(true), a, b)?;
         let [at_a, at_b, at_most] = [a, b, most].map(|value| value.power_of(self.log2e));
         // yes * e^b = no * e^a, or the reciprocals of it.
         if yes.times(at_b).p == no.times(at_a).p {
@@ -551,39 +568,50 @@ impl<'a> Reals<'a> {
         self.sets.one(number)
     }
 
-    fn set_of(&mut self, larger: bool, value: Value) -> Option<Set> {
-        let absent = if larger { Value::LEAST } else { Value::MOST };
+    fn set_of(&mut self, which: Extreme, value: Value) -> Option<Set> {
+        let absent = if which.larger {
+            Value::LEAST
+        } else {
+            Value::MOST
+        };
         if value == absent {
             return None;
         }
-        if let Some(&set) = self.of_value.get(&(larger, value)) {
+        if let Some(&set) = self.of_value.get(&(which, value)) {
             return Some(set);
         }
         Some(self.member(value))
     }
 
-    fn extreme_of(&mut self, larger: bool, a: Value, b: Value) -> Option<Value> {
-        let sets = [a, b].map(|value| self.set_of(larger, value));
+    fn extreme_of(&mut self, which: Extreme, a: Value, b: Value) -> Option<Value> {
+        let sets = [a, b].map(|value| self.set_of(which, value));
         let set = match sets {
             [Some(x), Some(y)] => self.sets.union(x, y),
             [Some(x), None] | [None, Some(x)] => x,
             _ => return Some(a),
         };
-        let value = self.extreme_value(larger, set);
-        self.of_value.insert((larger, value), set);
+        let value = self.extreme_value(which, set);
+        self.of_value.insert((which, value), set);
         Some(value)
     }
 
-    fn extreme_value(&self, larger: bool, set: Set) -> Value {
+    fn extreme_value(&self, which: Extreme, set: Set) -> Value {
         match self.sets.only(set) {
             Some(member) => self.elements[member as usize],
-            None => Value::random(&[tag::SET, self.seed, u64::from(larger), u64::from(set)]),
+            None => {
+                let order = u64::from(which.larger) | u64::from(which.unsigned) << 1;
+                Value::random(&[tag::SET, self.seed, order, u64::from(set)])
+            }
         }
     }
 
     fn extreme(&mut self, place: Place, node: &Node, case: Case<'_>) -> Value {
-        let larger = node.kind() == Kind::FMax;
         let domain = place.1;
+        let larger = node.kind() == Kind::FMax;
+        let which = Extreme {
+            larger,
+            unsigned: !domain.is_float() && !node.mode().has(Mode::OTHER),
+        };
         if case.values.is_empty()
             && let Some(value) = self.clamped(node, domain)
         {
@@ -596,7 +624,7 @@ impl<'a> Reals<'a> {
             let known = self
                 .extremes
                 .get(&at)
-                .filter(|(same, _)| *same == larger && !overridden);
+                .filter(|(same, _)| *same == which && !overridden);
             let set = match known {
                 Some(&(_, set)) => Some(set),
                 None => {
@@ -605,7 +633,7 @@ impl<'a> Reals<'a> {
                     if value == beyond {
                         return beyond;
                     }
-                    self.set_of(larger, value)
+                    self.set_of(which, value)
                 }
             };
             all = match (all, set) {
@@ -619,10 +647,10 @@ impl<'a> Reals<'a> {
         if let Some((a, b, less)) = case.less {
             set = self.reduced(set, larger, (a, b, less));
         } else {
-            self.extremes.insert(place, (larger, set));
+            self.extremes.insert(place, (which, set));
         }
-        let value = self.extreme_value(larger, set);
-        self.of_value.entry((larger, value)).or_insert(set);
+        let value = self.extreme_value(which, set);
+        self.of_value.entry((which, value)).or_insert(set);
         value
     }
 
@@ -862,7 +890,13 @@ impl<'a> Reals<'a> {
             _ => self.opaque(place, node, case),
         };
         if mode.has(Mode::SAT) && own.is_float() && is_arithmetic(node.kind()) {
-            return Value::random(&[tag::SATURATED, value.p, value.q]);
+            return match own {
+                // `.sat` and the clamp between 0 and 1 are one function.
+                Domain::F32 => {
+                    Value::random(&[tag::CLAMP, 0, u64::from(1f32.to_bits()), value.p, value.q])
+                }
+                _ => Value::random(&[tag::SATURATED, own as u64, value.p, value.q]),
+            };
         }
         value
     }

@@ -99,6 +99,7 @@ pub(crate) enum Int {
     Shl,
     Shr,
     Bfe,
+    Bfi,
     Prmt,
 }
 
@@ -284,11 +285,11 @@ fn of(text: &str, whole: &str, srcs: usize, (at, outs): (usize, usize), terms: &
         (_, Some(ty)) if outs == 1 => int(&words, ty),
         _ => None,
     };
-    known.unwrap_or_else(|| named(text, &words, ty, (at, outs), terms))
+    known.unwrap_or_else(|| named((text, whole), &words, ty, (at, outs), terms))
 }
 
 fn named(
-    text: &str,
+    (text, whole): (&str, &str),
     words: &Words<'_>,
     ty: Option<Ty>,
     (at, outs): (usize, usize),
@@ -297,14 +298,20 @@ fn named(
     let domain = match (words.name, ty) {
         ("cvt", Some(to)) => to.domain(),
         ("popc" | "clz" | "bfind", _) => Domain::I32,
-        ("testp", _) => Domain::Pred,
+        ("testp" | "setp" | "isspacep", _) => Domain::Pred,
         (_, Some(ty)) if outs == 1 => ty.domain(),
         _ => Domain::Any,
     };
-    let name = match outs {
+    let mut name = match outs {
         1 => text.to_owned(),
         _ => format!("{text}#{at}"),
     };
+    // The table is no operand of the decoded step, and makes the function.
+    if words.name == "lop3" {
+        let operands = whole.rsplit(',').map(|word| word.trim_matches([' ', ';']));
+        let mut table = operands.filter(|word| word.starts_with(|c: char| c.is_ascii_digit()));
+        name += &format!(" {}", table.next().unwrap_or_default());
+    }
     let commutes = words.name == "mul" && words.has("hi");
     let packed = ty.filter(|ty| ty.packed && outs == 1 && matches!(words.name, "ex2" | "tanh"));
     Form::Named {
@@ -494,6 +501,7 @@ fn int(words: &Words<'_>, ty: Ty) -> Option<Form> {
         "shl" => Int::Shl,
         "shr" => Int::Shr,
         "bfe" => Int::Bfe,
+        "bfi" => Int::Bfi,
         "prmt" if words.words.len() == 1 => Int::Prmt,
         _ => return None,
     };
@@ -752,6 +760,12 @@ fn ints(terms: &mut Terms, what: Int, bits: u32, signed: bool, x: &[Val]) -> Val
             }
             _ => function(terms, "bfe", bits, signed, x),
         },
+        Int::Bfi => match (get(2), get(3)) {
+            (Val::Bits(at), Val::Bits(len)) if at + len <= u64::from(bits) && len > 0 => {
+                inserted(terms, bits, (a, b), (at as u32, len as u32))
+            }
+            _ => function(terms, "bfi", bits, signed, x),
+        },
         Int::Prmt => match get(2) {
             Val::Bits(selector) if selector & 0x8888 == 0 => permuted(terms, selector, a, b),
             _ => function(terms, "prmt", bits, signed, x),
@@ -826,6 +840,23 @@ fn shifted(terms: &mut Terms, bits: u32, a: Val, by: Val) -> Val {
             terms.concat(Val::Bits(0), by, low, bits)
         }
     }
+}
+
+/// The lower `len` bits of `a` in place of those of `b` from `at` on.
+fn inserted(terms: &mut Terms, bits: u32, (a, b): (Val, Val), (at, len): (u32, u32)) -> Val {
+    let part = terms.extract(a, 0, len);
+    let mut all = match at {
+        0 => part,
+        _ => {
+            let below = terms.extract(b, 0, at);
+            terms.concat(below, at, part, at + len)
+        }
+    };
+    if at + len < bits {
+        let above = terms.extract(b, at + len, bits - at - len);
+        all = terms.concat(all, at + len, above, bits);
+    }
+    all
 }
 
 fn permuted(terms: &mut Terms, selector: u64, a: Val, b: Val) -> Val {

@@ -965,6 +965,7 @@ impl AtomicKind {
         let domain = if wide { Domain::I64 } else { Domain::I32 };
         let signed = has("s32") || has("s64");
         match float {
+            _ if has("f16x2") || has("bf16x2") => AtomicKind::Other,
             _ if has("exch") => AtomicKind::Exchange,
             _ if has("cas") => AtomicKind::CompareAndSwap,
             Some(domain) if has("add") => AtomicKind::FloatAdd(domain),

@@ -1,0 +1,159 @@
+// The plain kernels that rewrites.py holds other people's optimised versions against: one output element per thread.
+#include <math.h>
+
+extern "C" {
+__global__ void scaled(const float *input, float *output, float scalar, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) output[i] = input[i] * scalar;
+}
+__global__ void diagonal(const float *A, const float *B, float *C, int n, int m) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n * m) C[i] = A[i / m] * B[i];
+}
+__global__ void product(const float *A, const float *B, float *C, int m, int n, int k) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= m * n) return;
+    float sum = 0.0f;
+    for (int j = 0; j < k; j++) sum += A[i / n * k + j] * B[j * n + i % n];
+    C[i] = sum;
+}
+__global__ void lower_product(const float *A, const float *B, float *C, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, row = i / n, col = i % n;
+    if (i >= n * n) return;
+    float sum = 0.0f;
+    for (int j = col; j <= row; j++) sum += A[row * n + j] * B[j * n + col];
+    C[i] = sum;
+}
+__global__ void relu(const float *input, float *output, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) output[i] = fmaxf(input[i], 0.0f);
+}
+__global__ void swish(const float *input, float *output, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) output[i] = input[i] / (1.0f + expf(-input[i]));
+}
+__global__ void gelu(const float *input, float *output, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    float x = input[i];
+    output[i] = 0.5f * x * (1.0f + tanhf(0.7978845608028654f * (x + 0.044715f * x * x * x)));
+}
+__global__ void selu(const float *input, float *output, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    float x = input[i];
+    output[i] = 1.0507009873554804934193349852946f * (x > 0 ? x : 1.6732632423543772848170429916717f * (expf(x) - 1.0f));
+}
+__global__ void hardsigmoid(const float *input, float *output, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) output[i] = fminf(fmaxf((input[i] + 3.0f) / 6.0f, 0.0f), 1.0f);
+}
+__global__ void hardtanh(float *data, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) data[i] = fminf(fmaxf(data[i], -1.0f), 1.0f);
+}
+__global__ void softmax(const float *input, float *output, int rows, int n) {
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    const float *x = input + row * n;
+    float m = -INFINITY, sum = 0.0f;
+    for (int i = 0; i < n; i++) m = fmaxf(m, x[i]);
+    for (int i = 0; i < n; i++) sum += expf(x[i] - m);
+    for (int i = 0; i < n; i++) output[row * n + i] = expf(x[i] - m) / sum;
+}
+__global__ void log_softmax(const float *input, float *output, int rows, int n) {
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    const float *x = input + row * n;
+    float m = -INFINITY, sum = 0.0f;
+    for (int i = 0; i < n; i++) m = fmaxf(m, x[i]);
+    for (int i = 0; i < n; i++) sum += expf(x[i] - m);
+    for (int i = 0; i < n; i++) output[row * n + i] = x[i] - m - logf(sum);
+}
+// The middle dimension of a (outer, n, inner) array.
+__global__ void sum_middle(const float *input, float *output, int outer, int n, int inner) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= outer * inner) return;
+    float sum = 0.0f;
+    for (int j = 0; j < n; j++) sum += input[(i / inner * n + j) * inner + i % inner];
+    output[i] = sum;
+}
+__global__ void mean_middle(const float *input, float *output, int outer, int n, int inner) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= outer * inner) return;
+    float sum = 0.0f;
+    for (int j = 0; j < n; j++) sum += input[(i / inner * n + j) * inner + i % inner];
+    output[i] = sum / n;
+}
+__global__ void max_middle(const float *input, float *output, int outer, int n, int inner) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= outer * inner) return;
+    float m = -INFINITY;
+    for (int j = 0; j < n; j++) m = fmaxf(m, input[(i / inner * n + j) * inner + i % inner]);
+    output[i] = m;
+}
+__global__ void product_middle(const float *input, float *output, int outer, int n, int inner) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= outer * inner) return;
+    float p = 1.0f;
+    for (int j = 0; j < n; j++) p *= input[(i / inner * n + j) * inner + i % inner];
+    output[i] = p;
+}
+__global__ void running_sum(const float *input, float *output, int rows, int n) {
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    float sum = 0.0f;
+    for (int i = 0; i < n; i++) output[row * n + i] = sum += input[row * n + i];
+}
+__global__ void pool1(const float *input, float *output, int rows, int n, int outs) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= rows * outs) return;
+    float m = -INFINITY;
+    for (int k = 0; k < 4; k++) {
+        int at = i % outs * 2 - 2 + 3 * k;
+        if (at >= 0 && at < n) m = fmaxf(m, input[i / outs * n + at]);
+    }
+    output[i] = m;
+}
+__global__ void pool2(const float *input, float *output, int planes, int h, int w, int oh, int ow) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= planes * oh * ow) return;
+    int plane = i / (oh * ow), y = i / ow % oh * 2 - 1, x = i % ow * 2 - 1;
+    float m = -INFINITY;
+    for (int dy = 0; dy < 2; dy++)
+        for (int dx = 0; dx < 2; dx++) {
+            int a = y + 3 * dy, b = x + 3 * dx;
+            if (a >= 0 && a < h && b >= 0 && b < w) m = fmaxf(m, input[(plane * h + a) * w + b]);
+        }
+    output[i] = m;
+}
+__global__ void transposed(const float *idata, float *odata, int width, int height) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < width * height) odata[i % width * height + i / width] = idata[i];
+}
+__global__ void copied(const float *idata, float *odata, int width, int height) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < width * height) odata[i] = idata[i];
+}
+__global__ void row_sums(const float *g_idata, float *g_odata, int rows, int n) {
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    float sum = 0.0f;
+    for (int i = 0; i < n; i++) sum += g_idata[row * n + i];
+    g_odata[row] = sum;
+}
+__global__ void row_sums_int(const int *g_idata, int *g_odata, int rows, int n) {
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    int sum = 0;
+    for (int i = 0; i < n; i++) sum += g_idata[row * n + i];
+    g_odata[row] = sum;
+}
+__global__ void row_sums_double(const double *g_idata, double *g_odata, int rows, int n) {
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    double sum = 0.0;
+    for (int i = 0; i < n; i++) sum += g_idata[row * n + i];
+    g_odata[row] = sum;
+}
+}
