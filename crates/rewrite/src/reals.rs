@@ -687,7 +687,8 @@ impl<'a> Reals<'a> {
             (outer, other)
         };
         let number = |bits: u64| f32::from_bits(bits as u32);
-        if !(number(low) <= number(high)) {
+        let is_interval = number(low) <= number(high);
+        if !is_interval {
             return None;
         }
         let value = self.value(x, domain);

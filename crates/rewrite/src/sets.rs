@@ -168,7 +168,7 @@ impl Sets {
             Node::Branch {
                 bit, left, right, ..
             } => {
-                let side = if member / 64 & bit == 0 { left } else { right };
+                let side = if (member / 64) & bit == 0 { left } else { right };
                 self.has(side, member)
             }
         }
@@ -190,7 +190,7 @@ impl Sets {
                 left,
                 right,
             } => {
-                let is_left = member / 64 & bit == 0;
+                let is_left = (member / 64) & bit == 0;
                 let (side, other) = if is_left {
                     (left, right)
                 } else {
