@@ -63,12 +63,15 @@ impl Word {
     }
 }
 
+/// The bytes of a file: of which side, by which of its descriptions, by what name.
+pub type Files<'f> = dyn Fn(usize, usize, &str) -> Result<Vec<u8>, ContentsError> + 'f;
+
 /// What is compared.
 pub struct RewriteOptions<'o> {
     /// The launches of the original, in order, and those of the rewritten version.
     pub launches: [Vec<LaunchFile>; 2],
     /// The bytes of a file that description `1` of side `0` names.
-    pub files: &'o dyn Fn(usize, usize, &str) -> Result<Vec<u8>, ContentsError>,
+    pub files: &'o Files<'o>,
     /// Only this size; else those that both have and that are small enough.
     pub size: Option<String>,
     /// Sizes changed.

@@ -719,7 +719,7 @@ impl<'c> Comparison<'c> {
         let bits = self.terms.bits_of(id).unwrap_or(0);
         let single = f32::from_bits(bits as u32);
         match bits {
-            0..0x1_0000 => bits.to_string(),
+            0..=9_999 => bits.to_string(),
             _ if bits >> 32 == 0 && single.is_normal() => single.to_string(),
             _ => format!("{bits:#x}"),
         }

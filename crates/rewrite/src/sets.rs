@@ -168,7 +168,11 @@ impl Sets {
             Node::Branch {
                 bit, left, right, ..
             } => {
-                let side = if (member / 64) & bit == 0 { left } else { right };
+                let side = if (member / 64) & bit == 0 {
+                    left
+                } else {
+                    right
+                };
                 self.has(side, member)
             }
         }
