@@ -20,7 +20,7 @@ pub struct CheckOptions {
     pub kernel: Option<String>,
     /// Threads per block, where the kernel does not state it.
     pub block: Option<[u32; 3]>,
-    /// The most dynamic shared memory of a launch in bytes per block, for cubins.
+    /// The most dynamic shared memory of a launch in bytes per block.
     pub dynamic_smem: Option<u32>,
     /// Options for nvcc, for CUDA C.
     pub nvcc: Vec<String>,
@@ -371,6 +371,7 @@ fn modules(a: &Module, b: &Module, options: &CheckOptions) -> Result<Vec<Functio
     is_launched(a, options, &is_meant)?;
     let options = warpwright_check::Options {
         block: options.block,
+        dynamic_smem: options.dynamic_smem,
     };
     let verdicts = check_modules(a, b, &options).into_iter();
     let verdicts = verdicts.filter(|(name, _)| is_meant(name)).collect();

@@ -19,7 +19,14 @@ fn main() -> ExitCode {
     let (Some(original), Some(new)) = (read(original), read(new)) else {
         return ExitCode::FAILURE;
     };
-    let verdicts = check_modules(&original, &new, &Options { block });
+    let verdicts = check_modules(
+        &original,
+        &new,
+        &Options {
+            block,
+            ..Options::default()
+        },
+    );
     for (name, verdict) in &verdicts {
         println!("{name}: {verdict}");
     }

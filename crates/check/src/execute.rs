@@ -54,7 +54,7 @@ impl<S: Semantics> Machine<'_, S> {
             }
             Arg::Address(ref address) => self.address(side, address, guard),
             Arg::Input(ref name) => {
-                let sym = self.terms.sym(name);
+                let sym = self.terms.name_of(name);
                 self.terms.leaf(Head::Input(sym))
             }
             Arg::Coordinate(coordinate) => self.terms.leaf(Head::Coordinate(coordinate)),

@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn a_number_below_another_has_a_next_one() {
         let mut t = Terms::default();
-        let (x, n, one) = (t.symbol("x"), t.symbol("n"), t.constant(1));
+        let (x, n, one) = (t.unknown("x"), t.unknown("n"), t.constant(1));
         let next = t.add(32, x, one);
         let wide = t.sign_extend(32, 64, x);
         let sum = t.add(64, wide, one);
@@ -297,14 +297,14 @@ mod tests {
     #[test]
     fn bounds_of_one_sign_hold_for_the_other_where_the_sign_bit_is_clear() {
         let mut t = Terms::default();
-        let (x, eight) = (t.symbol("x"), t.constant(8));
+        let (x, eight) = (t.unknown("x"), t.constant(8));
         let less = t.less(32, false, x, eight);
         t.facts.insert(less);
         let minus = t.constant(0xffff_ffff);
         let goal = t.less(32, true, minus, x);
         assert!(t.proves(goal));
         let mut t = Terms::default();
-        let (x, eight) = (t.symbol("x"), t.constant(8));
+        let (x, eight) = (t.unknown("x"), t.constant(8));
         let less = t.less(32, true, x, eight);
         t.facts.insert(less);
         let goal = t.less(32, false, x, eight);
@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn what_is_far_enough_apart_does_not_meet() {
         let mut t = Terms::default();
-        let (i, n, three) = (t.symbol("i"), t.symbol("n"), t.constant(3));
+        let (i, n, three) = (t.unknown("i"), t.unknown("n"), t.constant(3));
         let distance = t.sub(32, n, i);
         let far = t.less(32, false, three, distance);
         let near = t.less(32, true, i, n);
@@ -346,7 +346,7 @@ mod tests {
     #[test]
     fn a_step_that_misses_the_end_goes_on() {
         let mut t = Terms::default();
-        let (x, four, end) = (t.symbol("x"), t.constant(4), t.constant(1024));
+        let (x, four, end) = (t.unknown("x"), t.constant(4), t.constant(1024));
         let next = t.add(32, x, four);
         let goal = t.less(32, true, next, end);
         let below = t.less(32, true, x, end);

@@ -29,7 +29,7 @@ pub use sass::{
     Answer, ControlFields, CubinOptions, Promises, answer, check_cubins, check_files, check_kernels,
 };
 pub use semantics::{
-    Access, Address, Arg, Base, Coordinate, Effect, Extend, Form, Guard, Meaning, Semantics,
+    Access, Address, Arg, Base, Coordinate, Effect, Extend, Form, Guard, Meaning, Name, Semantics,
     SlotSpace, Spaces, Step, Unsupported, Variable,
 };
 pub use slots::Threads;

@@ -164,6 +164,7 @@ fn reduce(mut polynomial: Polynomial, bits: u32) -> Option<Polynomial> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::semantics::Name;
 
     struct Build {
         terms: Terms,
@@ -172,7 +173,7 @@ mod tests {
     impl Build {
         fn new() -> Build {
             let mut terms = Terms::default();
-            terms.make_private("area");
+            terms.make_private(&Name::Module("area".to_owned()));
             Build { terms }
         }
 
@@ -197,7 +198,7 @@ mod tests {
         /// area + factor · index + constant
         fn address(&mut self, index: Term, factor: u64, constant: i64) -> Term {
             let factor = self.terms.constant(factor);
-            let area = self.terms.symbol("area");
+            let area = self.terms.unknown("area");
             let scaled = self.terms.mul(32, index, factor);
             let sum = self.terms.add(32, area, scaled);
             self.terms.add_const(32, sum, constant)
@@ -233,7 +234,7 @@ mod tests {
         let number = build.number();
         let four = build.terms.constant(4);
         let huge = build.terms.constant(1 << 30);
-        let area = build.terms.symbol("area");
+        let area = build.terms.unknown("area");
         let mut widened = |factor| {
             let scaled = build.terms.mul(32, number, factor);
             let wide = build.terms.zero_extend(32, 64, scaled);

@@ -194,7 +194,7 @@ impl<'a, S: Semantics> Machine<'a, S> {
                 let given = if side == 0 { given(value) } else { None };
                 state.push(match (named, given) {
                     (Some(name), _) => {
-                        let sym = self.terms.sym(&name);
+                        let sym = self.terms.name_of(&name);
                         self.terms.leaf(Head::Input(sym))
                     }
                     (None, Some(term)) => term,

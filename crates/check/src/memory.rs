@@ -149,8 +149,8 @@ mod tests {
         fn new() -> Fixture {
             let mut terms = Terms::default();
             let entry = terms.leaf(Head::Memory(0));
-            let base = terms.symbol("base");
-            let value = terms.symbol("value");
+            let base = terms.unknown("base");
+            let value = terms.unknown("value");
             Fixture {
                 terms,
                 extents: Extents::default(),
@@ -208,7 +208,7 @@ mod tests {
     fn other_bases_may_be_the_same() {
         let mut f = Fixture::new();
         let memory = f.store(f.entry, 0);
-        let other = f.terms.symbol("other");
+        let other = f.terms.unknown("other");
         let extent = Extent::new(&f.terms, other, 4);
         assert_eq!(version(&f.terms, &f.extents, memory, Some(extent)), memory);
     }

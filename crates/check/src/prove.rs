@@ -11,7 +11,7 @@ use crate::induction::{Arrivals, Induction};
 use crate::inflight;
 use crate::machine::{Function, Machine};
 use crate::product::{Pairing, Place, Product, Run, Skeleton};
-use crate::semantics::{Semantics, Variable};
+use crate::semantics::{Name, Semantics, Variable};
 use crate::slots::{Slots, Threads};
 use crate::state::{Classes, State, join};
 use crate::term::{Head, Side, Term, Terms};
@@ -489,7 +489,7 @@ fn private_slots<S: Semantics>(
     threads: &Threads,
     terms: &mut Terms,
 ) -> Result<Slots, Reason> {
-    let known: BTreeMap<String, Variable> = original
+    let known: BTreeMap<Name, Variable> = original
         .variables()
         .into_iter()
         .map(|variable| (variable.name.clone(), variable))

@@ -5,6 +5,8 @@
 //! leaves uninterpreted is a function of its [`Step::op`] text and its arguments, so the text must
 //! hold whatever decides the result beside them: opcode, modifiers, widths, operand shapes.
 
+use std::fmt;
+
 use smallvec::SmallVec;
 use warpwright_flow::{Function, Inst, Queue, Value};
 
@@ -31,7 +33,7 @@ pub trait Semantics: Function {
 
     /// For a register that holds something well-defined on entry to the function (a register
     /// parameter): a name for it that both versions of the function share.
-    fn entry_name(&self, _value: Value) -> Option<String> {
+    fn entry_name(&self, _value: Value) -> Option<Name> {
         None
     }
 
@@ -54,6 +56,35 @@ pub trait Semantics: Function {
 
     /// The line of `inst` in its source, from 1.
     fn line(&self, inst: Inst) -> u32;
+}
+
+/// What both versions mean by the same name. Names of different kinds never meet, however they are spelled.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Name {
+    /// A parameter, by position.
+    Parameter(u32),
+    /// A result of a device function, by position.
+    Result(u32),
+    /// A variable of a body: the n-th that has this name.
+    Own(String, u32),
+    /// A variable that every function of the module may name.
+    Module(String),
+    /// A function.
+    Function(String),
+    /// A special register.
+    Special(String),
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Name::Parameter(index) => write!(f, "param.{index}"),
+            Name::Result(index) => write!(f, "return.{index}"),
+            Name::Own(name, count) => write!(f, "{name}.{count}"),
+            Name::Module(name) | Name::Special(name) => f.write_str(name),
+            Name::Function(name) => write!(f, "function {name}"),
+        }
+    }
 }
 
 /// An instruction that the checker cannot follow, and why.
@@ -135,11 +166,11 @@ pub enum Arg {
     /// A constant, truncated to the width at which it is read.
     Const(u64),
     /// The address of a variable or function, plus a constant in bytes.
-    Symbol(String, i64),
+    Symbol(Name, i64),
     /// An address in brackets.
     Address(Address),
     /// Something that does not change while the thread runs, and is the same for both versions.
-    Input(String),
+    Input(Name),
     /// The position of the thread in its block, or the size of the block.
     Coordinate(Coordinate),
 }
@@ -170,11 +201,11 @@ pub enum Base {
     /// A pair of 32-bit registers, the low half first.
     Pair(Value, Value),
     /// A variable.
-    Symbol(String),
+    Symbol(Name),
     /// An element of a variable, in 32-bit arithmetic: its address plus `index` times `scale`.
     Element {
         /// The variable.
-        of: String,
+        of: Name,
         /// A register of 32 bits.
         index: Value,
         /// Bytes.
@@ -223,7 +254,7 @@ pub enum Extend {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
     /// Its name as [`Arg::Symbol`] gives it.
-    pub name: String,
+    pub name: Name,
     /// Where it is.
     pub space: SlotSpace,
     /// Its size in bytes.

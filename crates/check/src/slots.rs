@@ -150,11 +150,11 @@ impl Slots {
             return Ok(());
         }
         if variable.bytes > MAX_REGION {
-            let name = variable.name.clone();
+            let name = variable.name.to_string();
             return Err(TooLarge { name });
         }
         self.regions.push(Region {
-            name: variable.name.clone(),
+            name: variable.name.to_string(),
             side,
             is_own,
             symbol,

@@ -5,12 +5,15 @@
 //! for bit: integer addition and multiplication modulo 2^bits, selection, packing and unpacking.
 //! Floating-point arithmetic is never touched.
 
+use std::collections::hash_map::Entry;
+use std::fmt;
+
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use warpwright_flow::Value;
 
 use crate::facts::Facts;
-use crate::semantics::Coordinate;
+use crate::semantics::{Coordinate, Name};
 
 /// A term of a [`Terms`] table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,6 +22,22 @@ pub(crate) struct Term(u32);
 /// An interned text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Sym(u32);
+
+/// What a [`Sym`] stands for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Text {
+    Operation(String),
+    Name(Name),
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Text::Operation(text) => f.write_str(text),
+            Text::Name(name) => name.fmt(f),
+        }
+    }
+}
 
 /// Which of the two functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -106,7 +125,7 @@ pub(crate) struct Terms {
     /// Does the address of a private variable occur in it?
     private: Vec<bool>,
     texts: Vec<String>,
-    text_ids: FxHashMap<String, Sym>,
+    text_ids: FxHashMap<Text, Sym>,
     private_symbols: Vec<Sym>,
     /// What is known to hold where terms are made.
     pub(crate) facts: Facts,
@@ -118,14 +137,25 @@ impl Terms {
         self.nodes.len()
     }
 
+    /// An operation.
     pub(crate) fn sym(&mut self, text: &str) -> Sym {
-        if let Some(&sym) = self.text_ids.get(text) {
-            return sym;
+        self.intern(Text::Operation(text.to_owned()))
+    }
+
+    /// A variable, function, parameter or special register.
+    pub(crate) fn name_of(&mut self, name: &Name) -> Sym {
+        self.intern(Text::Name(name.clone()))
+    }
+
+    fn intern(&mut self, text: Text) -> Sym {
+        let next = Sym(self.texts.len() as u32);
+        match self.text_ids.entry(text) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(place) => {
+                self.texts.push(place.key().to_string());
+                *place.insert(next)
+            }
         }
-        let sym = Sym(self.texts.len() as u32);
-        self.texts.push(text.to_owned());
-        self.text_ids.insert(text.to_owned(), sym);
-        sym
     }
 
     pub(crate) fn text(&self, sym: Sym) -> &str {
@@ -133,8 +163,8 @@ impl Terms {
     }
 
     /// Declares a variable private: terms with its address are marked from now on.
-    pub(crate) fn make_private(&mut self, name: &str) -> Sym {
-        let sym = self.sym(name);
+    pub(crate) fn make_private(&mut self, name: &Name) -> Sym {
+        let sym = self.name_of(name);
         self.private_symbols.push(sym);
         sym
     }
@@ -194,9 +224,15 @@ impl Terms {
         self.leaf(Head::Const(bits))
     }
 
-    pub(crate) fn symbol(&mut self, name: &str) -> Term {
-        let sym = self.sym(name);
+    pub(crate) fn symbol(&mut self, name: &Name) -> Term {
+        let sym = self.name_of(name);
         self.leaf(Head::Symbol(sym))
+    }
+
+    /// Something unknown, for tests.
+    #[cfg(test)]
+    pub(crate) fn unknown(&mut self, name: &str) -> Term {
+        self.symbol(&Name::Module(name.to_owned()))
     }
 
     pub(crate) fn as_const(&self, term: Term) -> Option<u64> {
@@ -787,7 +823,7 @@ mod tests {
     #[test]
     fn constants_fold_modulo_the_width() {
         let mut t = Terms::default();
-        let x = t.symbol("x");
+        let x = t.unknown("x");
         let (a, b) = (t.add_const(32, x, -4), t.constant(4));
         assert_eq!(t.add(32, a, b), x);
         let big = t.constant(0xffff_ffff);
@@ -801,7 +837,7 @@ mod tests {
     #[test]
     fn commutative_operations_have_one_form() {
         let mut t = Terms::default();
-        let (x, y) = (t.symbol("x"), t.symbol("y"));
+        let (x, y) = (t.unknown("x"), t.unknown("y"));
         assert_eq!(t.add(32, x, y), t.add(32, y, x));
         assert_eq!(t.mul(64, x, y), t.mul(64, y, x));
         assert_ne!(t.add(32, x, y), t.add(64, x, y));
@@ -811,14 +847,14 @@ mod tests {
     #[test]
     fn parts_and_wholes() {
         let mut t = Terms::default();
-        let x = t.symbol("x");
+        let x = t.unknown("x");
         let (low, high) = (t.extract(0, 32, 64, x), t.extract(32, 32, 64, x));
         assert_eq!(t.concat(32, &[low, high]), x);
         assert_ne!(t.concat(32, &[high, low]), x);
         // The low half of a wider value is not the whole.
         let (a, b) = (t.extract(0, 32, 128, x), t.extract(32, 32, 128, x));
         assert_ne!(t.concat(32, &[a, b]), x);
-        let y = t.symbol("y");
+        let y = t.unknown("y");
         let pair = t.concat(32, &[x, y]);
         assert_eq!(t.extract(32, 32, 64, pair), y);
         assert_eq!(t.extract(40, 8, 64, pair), t.extract(8, 8, 32, y));
@@ -827,7 +863,7 @@ mod tests {
     #[test]
     fn selections() {
         let mut t = Terms::default();
-        let [p, x, y] = ["p", "x", "y"].map(|name| t.symbol(name));
+        let [p, x, y] = ["p", "x", "y"].map(|name| t.unknown(name));
         let not_p = t.not(p);
         assert_eq!(t.not(not_p), p);
         let chosen = t.select(p, x, y);
@@ -845,8 +881,8 @@ mod tests {
     #[test]
     fn addresses_of_private_variables_are_marked() {
         let mut t = Terms::default();
-        t.make_private("area");
-        let (area, other) = (t.symbol("area"), t.symbol("other"));
+        t.make_private(&Name::Module("area".to_owned()));
+        let (area, other) = (t.unknown("area"), t.unknown("other"));
         let address = t.add_const(32, area, 8);
         assert!(t.is_private(address) && !t.is_private(other));
         let memory = t.leaf(Head::Memory(0));

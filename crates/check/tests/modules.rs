@@ -81,7 +81,16 @@ fn a_bound_that_fits_the_block_is_proved() {
     let block = Some([64, 1, 1]);
     let verdict = |head: &str| {
         let pair = (kernel("", STORE), kernel(head, STORE));
-        check(&pair.0, &pair.1, &Options { block })[0].1.word()
+        check(
+            &pair.0,
+            &pair.1,
+            &Options {
+                block,
+                ..Options::default()
+            },
+        )[0]
+        .1
+        .word()
     };
     assert_eq!(verdict(".maxntid 64"), "proved");
     assert_eq!(verdict(".maxntid 63"), "undecided");
@@ -93,7 +102,16 @@ fn a_block_that_the_original_refuses_says_nothing() {
     let block = Some([64, 1, 1]);
     let verdict = |before: &str, after: &str| {
         let pair = (kernel(before, STORE), kernel(after, STORE));
-        check(&pair.0, &pair.1, &Options { block })[0].1.word()
+        check(
+            &pair.0,
+            &pair.1,
+            &Options {
+                block,
+                ..Options::default()
+            },
+        )[0]
+        .1
+        .word()
     };
     for head in [".reqntid 8, 8", ".reqntid 32", ".maxntid 32"] {
         assert_eq!(verdict(head, head), "proved", "{head}");
@@ -190,7 +208,18 @@ END:
         "ld.local.u32 %c, [spill];",
     );
     let block = Some([64, 1, 1]);
-    let word = |text: &str| check(&original, text, &Options { block })[0].1.word();
+    let word = |text: &str| {
+        check(
+            &original,
+            text,
+            &Options {
+                block,
+                ..Options::default()
+            },
+        )[0]
+        .1
+        .word()
+    };
     assert_eq!(word(&shared), "undecided");
     assert_eq!(word(&local), "proved");
 }

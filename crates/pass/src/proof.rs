@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use warpwright_check::{
-    Answer, ControlFields, CubinOptions, Options, Promises, Verdict, answer, check_functions,
-    check_modules,
+    Answer, Cause, ControlFields, CubinOptions, Options, Promises, Verdict, answer,
+    check_functions, check_modules,
 };
 use warpwright_ptx::Module;
 use warpwright_ptx::syntax::{Kind, Tile};
@@ -141,7 +141,7 @@ impl Obligation {
             (Some(before), Some(after)) if is_same_code(before, after) => {
                 return Ok((Rung::SameCode, nothing));
             }
-            (Some(before), Some(after)) => (self.check_ptx(before, after), nothing),
+            (Some(before), Some(after)) => self.check_ptx(before, after),
             _ => self.check_machine_code(),
         };
         match verdict {
@@ -173,8 +173,32 @@ impl Obligation {
         }
     }
 
-    fn check_ptx(&self, before: &Module, after: &Module) -> Verdict {
-        let options = Options { block: self.block };
+    fn check_ptx(&self, before: &Module, after: &Module) -> (Verdict, Promises) {
+        let free = self.check_ptx_with(before, after, None);
+        // How much dynamic memory a launch has is a promise only where the proof needs it.
+        match (free.cause(), self.dynamic_smem) {
+            (Some(Cause::DynamicSharedMemory), Some(_)) => {
+                let promised = self.check_ptx_with(before, after, self.dynamic_smem);
+                let promises = Promises {
+                    dynamic_smem: self.dynamic_smem,
+                    ..Promises::default()
+                };
+                (promised, promises)
+            }
+            _ => (free, Promises::default()),
+        }
+    }
+
+    fn check_ptx_with(
+        &self,
+        before: &Module,
+        after: &Module,
+        dynamic_smem: Option<u32>,
+    ) -> Verdict {
+        let options = Options {
+            block: self.block,
+            dynamic_smem,
+        };
         let Some(kernel) = &self.kernel else {
             let verdicts = check_modules(before, after, &options).into_iter();
             let mut open = verdicts

@@ -29,6 +29,10 @@ pub const SECTOR_BYTES: u32 = 32;
 /// 13, Technical Specifications per Compute Capability).
 pub const LOCAL_MEMORY_PER_THREAD: u32 = 512 << 10;
 
+/// Bytes of local memory per thread that the driver sets aside for all threads that may reside, before any kernel is
+/// launched (CUDA Runtime API 13, `cudaLimitStackSize`: the default). Kernels with more make it ask for memory.
+pub const STACK_PER_THREAD: u32 = 1024;
+
 /// One row of the table: a compute capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Architecture {

@@ -30,8 +30,8 @@ mod units;
 
 pub use arch::{
     Architecture, BLOCK_DIMENSIONS, BelowNeed, LINE_BYTES, LOCAL_MEMORY_PER_THREAD, Latency,
-    REGISTERS_PER_THREAD, RegisterAllocation, RegisterFile, SECTOR_BYTES, SharedMemory,
-    THREADS_PER_BLOCK, ThreadLimits, Throughput, WARP_SIZE,
+    REGISTERS_PER_THREAD, RegisterAllocation, RegisterFile, SECTOR_BYTES, STACK_PER_THREAD,
+    SharedMemory, THREADS_PER_BLOCK, ThreadLimits, Throughput, WARP_SIZE,
 };
 pub use board::Board;
 pub use distances::{

@@ -11,12 +11,14 @@ use warpwright_ptx::{
 };
 
 use super::step;
-use crate::semantics::{Semantics, SlotSpace, Spaces, Step, Unsupported, Variable};
+use crate::semantics::{
+    Arg, Effect, Name, Semantics, SlotSpace, Spaces, Step, Unsupported, Variable,
+};
 
 /// A function with a body, and names for its variables that both versions share.
 pub(super) struct PtxFunction<'m> {
     pub(super) view: View<'m>,
-    names: BTreeMap<VarId, String>,
+    names: BTreeMap<VarId, Name>,
     /// May something outside the grid end while the function runs, so that memory changes that the grid
     /// itself leaves alone (`griddepcontrol.wait`, here or in what is called)?
     waits_for_grids: bool,
@@ -62,15 +64,28 @@ impl<'m> PtxFunction<'m> {
         })
     }
 
+    /// Is it the return behind the last instruction, where whatever falls off the end leaves?
+    fn is_end(&self, inst: Inst) -> bool {
+        inst.as_u32() as usize == self.view.inst_count()
+    }
+
+    /// Registers that the caller reads.
+    pub(super) fn returned(&self) -> impl Iterator<Item = Value> {
+        let returns = self.view.function().returns.iter();
+        returns.filter_map(|param| param.reg.map(|reg| Value(reg.as_u32())))
+    }
+
     pub(super) fn module(&self) -> &'m Module {
         self.view.module()
     }
 
-    /// The name of a variable or function. A dot, which no PTX name has, keeps those of a function
-    /// apart from those of the module.
-    pub(super) fn symbol(&self, symbol: Symbol) -> Result<String, Unsupported> {
+    /// The name of a variable or function.
+    pub(super) fn symbol(&self, symbol: Symbol) -> Result<Name, Unsupported> {
         match symbol {
-            Symbol::Func(func) => Ok(format!("function {}", self.module().functions[func].name)),
+            Symbol::Func(func) => {
+                let name = self.module().functions[func].name.to_string();
+                Ok(Name::Function(name))
+            }
             Symbol::Var(var) => match self.names.get(&var) {
                 Some(name) => Ok(name.clone()),
                 None => Err(Unsupported(
@@ -146,25 +161,25 @@ fn is_parameter(function: &Function, symbol: Symbol) -> bool {
 
 /// Parameters go by position; variables of the body by name, those of one name in several scopes
 /// by order; those of the module by name.
-fn names(module: &Module, view: &View<'_>) -> BTreeMap<VarId, String> {
+fn names(module: &Module, view: &View<'_>) -> BTreeMap<VarId, Name> {
     let function = view.function();
     let mut names = BTreeMap::new();
     for (id, variable) in &module.variables {
         if variable.owner.is_none() {
-            names.insert(id, variable.name.to_string());
+            names.insert(id, Name::Module(variable.name.to_string()));
         }
     }
-    for (index, param) in function.params.iter().enumerate() {
-        names.insert(param.var, format!("param.{index}"));
+    for (index, param) in (0..).zip(&function.params) {
+        names.insert(param.var, Name::Parameter(index));
     }
-    for (index, param) in function.returns.iter().enumerate() {
-        names.insert(param.var, format!("return.{index}"));
+    for (index, param) in (0..).zip(&function.returns) {
+        names.insert(param.var, Name::Result(index));
     }
     let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
     for &var in &view.body().vars {
         let name = &*module.variables[var].name;
         let count = seen.entry(name).or_insert(0);
-        names.insert(var, format!("{name}.{count}"));
+        names.insert(var, Name::Own(name.to_owned(), *count));
         *count += 1;
     }
     names
@@ -197,8 +212,9 @@ fn declaration(module: &Module, variable: &PtxVariable) -> String {
 }
 
 impl warpwright_flow::Function for PtxFunction<'_> {
+    /// With a return at the end, which need not be written.
     fn inst_count(&self) -> usize {
-        self.view.inst_count()
+        self.view.inst_count() + 1
     }
 
     fn value_count(&self) -> usize {
@@ -214,27 +230,40 @@ impl warpwright_flow::Function for PtxFunction<'_> {
     }
 
     fn for_each_use(&self, inst: Inst, visit: impl FnMut(Value)) {
-        self.view.for_each_use(inst, visit);
+        match self.is_end(inst) {
+            true => self.returned().for_each(visit),
+            false => self.view.for_each_use(inst, visit),
+        }
     }
 
     fn for_each_def(&self, inst: Inst, visit: impl FnMut(Value)) {
-        self.view.for_each_def(inst, visit);
+        if !self.is_end(inst) {
+            self.view.for_each_def(inst, visit);
+        }
     }
 
     fn is_predicated(&self, inst: Inst) -> bool {
-        self.view.is_predicated(inst)
+        !self.is_end(inst) && self.view.is_predicated(inst)
     }
 
     fn transfer(&self, inst: Inst) -> Transfer {
-        self.view.transfer(inst)
+        match self.is_end(inst) {
+            true => Transfer::Return,
+            false => self.view.transfer(inst),
+        }
     }
 
     fn for_each_target(&self, inst: Inst, visit: impl FnMut(Inst)) {
-        self.view.for_each_target(inst, visit);
+        if !self.is_end(inst) {
+            self.view.for_each_target(inst, visit);
+        }
     }
 
     /// Fragments only: descriptors and predicates are read when the instruction issues.
     fn for_each_held(&self, inst: Inst, mut visit: impl FnMut(Queue, Value)) {
+        if self.is_end(inst) {
+            return;
+        }
         let body = self.view.body();
         self.view.for_each_held(inst, |queue, value| {
             if body.reg_type(Reg::from_u32(value.as_u32())).bits() == 32 {
@@ -244,7 +273,10 @@ impl warpwright_flow::Function for PtxFunction<'_> {
     }
 
     fn waits(&self, inst: Inst) -> Queues {
-        self.view.waits(inst)
+        match self.is_end(inst) {
+            true => Queues::NONE,
+            false => self.view.waits(inst),
+        }
     }
 
     fn value_name(&self, value: Value) -> String {
@@ -252,12 +284,21 @@ impl warpwright_flow::Function for PtxFunction<'_> {
     }
 
     fn inst_text(&self, inst: Inst) -> String {
-        self.view.inst_text(inst)
+        match self.is_end(inst) {
+            true => "the end".to_owned(),
+            false => self.view.inst_text(inst),
+        }
     }
 }
 
 impl Semantics for PtxFunction<'_> {
     fn step(&self, inst: Inst) -> Result<Step, Unsupported> {
+        if self.is_end(inst) {
+            let mut step = Step::new("ret");
+            step.effect = Effect::Leave;
+            step.args.extend(self.returned().map(Arg::Value));
+            return Ok(step);
+        }
         let mut step = step::step(self, warpwright_ptx::Inst::from_u32(inst.as_u32()))?;
         if let Some(mask) = self.masks.get(&inst) {
             step.op += mask;
@@ -271,6 +312,9 @@ impl Semantics for PtxFunction<'_> {
     }
 
     fn is_fence(&self, _queue: Queue, inst: Inst) -> bool {
+        if self.is_end(inst) {
+            return false;
+        }
         let data = self.view.body().insts[warpwright_ptx::Inst::from_u32(inst.as_u32())];
         let opcode = self.module().opcode(&data);
         opcode.op == Some(Op::Wgmma) && opcode.has_mod("fence")
@@ -284,15 +328,11 @@ impl Semantics for PtxFunction<'_> {
         is_way && self.is_predicated(inst)
     }
 
-    fn entry_name(&self, value: Value) -> Option<String> {
+    fn entry_name(&self, value: Value) -> Option<Name> {
         let reg = Reg::from_u32(value.as_u32());
-        let index = self
-            .view
-            .function()
-            .params
-            .iter()
-            .position(|param| param.reg == Some(reg))?;
-        Some(format!("param.{index}"))
+        let mut params = (0..).zip(&self.view.function().params);
+        let (index, _) = params.find(|(_, param)| param.reg == Some(reg))?;
+        Some(Name::Parameter(index))
     }
 
     fn variables(&self) -> Vec<Variable> {
@@ -324,13 +364,11 @@ impl Semantics for PtxFunction<'_> {
 
     fn place(&self, inst: Inst) -> String {
         let (name, line) = (&self.module().name, self.line(inst));
-        let source = self.source_line(inst).unwrap_or_default();
-        match inst.as_u32() as usize {
-            index if index < self.view.inst_count() => {
-                format!("{name}:{line}{source}: {}", self.view.inst_text(inst))
-            }
-            _ => format!("{name}:{line}: the end"),
-        }
+        let source = match self.is_end(inst) {
+            true => String::new(),
+            false => self.source_line(inst).unwrap_or_default(),
+        };
+        format!("{name}:{line}{source}: {}", self.inst_text(inst))
     }
 
     fn line(&self, inst: Inst) -> u32 {

@@ -1,7 +1,9 @@
 //! The checker on PTX.
 
 mod function;
+mod launches;
 mod meaning;
+mod places;
 mod step;
 mod surroundings;
 
@@ -18,7 +20,13 @@ pub struct Options {
     /// The exact block that the kernel is launched with, in threads. Without it, `.reqntid` is
     /// used, or else any block up to `.maxntid` threads.
     pub block: Option<[u32; 3]>,
+    /// The most dynamic shared memory that a launch will have, in bytes. Unless it is given, kernels that may use any
+    /// are undecided where the rewritten version has more shared memory.
+    pub dynamic_smem: Option<u32>,
 }
+
+/// What kind of reason there is, and the reason.
+type Why = (Cause, String);
 
 /// Is function `new` a correct version of function `original`?
 ///
@@ -57,10 +65,10 @@ fn check_bodies(
     let (Some(a), Some(b)) = views else {
         return undecided("there is no such function with a body");
     };
-    if let Some(text) = surroundings::difference(original, new, options) {
-        return undecided(text);
+    if let Some((cause, text)) = surroundings::difference(original, new, options) {
+        return Verdict::Undecided(Reason::new(cause, text));
     }
-    let threads = surroundings::threads(a.view.function(), b.view.function(), options);
+    let threads = launches::threads(a.view.function(), b.view.function(), options);
     match check(&a, &b, &threads) {
         Verdict::Refuted(found) => Verdict::Differs(found),
         verdict => verdict,

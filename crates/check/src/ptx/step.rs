@@ -10,8 +10,8 @@ use warpwright_ptx::{
 use super::function::PtxFunction;
 use super::meaning::{meaning, relation};
 use crate::semantics::{
-    Access, Address, Arg, Base, Coordinate, Effect, Extend, Guard, Meaning, SlotSpace, Spaces,
-    Step, Unsupported,
+    Access, Address, Arg, Base, Coordinate, Effect, Extend, Guard, Meaning, Name, SlotSpace,
+    Spaces, Step, Unsupported,
 };
 use warpwright_flow::{Function as _, Value};
 
@@ -65,16 +65,8 @@ pub(super) fn step(function: &PtxFunction<'_>, inst: Inst) -> Result<Step> {
         builder.step.op = builder.step.op.replacen("red", "atom", 1);
     }
     if opcode.control() == Control::Return {
-        let returns = function
-            .view
-            .function()
-            .returns
-            .iter()
-            .filter_map(|param| param.reg);
-        builder
-            .step
-            .args
-            .extend(returns.map(|reg| Arg::Value(value(reg))));
+        let returned = function.returned();
+        builder.step.args.extend(returned.map(Arg::Value));
     }
     if builder.step.effect == Effect::Pure {
         builder.step.meaning = meaning(opcode, &builder.step, builder.is_exact(operands));
@@ -311,7 +303,7 @@ impl Builder<'_> {
                 self.is_volatile |= changes_by_itself(reg);
                 let part = part.map_or(String::new(), |part| format!(".{}", part.text()));
                 let width = seen.ty.map_or(0, Type::bits);
-                Arg::Input(format!("{reg}{part}:{width}"))
+                Arg::Input(Name::Special(format!("{reg}{part}:{width}")))
             }
         })
     }

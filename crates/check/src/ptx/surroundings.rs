@@ -4,14 +4,16 @@
 use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
+use warpwright_ptx::opcode::Op;
 use warpwright_ptx::{
-    Directive, DirectiveKind, FuncId, Function, FunctionKind, Item, Linkage, Module, Param, Space,
-    TopItem, VarId,
+    Base, Directive, DirectiveKind, FuncId, Function, FunctionKind, Item, Linkage, Module, Operand,
+    Param, Space, SpecialReg, Symbol, TopItem, VarId,
 };
-use warpwright_target::{LOCAL_MEMORY_PER_THREAD, lookup};
 
-use super::Options;
-use crate::slots::Threads;
+use super::launches::{refused_launch, too_large};
+use super::places::relies_on_places;
+use super::{Options, Why};
+use crate::verdict::Cause;
 
 /// What is looked up again and again in one module.
 pub(super) struct Surroundings<'m> {
@@ -26,10 +28,12 @@ pub(super) struct Surroundings<'m> {
     common: [u64; 4],
     /// The same of one kernel alone.
     own: FxHashMap<FuncId, [u64; 4]>,
+    /// May a kernel be launched with dynamic shared memory?
+    pub(super) has_dynamic: bool,
 }
 
 /// The memories of [`Surroundings::common`].
-const SPACES: [Space; 4] = [Space::Shared, Space::Local, Space::Const, Space::Global];
+pub(super) const SPACES: [Space; 4] = [Space::Shared, Space::Local, Space::Const, Space::Global];
 
 impl<'m> Surroundings<'m> {
     pub(super) fn new(module: &'m Module) -> Self {
@@ -44,6 +48,7 @@ impl<'m> Surroundings<'m> {
             aliases: FxHashMap::default(),
             common: [0; 4],
             own: FxHashMap::default(),
+            has_dynamic: names_dynamic_memory(module),
         };
         for item in &module.items {
             match item {
@@ -90,10 +95,28 @@ impl<'m> Surroundings<'m> {
         self.aliases.get(&id).map_or(&[], |names| names)
     }
 
-    fn bytes(&self, id: FuncId) -> [u64; 4] {
+    pub(super) fn bytes(&self, id: FuncId) -> [u64; 4] {
         let own = self.own.get(&id).copied().unwrap_or_default();
         std::array::from_fn(|space| own[space].saturating_add(self.common[space]))
     }
+}
+
+/// Without an array of no stated size, or a look at how much there is, nobody asks for any.
+fn names_dynamic_memory(module: &Module) -> bool {
+    let mut variables = module.variables.values();
+    let mut operands = (module.functions.values())
+        .filter_map(|function| function.body.as_ref())
+        .flat_map(|body| body.operands.values());
+    variables.any(|v| v.space == Space::Shared && v.linkage == Linkage::Extern)
+        || operands.any(|operand| {
+            matches!(
+                operand,
+                Operand::Special {
+                    reg: SpecialReg::DynamicSmemSize,
+                    ..
+                }
+            )
+        })
 }
 
 /// Why the rewritten function is not known to take all that the original takes, and to mean the same
@@ -102,16 +125,86 @@ pub(super) fn difference(
     (around, id): (&Surroundings<'_>, FuncId),
     (other, new_id): (&Surroundings<'_>, FuncId),
     options: &Options,
-) -> Option<String> {
+) -> Option<Why> {
     let (original, new) = (
         around.module.functions.get(id)?,
         other.module.functions.get(new_id)?,
     );
+    let versions = ((around.module, id), (other.module, new_id));
     different_heads((around, id), (other, new_id))
         .or_else(|| unknown_statements(around.module, original))
         .or_else(|| unknown_statements(other.module, new))
-        .or_else(|| too_large((around, id), (other, new_id)))
-        .or_else(|| refused_launch(original, new, options))
+        .or_else(|| other_registers(versions.0, versions.1))
+        .or_else(|| shared_by_several(around.module, versions.1))
+        .or_else(|| relies_on_places(versions.0, versions.1))
+        .map(|text| (Cause::Around, text))
+        .or_else(|| too_large((around, id), (other, new_id), options))
+        .or_else(|| {
+            let text = refused_launch(around, original, new, options)?;
+            Some((Cause::Launches, text))
+        })
+}
+
+/// New shared memory of the module that two functions of a block may use: whose bytes are whose is found out in one
+/// function alone.
+fn shared_by_several(original: &Module, (module, id): (&Module, FuncId)) -> Option<String> {
+    let is_kernel = |id: FuncId| module.functions[id].kind == FunctionKind::Entry;
+    let is_new = |name: &str| {
+        let mut known = original.variables.values();
+        !known.any(|v| v.owner.is_none() && *v.name == *name)
+    };
+    let added = module
+        .variables
+        .iter()
+        .filter(|(_, v)| v.owner.is_none() && v.space == Space::Shared && is_new(&v.name));
+    added.into_iter().find_map(|(var, variable)| {
+        let mut users = module.functions.iter().filter(|(_, f)| names(f, var));
+        let is_used = module.functions.get(id).is_some_and(|f| names(f, var));
+        let other = users.find(|&(user, _)| user != id && !(is_kernel(user) && is_kernel(id)))?;
+        is_used.then(|| {
+            format!(
+                "`{}` is new, and `{}` uses it too",
+                variable.name, other.1.name
+            )
+        })
+    })
+}
+
+fn names(function: &Function, var: VarId) -> bool {
+    let is_it = |symbol| matches!(symbol, Symbol::Var(named) if named == var);
+    let Some(body) = &function.body else {
+        return false;
+    };
+    body.operands.values().any(|operand| match *operand {
+        Operand::Symbol { symbol, .. } => is_it(symbol),
+        Operand::Mem(address) => matches!(address.base, Base::Symbol(symbol) if is_it(symbol)),
+        _ => false,
+    })
+}
+
+/// Registers that move between warps come from those that a kernel is launched with.
+fn other_registers(
+    (module, id): (&Module, FuncId),
+    (other, new_id): (&Module, FuncId),
+) -> Option<String> {
+    let bounds = |function: &Function| {
+        let (required, most) = (function.req_ntid(), function.max_ntid());
+        (
+            function.max_nreg(),
+            function.min_nctapersm(),
+            required,
+            most,
+        )
+    };
+    let moves = module.functions.values().any(|function| {
+        let insts = function.body.iter().flat_map(|body| body.insts.values());
+        insts
+            .into_iter()
+            .any(|data| module.opcode(data).op == Some(Op::Setmaxnreg))
+    });
+    (moves && bounds(&module.functions[id]) != bounds(&other.functions[new_id])).then(|| {
+        "its warps hand registers to each other, and may be launched with another number".to_owned()
+    })
 }
 
 /// How two declarations of one name differ, bodies left out.
@@ -313,77 +406,4 @@ fn unknown_statements(module: &Module, function: &Function) -> Option<String> {
     });
     let word = unknown.find(|word| ![".section", ".file"].contains(word))?;
     Some(format!("the directive `{word}` is not known"))
-}
-
-/// Memory that is declared, against what ptxas and a launch accept.
-fn too_large(
-    (around, id): (&Surroundings<'_>, FuncId),
-    (other, new_id): (&Surroundings<'_>, FuncId),
-) -> Option<String> {
-    let target = other.module.header.targets.first();
-    let gpu = target.and_then(|target| lookup(target).ok());
-    let shared = gpu.map_or(0, |gpu| gpu.arch.shared.per_block);
-    // Constant and global memory are the whole module's.
-    let most = [shared, LOCAL_MEMORY_PER_THREAD, 0, 0].map(u64::from);
-    let (before, now) = (around.bytes(id), other.bytes(new_id));
-    (0..SPACES.len()).find_map(|index| {
-        let (space, most, now) = (SPACES[index], most[index], now[index]);
-        (now > before[index] && now > most).then(|| match most {
-            0 => format!("it declares more {space} memory"),
-            _ => format!("it declares {now} bytes of {space} memory; {most} are certain"),
-        })
-    })
-}
-
-/// Threads of a block, as many as a number holds.
-fn count(block: [u32; 3]) -> u32 {
-    block.iter().fold(1, |all, &n| all.saturating_mul(n))
-}
-
-/// The blocks that may run a kernel. What `.reqntid` and `.maxntid` of either version say holds for
-/// every launch, because others fail.
-pub(super) fn threads(original: &Function, new: &Function, options: &Options) -> Threads {
-    let block = launched(original, options);
-    let block = block.or(new.req_ntid()).or(original.req_ntid());
-    let most = [new, original].map(|function| function.max_ntid().map(count));
-    let largest = Threads::default().most;
-    let most = most.into_iter().flatten().fold(largest, u32::min);
-    // A block beyond what any device takes is never launched.
-    Threads {
-        block: block.filter(|&block| count(block) <= largest),
-        most,
-    }
-}
-
-/// The block that was named, if the original takes it: of several kernels it need not be everyone's.
-fn launched(original: &Function, options: &Options) -> Option<[u32; 3]> {
-    let required = original.req_ntid();
-    let most = original.max_ntid().map(count);
-    options.block.filter(|&block| {
-        required.is_none_or(|required| required == block)
-            && most.is_none_or(|most| count(block) <= most)
-    })
-}
-
-/// A launch that the original takes and the rewritten kernel does not.
-fn refused_launch(original: &Function, new: &Function, options: &Options) -> Option<String> {
-    let named = launched(original, options);
-    let block = named.or(original.req_ntid());
-    let refuses = |directive: &str| {
-        let hint = match named {
-            None => "; --block names the one that is launched",
-            Some(_) => "",
-        };
-        format!("its {directive} refuses launches that the original takes{hint}")
-    };
-    if let Some(required) = new.req_ntid()
-        && block != Some(required)
-    {
-        return Some(refuses(".reqntid"));
-    }
-    let most = block.or(original.max_ntid()).map(count);
-    let most = most.unwrap_or(u32::MAX).min(Threads::default().most);
-    new.max_ntid()
-        .is_some_and(|bound| count(bound) < most)
-        .then(|| refuses(".maxntid"))
 }

@@ -11,7 +11,7 @@ use warpwright_sass::roles::{File, Table};
 
 use super::bits;
 use super::step;
-use crate::semantics::{Semantics, SlotSpace, Step, Unsupported, Variable};
+use crate::semantics::{Name, Semantics, SlotSpace, Step, Unsupported, Variable};
 
 /// Memory that one version has for itself.
 #[derive(Clone, Debug)]
@@ -151,12 +151,12 @@ impl<'c> SassFunction<'c> {
         Some((all, writes))
     }
 
-    pub(super) fn frame_name(&self) -> String {
-        format!("frame of the {}", self.version)
+    pub(super) fn frame_name(&self) -> Name {
+        Name::Module(format!("frame of the {}", self.version))
     }
 
-    pub(super) fn shared_name(&self) -> String {
-        format!("spill area of the {}", self.version)
+    pub(super) fn shared_name(&self) -> Name {
+        Name::Module(format!("spill area of the {}", self.version))
     }
 }
 

@@ -11,7 +11,7 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: "check",
         about: "is kernel `rewritten` a correct version of kernel `original`, for blocks of X,Y,Z \
-                threads? The file's name begins with `right`, `wrong` or `unclear`",
+                threads, and so many bytes of dynamic shared memory? The file's name begins with `right`, `wrong` or `unclear`",
         run: check,
     },
     Command {
@@ -63,7 +63,14 @@ fn parse(name: &str, source: &str) -> Result<Module, String> {
 
 fn options(args: &[String]) -> Result<Options, String> {
     let block = args.first().map(|text| block(text)).transpose()?;
-    Ok(Options { block })
+    let dynamic = args.get(1).map(|text| text.parse());
+    let dynamic = dynamic
+        .transpose()
+        .map_err(|_| "dynamic shared memory is a number of bytes")?;
+    Ok(Options {
+        block,
+        dynamic_smem: dynamic,
+    })
 }
 
 /// Blessing must not turn a wrong rewrite into a right one.
