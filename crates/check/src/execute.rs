@@ -131,15 +131,36 @@ impl<S: Semantics> Machine<'_, S> {
             }
         }
         if step.writes_flag {
-            if matches!(
-                step.meaning,
-                Meaning::Add(_) | Meaning::MulAdd(_) | Meaning::Commutative
-            ) {
-                self.terms.in_order(&mut args);
-            }
-            let flag = self.terms.make(Head::Op(op, u8::MAX), args);
+            let flag = self.flag_after(step.meaning, op, args);
             self.flags[side] = self.terms.select(guard, flag, self.flags[side]);
         }
+    }
+
+    /// The carry flag. A difference adds the complement, so it sets the flag where nothing is borrowed (an H100 does so,
+    /// against the ISA's text); so does the sum with a constant `c` where `a >= -c`.
+    fn flag_after(&mut self, meaning: Meaning, op: Sym, mut args: Args) -> Term {
+        let terms = &mut self.terms;
+        let is_sum = matches!(
+            meaning,
+            Meaning::Add(_) | Meaning::MulAdd(_) | Meaning::AddCarry(_) | Meaning::Commutative
+        );
+        if is_sum {
+            terms.in_order(&mut args);
+        }
+        let (bits, a, least) = match (meaning, args.as_slice()) {
+            (Meaning::Sub(bits), &[a, b]) => (bits, a, b),
+            (Meaning::Add(bits), &[a, b]) => match terms.as_const(b) {
+                Some(0) => return terms.constant(0),
+                Some(_) => {
+                    let zero = terms.constant(0);
+                    (bits, a, terms.sub(bits, zero, b))
+                }
+                None => return terms.make(Head::Op(op, u8::MAX), args),
+            },
+            _ => return terms.make(Head::Op(op, u8::MAX), args),
+        };
+        let is_below = terms.less(bits, false, a, least);
+        terms.not(is_below)
     }
 
     fn result(&mut self, results: &Results, index: usize) -> Term {
@@ -219,7 +240,21 @@ impl<S: Semantics> Machine<'_, S> {
                 let other = terms.not(answer);
                 return Results::Terms(SmallVec::from_slice(&[answer, other]));
             }
-            (Meaning::Commutative, args) => {
+            (Meaning::AddCarry(bits) | Meaning::SubCarry(bits), &[a, b, flag])
+                if terms.as_const(a).is_some() && terms.as_const(b).is_some() =>
+            {
+                let subtracts = matches!(step.meaning, Meaning::SubCarry(_));
+                let sum = match subtracts {
+                    true => terms.sub(bits, a, b),
+                    false => terms.add(bits, a, b),
+                };
+                let other = terms.add_const(bits, sum, if subtracts { -1 } else { 1 });
+                match subtracts {
+                    true => terms.select(flag, sum, other),
+                    false => terms.select(flag, other, sum),
+                }
+            }
+            (Meaning::Commutative | Meaning::AddCarry(_), args) => {
                 let mut args = Args::from_slice(args);
                 terms.in_order(&mut args);
                 return Results::Operation(op, args);

@@ -402,6 +402,10 @@ pub enum Meaning {
     Relation(Form),
     /// A function of [`Step::op`] and the arguments, of which the first two may change places.
     Commutative,
+    /// a + b + flag
+    AddCarry(u32),
+    /// a + ~b + flag
+    SubCarry(u32),
     /// 0 - a
     Negate(u32),
     /// a / b without signs: a shift where b is a power of two.

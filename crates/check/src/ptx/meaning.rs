@@ -18,7 +18,9 @@ pub(super) fn meaning(opcode: &Opcode, step: &Step, is_exact: bool) -> Meaning {
     if step.reads_flag {
         // The flag comes behind the operands.
         return match (opcode.op, args, results) {
-            (Some(Op::Addc), 2, 1) | (Some(Op::Madc), 3, 1) => Meaning::Commutative,
+            (Some(Op::Addc), 2, 1) => with_bits(integer, Meaning::AddCarry),
+            (Some(Op::Subc), 2, 1) => with_bits(integer, Meaning::SubCarry),
+            (Some(Op::Madc), 3, 1) => Meaning::Commutative,
             _ => Meaning::Opaque,
         };
     }

@@ -201,19 +201,19 @@ pub fn pack(to: IntType, from: IntType, a: u64, b: u64, c: u64) -> u64 {
     (above | pair) & 0xffff_ffff
 }
 
-/// `.ue8m0` of a number: a power of two, by its biased exponent. Rounds up or toward zero;
-/// negative and too small numbers give the least code, NaN 255.
+/// `.ue8m0` of a number's magnitude: a power of two, by its biased exponent. Rounds up or toward zero;
+/// too small numbers give the least code, NaN 255. (CUDA's header `cuda_fp8.hpp` drops the sign.)
 pub fn to_ue8m0(round: Round, satfinite: bool, value: Value) -> u64 {
     match value {
         Value::Nan => 0xff,
-        Value::Inf(false) => {
+        Value::Inf(_) => {
             if satfinite {
                 0xfe
             } else {
                 0xff
             }
         }
-        Value::Inf(true) | Value::Zero(_) | Value::Finite { neg: true, .. } => 0,
+        Value::Zero(_) => 0,
         Value::Finite { exp, sig, .. } => {
             let lead = sig.ilog2() as i32;
             let up = round == Round::Up && sig != 1 << lead;

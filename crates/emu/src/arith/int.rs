@@ -208,14 +208,13 @@ pub fn add_carry<T: Int>(a: T, b: T, carry: bool) -> (T, bool) {
     (T::from_lane(sum as u64), sum >> T::BITS != 0)
 }
 
-/// Difference and the carry flag after it: `sub.cc`, and with a carry-in `subc.cc`.
+/// Difference and the carry flag after it: `sub.cc` (whose carry-in is set), and `subc.cc`.
 ///
-/// PTX subtracts `b` and the flag as a borrow: `d = a - (b + CC.CF)`, and the flag is set when a
-/// borrow occurred.
+/// Hardware adds the complement: `d = a + ~b + CC.CF`, and the flag is the carry out of that sum, set where *no*
+/// borrow occurred. The ISA's text has it the other way round; an H100 has it so.
 #[inline(always)]
-pub fn sub_borrow<T: Int>(a: T, b: T, borrow: bool) -> (T, bool) {
-    let difference = a.to_lane() as i128 - b.to_lane() as i128 - borrow as i128;
-    (T::truncate(difference), difference < 0)
+pub fn sub_carry<T: Int>(a: T, b: T, carry: bool) -> (T, bool) {
+    add_carry(a, T::from_lane(!b.to_lane()), carry)
 }
 
 #[cfg(test)]
@@ -275,10 +274,10 @@ mod tests {
                 add_carry(ah, bh, carry).0
             };
             prop_assert_eq!((low, high), halves(a.wrapping_add(b)));
-            let (low, borrow) = sub_borrow(al, bl, false);
-            let (high, out) = sub_borrow(ah, bh, borrow);
+            let (low, carry) = sub_carry(al, bl, true);
+            let (high, out) = sub_carry(ah, bh, carry);
             prop_assert_eq!((low, high), halves(a.wrapping_sub(b)));
-            prop_assert_eq!(out, a < b);
+            prop_assert_eq!(out, a >= b);
         }
 
         #[test]

@@ -97,8 +97,8 @@ impl Decoder<'_> {
         let subtract = words.name.starts_with("sub");
         let (f, flag): (LaneFn, LaneFn) = for_int!(ty, T => if subtract {
             (
-                ternary(|a: T, b: T, c: bool| int::sub_borrow(a, b, c).0),
-                ternary(|a: T, b: T, c: bool| int::sub_borrow(a, b, c).1),
+                ternary(|a: T, b: T, c: bool| int::sub_carry(a, b, c).0),
+                ternary(|a: T, b: T, c: bool| int::sub_carry(a, b, c).1),
             )
         } else {
             (
@@ -110,7 +110,7 @@ impl Decoder<'_> {
             return Err("too few operands".into());
         };
         let mut srcs = self.srcs(&[*a, *b], ty)?;
-        srcs.push(self.carry_in(get));
+        srcs.push(self.carry_in(get, subtract));
         let dst = self.dst(d)?;
         let mut outs = smallvec![Out { dst, f }];
         if set {
@@ -120,9 +120,10 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    fn carry_in(&mut self, get: bool) -> Src {
+    /// The carry flag, or what stands in its place where it is not read.
+    fn carry_in(&mut self, get: bool, otherwise: bool) -> Src {
         if !get {
-            return self.constant(0);
+            return self.constant(otherwise.into());
         }
         let carry = self.carry();
         self.also_reads(carry);
@@ -212,7 +213,7 @@ impl Decoder<'_> {
             return Err("too few operands".into());
         };
         let mut srcs = self.srcs(rest, ty)?;
-        srcs.push(self.carry_in(get));
+        srcs.push(self.carry_in(get, false));
         let dst = self.dst(d)?;
         let mut outs = smallvec![Out { dst, f }];
         if set {

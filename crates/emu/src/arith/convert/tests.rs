@@ -143,10 +143,16 @@ fn small_formats() {
         to_ue8m0(Round::Up, true, F32.unpack(3f32.to_bits() as u64)),
         129
     );
-    assert_eq!(
-        to_ue8m0(Round::Zero, true, F32.unpack(3f32.to_bits() as u64)),
-        128
-    );
+    for (x, satfinite, code) in [
+        (3f32, true, 128),
+        (-3f32, true, 128),
+        (f32::NEG_INFINITY, true, 254),
+        (f32::NEG_INFINITY, false, 255),
+        (-0f32, false, 0),
+    ] {
+        let value = F32.unpack(x.to_bits() as u64);
+        assert_eq!(to_ue8m0(Round::Zero, satfinite, value), code, "{x}");
+    }
 }
 
 #[test]
