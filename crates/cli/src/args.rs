@@ -150,7 +150,7 @@ impl Command {
             Command::Db(args) => {
                 match &args.action {
                     DbAction::Export { output } => all.writes.push(output),
-                    DbAction::Import { file } => all.reads.push(file),
+                    DbAction::Import { file, .. } => all.reads.push(file),
                     _ => {}
                 }
                 None
@@ -578,15 +578,24 @@ pub enum DbAction {
         /// Which
         kernel: String,
     },
-    /// Write all winners into one file
+    /// Prove winners from elsewhere against a program's own modules: it runs once
+    Verify {
+        /// The program and its arguments
+        #[arg(last = true, required = true, value_name = "PROGRAM")]
+        program: Vec<OsString>,
+    },
+    /// Write all winners that are used here into one file
     Export {
         /// Where to
         output: PathBuf,
     },
-    /// Add the winners of an exported file
+    /// Add the winners of an exported file; they are used once they are proved here (`verify`, `tune`)
     Import {
         /// The file
         file: PathBuf,
+        /// Use them as they are: whoever made the file decides what programs run
+        #[arg(long)]
+        trust: bool,
     },
 }
 

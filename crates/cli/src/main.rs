@@ -21,7 +21,7 @@ use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
-use args::{Cli, Command};
+use args::{Cli, Command, DbAction, DbArgs};
 use failure::Failure;
 
 /// Where the last panic began, for the report of it.
@@ -73,7 +73,14 @@ fn main() -> ExitCode {
     // else stops at once, but leaves neither compilers running nor temporary files.
     if !matches!(
         cli.command,
-        Command::Tune(_) | Command::Measure(_) | Command::Trace(_) | Command::With(_)
+        Command::Tune(_)
+            | Command::Measure(_)
+            | Command::Trace(_)
+            | Command::With(_)
+            | Command::Db(DbArgs {
+                action: DbAction::Verify { .. },
+                ..
+            })
     ) {
         let _ = ctrlc::set_handler(|| {
             warpwright_toolkit::shut_down();
@@ -128,7 +135,7 @@ fn run(cli: &mut Cli) -> Result<(), Failure> {
         Command::Measure(args) => commands::measure::run(args),
         Command::Trace(args) => commands::inplace::trace::run(args),
         Command::With(args) => commands::inplace::with::run(cli, args),
-        Command::Db(args) => commands::inplace::db::run(args),
+        Command::Db(args) => commands::inplace::db::run(cli, args),
         // `main` hands the worker its arguments before they are parsed.
         Command::GpuWorker => Err(Failure::Internal("the worker was not started".into())),
     }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use warpwright_sass::Cubin;
 use warpwright_toolkit::testing::require_toolkit;
 use warpwright_toolkit::{NvccJob, Toolkit};
-use warpwright_winners::{LaunchClass, Store, Winner, identities};
+use warpwright_winners::{LaunchClass, Shape, Standing, Store, Winner, identities};
 
 /// The middle kernel spills under its launch bounds, and its blocks might wait for each other, so that as many stay
 /// resident; the others are left alone.
@@ -726,7 +726,10 @@ fn a_winner_stands_in_where_launches_do_not_matter() {
     let winner = |gpu: &str, cubin: &[u8], block: u32| Winner {
         kernel: identities(&original).unwrap()[0].digest.clone(),
         gpu: gpu.into(),
-        class: LaunchClass::new([1024, 1, 1], [block, 1, 1], 0, [0; 3]).unwrap(),
+        guard: LaunchClass::new([1024, 1, 1], [block, 1, 1], 0, [0; 3])
+            .unwrap()
+            .guard(),
+        shape: Shape::SAME,
         symbol: "k".into(),
         recipe: "level-1".into(),
         proof: "a test".into(),
@@ -734,6 +737,7 @@ fn a_winner_stands_in_where_launches_do_not_matter() {
         winner_ns: 100,
         driver: "580".into(),
         date: "2026-11-22".into(),
+        standing: Standing::Measured,
         cubin: cubin.to_vec(),
     };
     let made = |policy: &str| {

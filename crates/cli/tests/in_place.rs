@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 
 use warpwright_toolkit::testing::require_toolkit;
 use warpwright_toolkit::{BuildCache, PtxasJob, Toolkit};
+use warpwright_winners::{LaunchClass, Shape, Standing, Winner};
 
 /// A factor that the driver takes for a sign of speed.
 const FAST: &str = "4FFA7FA5";
@@ -117,6 +118,14 @@ impl Bench {
     }
 
     fn run(&self, args: &[&str], is_for_program: bool) -> Output {
+        let mut command = self.command(args);
+        if is_for_program {
+            command.args(["--", "./host", "proc2", "plain", "scale.fatbin"]);
+        }
+        command.output().expect("starts")
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_warpwright"));
         let library = std::env::current_exe().expect("own path");
         let library = library.with_file_name("libwarpwright_inject.so");
@@ -128,10 +137,7 @@ impl Bench {
             .env("LD_LIBRARY_PATH", self.folder.path())
             .env("FAKE_LOG", self.path("fake.log"))
             .env("HOST_REPEAT", "12");
-        if is_for_program {
-            command.args(["--", "./host", "proc2", "plain", "scale.fatbin"]);
-        }
-        command.output().expect("starts")
+        command
     }
 }
 
@@ -218,6 +224,188 @@ fn a_program_is_traced_tuned_and_run_with_its_winners() {
             .success()
     );
     assert!(out(&bench.run(&["db", "show", "scale"], false)).contains("2.000×"));
+
+    // What was imported is not used until it was proved against the program's own module.
+    let standings = || {
+        let listed = out(&bench.run(&["db", "list", "--json"], false));
+        let listed: serde_json::Value = serde_json::from_str(&listed).expect("JSON");
+        let winners = listed["winners"].as_array().expect("winners").clone();
+        let all = winners.iter().map(|w| w["standing"].to_string());
+        all.collect::<std::collections::BTreeSet<String>>()
+    };
+    let standing = |name: &str| std::collections::BTreeSet::from([format!("\"{name}\"")]);
+    let is_replaced = |command: &[&str]| {
+        let log = bench.path("used.log");
+        let _ = std::fs::remove_file(&log);
+        let mut command = bench.command(command);
+        command.args(["--", "./host", "proc2", "plain", "scale.fatbin"]);
+        let ran = command.env("WARPWRIGHT_LOG", &log).output();
+        let ran = ran.expect("starts");
+        assert_eq!(out(&ran), out(&plain), "{}", err(&ran));
+        let log = std::fs::read_to_string(log).unwrap_or_default();
+        log.contains("is replaced: ")
+    };
+    assert_eq!(standings(), standing("imported"));
+    assert!(!is_replaced(&["with"]));
+    let verified = bench.run(&["db", "verify"], true);
+    assert!(verified.status.success(), "{}", err(&verified));
+    assert!(out(&verified).starts_with(&out(&plain)));
+    assert_eq!(standings(), standing("proved"), "{}", err(&verified));
+    assert!(is_replaced(&["with"]));
+    assert!(is_replaced(&["with", "--db", "db"]));
+}
+
+/// A record of a winner that computes something else, as somebody may send it.
+fn hostile(bench: &Bench, toolkit: &Toolkit) -> Vec<u8> {
+    let text = format!(
+        "{PTX}.visible .global .u32 fake_wrong = 1;\n{}",
+        scale("40800000")
+    );
+    let trace = bench.run(&["trace", "--json"], true);
+    let start = out(&trace).find('{').expect("a document");
+    let trace: serde_json::Value = serde_json::from_str(&out(&trace)[start..]).expect("JSON");
+    let kernel = trace["launches"][0]["digest"].as_str().expect("a digest");
+    let class: LaunchClass = "256,1,1 smem 0 cluster 0,0,0 grid 2"
+        .parse()
+        .expect("a class");
+    let winner = Winner {
+        kernel: kernel.to_owned(),
+        gpu: "Fake GPU".into(),
+        guard: class.guard(),
+        shape: Shape::SAME,
+        symbol: "scale".into(),
+        recipe: "default".into(),
+        proof: "machine code: proved".into(),
+        original_ns: 1000,
+        winner_ns: 1,
+        driver: "13000".into(),
+        date: "2026-11-22".into(),
+        standing: Standing::Measured,
+        cubin: build(toolkit, &text),
+    };
+    winner.to_bytes()
+}
+
+/// Code that somebody sends is not used, whatever its record says; who trusts it by name gets it.
+#[test]
+fn code_from_elsewhere_is_not_taken_on_its_word() {
+    let (Some(bench), Some(toolkit)) = (Bench::new(), require_toolkit("in_place")) else {
+        return;
+    };
+    let plain = out(&bench.run(&["with"], true));
+    std::fs::write(bench.path("x.winners"), hostile(&bench, &toolkit)).expect("written");
+    let imported = bench.run(&["db", "import", "x.winners"], false);
+    assert!(imported.status.success(), "{}", err(&imported));
+    assert!(err(&imported).contains("db verify"), "{}", err(&imported));
+    assert_eq!(out(&bench.run(&["with"], true)), plain);
+    let verified = bench.run(&["db", "verify"], true);
+    assert_eq!(verified.status.code(), Some(5), "{}", err(&verified));
+    let why = "does not give its code here";
+    assert!(err(&verified).contains(why), "{}", err(&verified));
+    assert_eq!(out(&bench.run(&["with"], true)), plain);
+    let trusted = bench.run(&["db", "import", "--trust", "x.winners"], false);
+    assert!(trusted.status.success(), "{}", err(&trusted));
+    assert!(out(&bench.run(&["db", "list"], false)).contains("trusted"));
+    assert_ne!(out(&bench.run(&["with"], true)), plain);
+    // No kernel is no name for all of them.
+    let removed = bench.run(&["db", "remove", ""], false);
+    assert_eq!(removed.status.code(), Some(2), "{}", err(&removed));
+    assert!(out(&bench.run(&["db", "list"], false)).contains("trusted"));
+}
+
+/// A store that cannot be written is told before the program runs; one that breaks meanwhile costs neither the program's
+/// output nor the winners.
+#[test]
+fn winners_are_kept_aside_where_the_store_is_gone() {
+    let Some(bench) = Bench::new() else { return };
+    let plain = bench.run(&["with"], true);
+    let _ = std::fs::remove_file(bench.path("fake.log"));
+    std::fs::write(bench.path("db"), "no folder").expect("written");
+    let tune = bench.run(&["tune"], true);
+    assert_eq!(tune.status.code(), Some(1), "{}", err(&tune));
+    assert!(!bench.path("fake.log").exists(), "the program has run");
+    std::fs::remove_file(bench.path("db")).expect("removed");
+    let script = "./host proc2 plain scale.fatbin; code=$?; rm -rf db; touch db; exit $code";
+    let tune = bench.run(&["tune", "--", "sh", "-c", script], false);
+    assert_eq!(out(&tune), out(&plain), "{}", err(&tune));
+    assert!(tune.status.success(), "{}", err(&tune));
+    assert!(err(&tune).contains("db import --trust"), "{}", err(&tune));
+    let entries = std::fs::read_dir(bench.folder.path()).expect("a folder");
+    let names = entries.map(|e| {
+        e.expect("an entry")
+            .file_name()
+            .to_string_lossy()
+            .into_owned()
+    });
+    let aside: Vec<String> = names.filter(|n| n.ends_with(".winners")).collect();
+    assert_eq!(aside.len(), 1, "{aside:?}");
+    std::fs::remove_file(bench.path("db")).expect("removed");
+    let imported = bench.run(&["db", "import", "--trust", &aside[0]], false);
+    assert!(err(&imported).contains("imported"), "{}", err(&imported));
+}
+
+/// Signals to the command are for the program, and nothing runs after one that ends it.
+#[test]
+fn signals_reach_the_program() {
+    let Some(bench) = Bench::new() else { return };
+    let script = "trap 'echo got it; exit 9' TERM HUP; echo x >> runs; touch ready; \
+        i=0; while [ $i -lt 200 ]; do sleep 0.05; i=$((i+1)); done; echo late";
+    for (command, signal) in [("trace", "TERM"), ("tune", "HUP"), ("tune", "TERM")] {
+        let _ = std::fs::remove_file(bench.path("runs"));
+        let _ = std::fs::remove_file(bench.path("ready"));
+        let mut started = bench.command(&[command, "--", "sh", "-c", script]);
+        let started = started.stdout(std::process::Stdio::piped());
+        let child = started.stderr(std::process::Stdio::piped()).spawn();
+        let child = child.expect("starts");
+        while !bench.path("ready").exists() {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let sent = Command::new("kill")
+            .args([&format!("-{signal}"), &child.id().to_string()])
+            .status();
+        assert!(sent.expect("kill").success());
+        let ended = child.wait_with_output().expect("ends");
+        assert_eq!(ended.status.code(), Some(9), "{command}: {}", err(&ended));
+        assert!(out(&ended).starts_with("got it\n"), "{}", out(&ended));
+        let runs = std::fs::read_to_string(bench.path("runs")).expect("runs");
+        assert_eq!(runs, "x\n", "{command}");
+    }
+}
+
+/// A library that is cut short is told: the dynamic linker would pass it over.
+#[test]
+fn a_library_that_is_cut_short_is_told() {
+    let Some(bench) = Bench::new() else { return };
+    let library = std::env::current_exe().expect("own path");
+    let bytes = std::fs::read(library.with_file_name("libwarpwright_inject.so")).expect("read");
+    for end in [0, 64, 4096, bytes.len() - 1] {
+        std::fs::write(bench.path("cut.so"), &bytes[..end]).expect("written");
+        let mut with = bench.command(&["with", "--", "true"]);
+        let with = with.env("WARPWRIGHT_INJECT", bench.path("cut.so")).output();
+        let with = with.expect("starts");
+        assert_eq!(with.status.code(), Some(3), "{}", err(&with));
+        assert!(err(&with).contains("no whole library"), "{}", err(&with));
+    }
+}
+
+/// Nobody else reads what a run keeps of the program, and what a killed run left is swept.
+#[test]
+fn folders_to_work_in_are_private_and_swept() {
+    let Some(bench) = Bench::new() else { return };
+    let left = bench.path("tmp/warpwright-run-left");
+    std::fs::create_dir_all(&left).expect("made");
+    let before = std::time::SystemTime::now() - std::time::Duration::from_secs(600);
+    let folder = std::fs::File::open(&left).expect("opens");
+    folder.set_modified(before).expect("dated");
+    std::fs::create_dir(bench.path("tmp/warpwright-run-young")).expect("made");
+    let script = "stat -c %a \"$WARPWRIGHT_DIR\"";
+    let mut trace = bench.command(&["trace", "--", "sh", "-c", script]);
+    let trace = trace.env("TMPDIR", bench.path("tmp")).output();
+    let trace = trace.expect("starts");
+    assert!(out(&trace).starts_with("700\n"), "{}", out(&trace));
+    let entries = std::fs::read_dir(bench.path("tmp")).expect("a folder");
+    let names: Vec<_> = entries.map(|e| e.expect("an entry").file_name()).collect();
+    assert_eq!(names, ["warpwright-run-young"]);
 }
 
 #[test]

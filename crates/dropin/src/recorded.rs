@@ -7,10 +7,12 @@
 
 use std::collections::BTreeSet;
 
+use warpwright_launch::Quantity;
 use warpwright_pass::names::source_name;
 use warpwright_sass::{Cubin, Elf, ElfError, Kernel};
 use warpwright_target::{UnknownGpu, lookup};
-use warpwright_winners::{StoreError, Winner, identities, store};
+use warpwright_winners::fit::{Original, Unfit};
+use warpwright_winners::{StoreError, Winner, identities};
 
 use crate::Better;
 use crate::messages::Facts;
@@ -40,6 +42,9 @@ pub enum RecordedError {
     /// There is a winner, and it does not fit.
     #[error("a winner is recorded, but {0}")]
     Unfit(&'static str),
+    /// Its cubin is not what a build may hold.
+    #[error("a winner is recorded, but {0}")]
+    Cubin(#[from] Unfit),
 }
 
 /// The winner for the one kernel of a cubin.
@@ -48,14 +53,12 @@ pub enum RecordedError {
 /// Why it is not used.
 pub fn better(settings: &Settings, cubin: &[u8]) -> Result<Better, RecordedError> {
     let winners = settings.winners().ok_or(RecordedError::Nowhere)?;
-    let known = winners.keys()?;
+    let known = winners.index()?;
     if known.is_empty() {
         return Err(RecordedError::Empty(winners.folder().to_owned()));
     }
     let found = identities(cubin)?;
-    let mut recorded = found
-        .iter()
-        .filter(|k| known.contains(store::key(&k.digest)));
+    let mut recorded = found.iter().filter(|k| !known.of(&k.digest).is_empty());
     let Some(kernel) = recorded.next() else {
         return Err(RecordedError::Unknown);
     };
@@ -67,13 +70,8 @@ pub fn better(settings: &Settings, cubin: &[u8]) -> Result<Better, RecordedError
         Some(gpu) => lookup(&winner.gpu).is_ok_and(|own| own == *gpu),
         None => true,
     };
-    let all = winners
-        .all()?
-        .into_iter()
-        .filter_map(|entry| entry.winner.ok());
-    let all: Vec<Winner> = all
-        .filter(|w| w.kernel == kernel.digest && is_meant(w))
-        .collect();
+    let all = winners.of(&known, &kernel.digest).into_iter();
+    let all: Vec<Winner> = all.filter(is_meant).collect();
     let gpus: BTreeSet<&str> = all.iter().map(|w| w.gpu.as_str()).collect();
     let codes: BTreeSet<&[u8]> = all.iter().map(|w| w.cubin.as_slice()).collect();
     let Some(winner) = all.first() else {
@@ -87,6 +85,9 @@ pub fn better(settings: &Settings, cubin: &[u8]) -> Result<Better, RecordedError
     if codes.len() > 1 {
         return Err(RecordedError::Unfit("another one for other launches"));
     }
+    if !is_for_all_values(winner) {
+        return Err(RecordedError::Unfit("it is right for some launches alone"));
+    }
     let (old, new) = (Cubin::parse(cubin)?, Cubin::parse(&winner.cubin)?);
     let (Some(before), Some(after)) = (old.kernel(&kernel.name), new.kernel(&winner.symbol)) else {
         return Err(RecordedError::Unfit("its kernel is not in it"));
@@ -98,6 +99,7 @@ pub fn better(settings: &Settings, cubin: &[u8]) -> Result<Better, RecordedError
         return Err(RecordedError::Unfit("its kernel has another name"));
     }
     asks_no_more(before, after)?;
+    Original::new(cubin)?.fits(&kernel.name, winner)?;
     if has_variables(cubin)? {
         return Err(RecordedError::Unfit("the module has variables of its own"));
     }
@@ -122,6 +124,19 @@ pub fn better(settings: &Settings, cubin: &[u8]) -> Result<Better, RecordedError
             winner.speedup()
         ),
     })
+}
+
+/// Is it right whatever the parameters hold, at the launches as they are?
+fn is_for_all_values(winner: &Winner) -> bool {
+    use warpwright_launch::Condition;
+    let mut conditions = winner.guard.conditions();
+    let is_of_values = |c| {
+        matches!(
+            c,
+            Condition::Disjoint(_) | Condition::In(Quantity::Param(_), _)
+        )
+    };
+    winner.shape.is_same() && !conditions.any(is_of_values)
 }
 
 fn asks_no_more(before: &Kernel, after: &Kernel) -> Result<(), RecordedError> {

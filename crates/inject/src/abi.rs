@@ -30,6 +30,7 @@ pub fn explicit(stream: Handle, per_thread: bool) -> Handle {
 
 /// `CUlaunchConfig`.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct LaunchConfig {
     pub grid: [u32; 3],
     pub block: [u32; 3],
@@ -49,6 +50,16 @@ pub struct LaunchAttribute {
 
 pub const ATTRIBUTE_COOPERATIVE: u32 = 2;
 pub const ATTRIBUTE_CLUSTER: u32 = 4;
+pub const ATTRIBUTE_PREFERRED_CLUSTER: u32 = 11;
+pub const ATTRIBUTE_DEVICE_UPDATABLE: u32 = 13;
+/// Attributes that any code has in the same way: policies of caches and synchronisation, programmatic dependences,
+/// priorities, memory domains, an event, the carve-out.
+pub const ATTRIBUTES_OF_ALL: [u32; 11] = [0, 1, 3, 5, 6, 7, 8, 9, 10, 12, 14];
+
+/// Three dimensions, as an attribute's value holds them.
+pub fn dims(value: &[u64; 8]) -> [u32; 3] {
+    [value[0] as u32, (value[0] >> 32) as u32, value[1] as u32]
+}
 
 impl LaunchConfig {
     /// The attributes.
@@ -99,10 +110,13 @@ pub const NODE_GRAPH: u32 = 4;
 
 /// `CUfunction_attribute`.
 pub const FUNCTION_REGISTERS: i32 = 4;
+pub const FUNCTION_DYNAMIC_SHARED: i32 = 8;
+/// The cluster that launches have which state none: width, height, depth.
+pub const FUNCTION_CLUSTER: [i32; 3] = [11, 12, 13];
 /// What a program may set on a function and what changes which launches are accepted, or how they run:
 /// most dynamic shared memory, preferred carve-out, required cluster dimensions, clusters of a size that is not
 /// portable, preference of cluster scheduling.
-pub const SETTABLE: [i32; 7] = [8, 9, 10, 11, 12, 13, 14];
+pub const SETTABLE: [i32; 7] = [FUNCTION_DYNAMIC_SHARED, 9, 11, 12, 13, 14, 15];
 
 /// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `_MINOR`.
 pub const CAPABILITY: [i32; 2] = [75, 76];

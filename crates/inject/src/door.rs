@@ -43,7 +43,11 @@ impl Slot {
         if !known.is_null() {
             return known;
         }
-        let found = driver::symbol(self.name);
+        // Whoever links the driver calls what stands behind us: another tool, perhaps.
+        let mut found = driver::behind(self.name);
+        if found.is_null() {
+            found = driver::symbol(self.name);
+        }
         self.real.store(found, Ordering::Relaxed);
         found
     }
@@ -79,7 +83,7 @@ fn dlsym_of_libc() -> Option<Dlsym> {
     unsafe { std::mem::transmute::<*mut c_void, Option<Dlsym>>(found) }
 }
 
-/// `dlsym` itself.
+/// `dlsym` of the C library.
 ///
 /// # Safety
 /// As `dlsym`.
@@ -91,37 +95,90 @@ pub unsafe fn real_dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_voi
     }
 }
 
-/// Our function for a name, or null for everything else.
-unsafe extern "C" fn ours(handle: *mut c_void, name: *const c_char) -> *mut c_void {
-    let nothing = std::ptr::null_mut();
-    if dlsym_of_libc().is_none() || name.is_null() {
-        return nothing;
+static NEXT_DLSYM: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+
+/// The `dlsym` behind this library's: of another tool that was preloaded, or of the C library.
+fn next_dlsym() -> *mut c_void {
+    let known = NEXT_DLSYM.load(Ordering::Acquire);
+    if !known.is_null() {
+        return known;
+    }
+    // SAFETY: a C string; RTLD_NEXT searches behind this library.
+    let mut found = unsafe { real_dlsym(libc::RTLD_NEXT, c"dlsym".as_ptr()) };
+    let is_ours = found.cast_const() == dlsym as *const c_void;
+    if found.is_null() || is_ours || cfg!(not(target_arch = "x86_64")) {
+        found = REAL_DLSYM.load(Ordering::Acquire);
+    }
+    NEXT_DLSYM.store(found, Ordering::Release);
+    found
+}
+
+/// Where the object begins that an address lies in.
+fn object_of(address: *const c_void) -> *mut c_void {
+    // SAFETY: zeros are valid, and the call fills them.
+    let mut found: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: any address may be asked about.
+    unsafe { libc::dladdr(address, &raw mut found) };
+    found.dli_fbase
+}
+
+/// What `dlsym` gives back, or null and where it goes on.
+#[repr(C)]
+struct Answer {
+    found: *mut c_void,
+    next: *mut c_void,
+}
+
+/// Our function for a name, or who is asked for everything else.
+unsafe extern "C" fn ours(
+    handle: *mut c_void,
+    name: *const c_char,
+    caller: *const c_void,
+) -> Answer {
+    let pass = |next: *mut c_void| Answer {
+        found: std::ptr::null_mut(),
+        next,
+    };
+    let Some(of_libc) = dlsym_of_libc() else {
+        return pass(std::ptr::null_mut());
+    };
+    let next = next_dlsym();
+    // Who searches behind itself, and who hooks this function as well, is a tool and not the program: it gets what it would
+    // get without us.
+    let is_hooked = next != of_libc as *mut c_void;
+    let is_tool = is_hooked && object_of(caller) == object_of(next);
+    if name.is_null() || handle == libc::RTLD_NEXT || is_tool {
+        return pass(next);
     }
     // SAFETY: `dlsym` was called with it. The C library itself asks for names while it starts, so there is
     // no work here for a name that is not the driver's.
     let name = unsafe { CStr::from_ptr(name) };
     if !name.to_bytes().starts_with(b"cu") || mode() == Mode::Off {
-        return nothing;
+        return pass(next);
     }
-    let modes = mode() as u8;
-    let Some(slot) = SLOTS
-        .iter()
-        .find(|s| s.name == name && s.modes & modes != 0)
-    else {
-        // SAFETY: as our caller says.
-        let real = || unsafe { real_dlsym(handle, name.as_ptr()) };
-        return gate(name.to_bytes(), real).unwrap_or(nothing);
+    // SAFETY: it is a `dlsym`.
+    let ask: Option<Dlsym> = unsafe { std::mem::transmute::<*mut c_void, Option<Dlsym>>(next) };
+    let real = || match ask {
+        // SAFETY: as our caller says. A library that is called like this and searches behind itself finds the driver
+        // behind us as well.
+        Some(ask) => unsafe { ask(handle, name.as_ptr()) },
+        None => std::ptr::null_mut(),
     };
-    // SAFETY: as our caller says. A library that is called like this and searches behind itself finds the
-    // driver behind us as well.
-    let real = unsafe { real_dlsym(handle, name.as_ptr()) };
-    match real.is_null() || real.cast_const() == slot.ours {
-        true => nothing,
-        false => slot.hand_out(real),
-    }
+    let modes = mode() as u8;
+    let mut slots = SLOTS.iter();
+    let found = match slots.find(|s| s.name == name && s.modes & modes != 0) {
+        None => gate(name.to_bytes(), real),
+        Some(slot) => {
+            let real = real();
+            let is_other = !real.is_null() && real.cast_const() != slot.ours;
+            is_other.then(|| slot.hand_out(real))
+        }
+    };
+    let found = found.unwrap_or(std::ptr::null_mut());
+    Answer { found, next }
 }
 
-/// Answers for the names that we stand in for and goes on into the C library's `dlsym` for all others, with
+/// Answers for the names that we stand in for and goes on into the next `dlsym` for all others, with
 /// registers and stack as they were: `RTLD_NEXT` and `RTLD_DEFAULT` depend on who calls.
 ///
 /// # Safety
@@ -133,6 +190,7 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
     std::arch::naked_asm!(
         "push rdi",
         "push rsi",
+        "mov rdx, qword ptr [rsp + 16]",
         "sub rsp, 8",
         "call {ours}",
         "add rsp, 8",
@@ -140,14 +198,12 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
         "pop rdi",
         "test rax, rax",
         "jne 2f",
-        "mov rax, qword ptr [rip + {real}]",
-        "test rax, rax",
+        "test rdx, rdx",
         "je 2f",
-        "jmp rax",
+        "jmp rdx",
         "2:",
         "ret",
         ours = sym ours,
-        real = sym REAL_DLSYM,
     )
 }
 
@@ -160,11 +216,10 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
 pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
     // SAFETY: the caller's.
     unsafe {
-        let found = ours(handle, name);
-        if found.is_null() {
-            real_dlsym(handle, name)
-        } else {
-            found
+        let answer = ours(handle, name, std::ptr::null());
+        match answer.found.is_null() {
+            true => real_dlsym(handle, name),
+            false => answer.found,
         }
     }
 }

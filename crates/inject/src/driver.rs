@@ -24,13 +24,18 @@ fn library() -> *mut c_void {
     found
 }
 
+/// What a program that links the driver calls by this name, were it not for us; null where none is linked.
+pub fn behind(name: &CStr) -> *mut c_void {
+    // SAFETY: a C string; RTLD_NEXT searches behind this library.
+    unsafe { real_dlsym(libc::RTLD_NEXT, name.as_ptr()) }
+}
+
 /// A function of the driver by its exported name, or null.
 pub fn symbol(name: &CStr) -> *mut c_void {
     let library = library();
     if library.is_null() {
         // Linked into the program, perhaps under another name; ours come before it.
-        // SAFETY: a C string; RTLD_NEXT searches behind this library.
-        return unsafe { real_dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+        return behind(name);
     }
     // SAFETY: a handle of dlopen and a C string.
     unsafe { real_dlsym(library, name.as_ptr()) }
@@ -177,6 +182,10 @@ driver! {
     node_graph = c"cuGraphChildGraphNodeGetGraph" (node: Handle, graph: Out);
     /// The launch in a node.
     node_kernel = c"cuGraphKernelNodeGetParams_v2" (node: Handle, params: *mut crate::abi::KernelNode);
+    /// Sets it.
+    set_node_kernel = c"cuGraphKernelNodeSetParams_v2" (node: Handle, params: *const crate::abi::KernelNode);
+    /// An attribute of it.
+    node_attribute = c"cuGraphKernelNodeGetAttribute" (node: Handle, attribute: u32, value: *mut [u64; 8]);
 }
 
 /// While it lives, what the calling thread does disturbs no capture: neither its own nor one of another thread.
@@ -220,6 +229,11 @@ pub fn is_capturing(stream: Handle) -> bool {
     let code = unsafe { stream_is_capturing(stream, &raw mut status) };
     // The legacy stream answers with an error while another one is captured.
     code != SUCCESS || status != 0
+}
+
+/// Do launches on this stream become nodes of a graph? An error of the driver's says that another stream's do.
+pub fn is_capturing_into(stream: Handle) -> bool {
+    !stream.is_null() && is_capturing(stream)
 }
 
 /// A handle that a call writes, if it succeeds.

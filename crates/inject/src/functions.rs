@@ -9,12 +9,19 @@ use std::ffi::c_int;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use warpwright_winners::{LaunchClass, Winner};
+use warpwright_launch::{CompiledGuard, Extents, LaunchValues, Shape};
+use warpwright_winners::Winner;
+use warpwright_winners::fit::Place;
 
-use crate::abi::{Code, FUNCTION_REGISTERS, Handle, Out, SETTABLE, SUCCESS, Text};
+use crate::abi::{
+    Code, FUNCTION_CLUSTER, FUNCTION_DYNAMIC_SHARED, FUNCTION_REGISTERS, Handle, Out, SETTABLE,
+    SUCCESS, Text,
+};
 use crate::driver;
+use crate::launch::Launch;
 use crate::modules::{Module, make_ready};
 use crate::notes::say;
+use crate::params::Passed;
 use crate::state::{Mode, State, guarded, mode, state};
 
 /// Is the handle a kernel of a library, or a function of a context?
@@ -211,10 +218,10 @@ pub unsafe fn set_attribute(
     attribute: c_int,
     value: c_int,
 ) -> Code {
-    changed(function);
+    changed(function, attribute);
     // SAFETY: the program's call.
     let code = unsafe { real(function, attribute, value) };
-    changed(function);
+    changed(function, attribute);
     code
 }
 
@@ -229,11 +236,37 @@ pub unsafe fn set_kernel_attribute(
 ) -> Code {
     // SAFETY: the program's call.
     let code = unsafe { real(attribute, value, kernel, device) };
-    changed(kernel);
+    changed(kernel, attribute);
     code
 }
 
-fn changed(handle: Handle) {
+/// Are there functions that run in clusters though their launches state none?
+static CLUSTERS: AtomicBool = AtomicBool::new(false);
+
+/// From now on functions are asked for their clusters.
+pub fn expect_clusters() {
+    CLUSTERS.store(true, Ordering::Release);
+}
+
+/// The cluster that a function's launches run in which state none; zeros where it has none.
+pub fn own_cluster(handle: Handle) -> [u32; 3] {
+    if !CLUSTERS.load(Ordering::Relaxed) {
+        return [0; 3];
+    }
+    let read = || {
+        // SAFETY: an output of the right type.
+        let device = driver::number(|n| unsafe { driver::context_device(n) })?;
+        let kind = identify(handle)?.kind;
+        Some(FUNCTION_CLUSTER.map(|number| attribute(handle, kind, number, device).unwrap_or(0)))
+    };
+    let found = guarded(read).flatten().unwrap_or_default();
+    found.map(|n| n as u32)
+}
+
+fn changed(handle: Handle, attribute: c_int) {
+    if FUNCTION_CLUSTER.contains(&attribute) {
+        expect_clusters();
+    }
     if let Some(entry) = table().and_then(|table| table.get(handle as usize)) {
         entry.agrees_on.store(0, Ordering::Relaxed);
     }
@@ -242,13 +275,16 @@ fn changed(handle: Handle) {
 /// A winner, loaded.
 #[derive(Debug)]
 pub struct Replacement {
-    /// The launches that it is for.
-    pub class: LaunchClass,
+    guard: CompiledGuard,
+    shape: Shape,
+    /// Where its guard finds the parameters.
+    places: Arc<[Place]>,
     handle: usize,
     /// What its handle is: of a library of ours, or of the program's module or library.
     pub kind: Kind,
     name: String,
     recipe: String,
+    launches: String,
     failures: AtomicU32,
     said: AtomicBool,
 }
@@ -258,16 +294,58 @@ const MOST_FAILURES: u32 = 3;
 
 impl Replacement {
     /// A winner that is loaded, in the place of `name`.
-    pub fn new(winner: &Winner, name: &str, (handle, kind): (Handle, Kind)) -> Self {
+    pub fn new(
+        winner: &Winner,
+        name: &str,
+        places: &Arc<[Place]>,
+        (handle, kind): (Handle, Kind),
+    ) -> Self {
         Replacement {
-            class: winner.class,
+            guard: winner.guard.compile(),
+            shape: winner.shape,
+            places: places.clone(),
             handle: handle as usize,
             kind,
             name: name.to_owned(),
             recipe: winner.recipe.clone(),
+            launches: winner.launches(),
             failures: AtomicU32::new(0),
             said: AtomicBool::new(false),
         }
+    }
+
+    /// What the launch becomes, if it may be this one's.
+    #[inline]
+    fn takes(&self, launch: &Launch, cluster: [u32; 3]) -> Option<Extents> {
+        let stated = match cluster {
+            [0, 0, 0] => [1; 3],
+            stated => stated,
+        };
+        let passed = Passed {
+            params: launch.params,
+            extra: launch.extra,
+            places: &self.places,
+        };
+        let holds = self.guard.holds(&LaunchValues {
+            grid: launch.grid,
+            block: launch.block,
+            cluster: stated,
+            dynamic_smem: launch.shared,
+            params: &passed,
+        });
+        if !holds || self.failures.load(Ordering::Relaxed) >= MOST_FAILURES {
+            return None;
+        }
+        if self.shape.is_same() {
+            return Some(launch.extents());
+        }
+        // Clusters divide the grid, cooperative grids are as large as the GPU, and who reads the node of a captured
+        // launch must find the program's extents there.
+        let is_bound = launch.cooperative || cluster != [0; 3];
+        let is_free = !is_bound && !driver::is_capturing_into(launch.stream);
+        is_free
+            .then(|| self.shape.apply(launch.extents()))
+            .flatten()
     }
 
     /// What is launched: the driver takes a `CUkernel` as it does a `CUfunction`.
@@ -292,7 +370,7 @@ impl Replacement {
             guarded(|| {
                 say(&format!(
                     "`{}` is replaced: {} ({})",
-                    self.name, self.recipe, self.class
+                    self.name, self.recipe, self.launches
                 ))
             });
         }
@@ -407,13 +485,11 @@ impl Table {
 
 /// The winner for a launch, if there is one.
 #[inline]
-pub fn replacement(
-    handle: Handle,
-    class: impl FnOnce() -> Option<LaunchClass>,
-) -> Option<&'static Replacement> {
-    if !ANY.load(Ordering::Relaxed) {
+pub fn replacement(launch: &Launch) -> Option<(&'static Replacement, Extents)> {
+    if !ANY.load(Ordering::Relaxed) || launch.alone {
         return None;
     }
+    let handle = launch.function;
     let entry = match table().and_then(|table| table.get(handle as usize)) {
         Some(entry) => entry,
         None => guarded(|| find(handle))??,
@@ -421,11 +497,13 @@ pub fn replacement(
     if entry.winners.is_empty() {
         return None;
     }
-    let class = class()?;
-    let found = entry.winners.iter().find(|w| w.class == class)?;
-    if found.failures.load(Ordering::Relaxed) >= MOST_FAILURES {
+    // No driver takes an empty one, and which error it gives is the driver's affair.
+    if launch.grid.contains(&0) || launch.block.contains(&0) {
         return None;
     }
+    let cluster = launch.effective_cluster();
+    let mut taken = entry.winners.iter().map(|w| (w, w.takes(launch, cluster)));
+    let found = taken.find_map(|(winner, extents)| Some((winner, extents?)))?;
     let bit = match entry.context {
         // SAFETY: an output of the right type.
         0 => 1u64.checked_shl(driver::number(|n| unsafe { driver::context_device(n) })? as u32)?,
@@ -436,7 +514,8 @@ pub fn replacement(
         guarded(|| {
             for winner in entry.winners.iter() {
                 make_ready((winner.handle(), winner.kind));
-                give_settings(handle, (winner.handle(), winner.kind));
+                let more = winner.shape.more_smem;
+                give_settings(handle, (winner.handle(), winner.kind), more);
             }
         });
         entry.agrees_on.fetch_or(bit, Ordering::Relaxed);
@@ -527,8 +606,8 @@ fn attribute(handle: Handle, kind: Kind, attribute: c_int, device: c_int) -> Opt
     })
 }
 
-/// Gives code of ours what the program set on its own function.
-pub fn give_settings(from: Handle, (to, kind): (Handle, Kind)) {
+/// Gives code of ours what the program set on its own function, and so many bytes of dynamic shared memory more.
+pub fn give_settings(from: Handle, (to, kind): (Handle, Kind), more_smem: u32) {
     // SAFETY: an output of the right type.
     let device = driver::number(|n| unsafe { driver::context_device(n) });
     let (Some(device), Some(known)) = (device, identify(from)) else {
@@ -536,6 +615,11 @@ pub fn give_settings(from: Handle, (to, kind): (Handle, Kind)) {
     };
     for number in SETTABLE {
         let wanted = attribute(from, known.kind, number, device);
+        let more = match number {
+            FUNCTION_DYNAMIC_SHARED => c_int::try_from(more_smem).unwrap_or(0),
+            _ => 0,
+        };
+        let wanted = wanted.map(|wanted| wanted.saturating_add(more));
         let Some(wanted) = wanted.filter(|_| attribute(to, kind, number, device) != wanted) else {
             continue;
         };

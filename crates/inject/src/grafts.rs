@@ -9,6 +9,7 @@ use std::ffi::{CString, c_int, c_uint, c_void};
 use std::sync::Arc;
 
 use warpwright_winners::Winner;
+use warpwright_winners::fit::Place;
 use warpwright_winners::graft::{Addition, graft};
 use warpwright_winners::ties::{Bond, bond};
 
@@ -47,8 +48,8 @@ pub struct Version {
 
 /// What a version is.
 pub enum Of {
-    /// A winner.
-    Winner(Winner),
+    /// A winner, and where its guard finds parameters.
+    Winner(Winner, Arc<[Place]>),
     /// A candidate.
     Candidate(Choice),
 }
@@ -183,7 +184,7 @@ impl Plan {
         };
         let candidates = self.versions.iter().filter_map(|v| match &v.of {
             Of::Candidate(choice) => Some((&*v.digest, &*choice.candidate)),
-            Of::Winner(_) => None,
+            Of::Winner(..) => None,
         });
         let candidates: Vec<(&str, &str)> = candidates.collect();
         let _relaxed = Relaxed::new();
@@ -250,9 +251,9 @@ impl Plan {
                 let made = own
                     .iter()
                     .filter_map(|(version, handle)| match &version.of {
-                        Of::Winner(winner) => {
+                        Of::Winner(winner, places) => {
                             let handle = (*handle as Handle, kind);
-                            Some(Replacement::new(winner, kernel, handle))
+                            Some(Replacement::new(winner, kernel, places, handle))
                         }
                         Of::Candidate(_) => None,
                     });
@@ -287,17 +288,38 @@ fn unload(handle: Handle, is_library: bool) {
     }
 }
 
-/// Options of a load that mean nothing for a cubin, so that it may be loaded once more without them: limits of the
-/// compiler, its log, its optimisation level, its cache. Others may choose the code or give symbols to link with.
+/// What the options of a load may change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Effect {
+    /// Nothing: logs of the compiler, its cache, the target of the context.
+    Nothing,
+    /// What is made of PTX, and nothing of a cubin: limits and level of the compiler, line information.
+    Compiler,
+    /// What code does: symbols to link with, and whatever is not known.
+    Code,
+    /// Which code of an image is taken (CU_JIT_TARGET, CU_JIT_FALLBACK_STRATEGY).
+    Choice,
+}
+
+/// What the options of a load may change.
 ///
 /// # Safety
 /// `options` are as many numbers as `count` says.
-pub unsafe fn are_idle(options: *const c_void, count: c_uint) -> bool {
-    const IDLE: [c_int; 13] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 14];
+pub unsafe fn effect(options: *const c_void, count: c_uint) -> Effect {
     let options = options.cast::<c_int>();
-    // SAFETY: the caller's.
-    (0..count as usize)
-        .all(|i| !options.is_null() && IDLE.contains(&unsafe { options.add(i).read() }))
+    let all = (0..count as usize).map(|i| {
+        if options.is_null() {
+            return Effect::Code;
+        }
+        // SAFETY: the caller's.
+        match unsafe { options.add(i).read() } {
+            2..=6 | 8 | 12 | 14 => Effect::Nothing,
+            0 | 1 | 7 | 11 | 13 => Effect::Compiler,
+            9 | 10 => Effect::Choice,
+            _ => Effect::Code,
+        }
+    });
+    all.max().unwrap_or(Effect::Nothing)
 }
 
 type Enumerate = unsafe extern "C" fn(Out, c_uint, Handle) -> Code;

@@ -1,88 +1,192 @@
 //! Graphs: kernels in nodes are replaced when the node is made or set. Captured launches come through
 //! [`crate::launch`] and are replaced there.
+//!
+//! A node's cluster is an attribute that is set behind the parameters: before that happens, the node gets its own kernel
+//! back, and whoever sets its parameters later finds the attribute.
 
-use std::collections::BTreeMap;
-use std::ffi::{c_char, c_ulonglong, c_void};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{c_char, c_uint, c_ulonglong, c_void};
 
-use warpwright_winners::LaunchClass;
+use warpwright_launch::Extents;
 
 use crate::abi::{
-    Code, GraphNode, Handle, KernelNode, KernelNodeV1, NODE_GRAPH, NODE_KERNEL, Out, SUCCESS,
-    explicit,
+    ATTRIBUTE_CLUSTER, ATTRIBUTE_COOPERATIVE, ATTRIBUTE_PREFERRED_CLUSTER, Code, GraphNode, Handle,
+    KernelNode, KernelNodeV1, NODE_GRAPH, NODE_KERNEL, NOT_FOUND, Out, SUCCESS, dims, explicit,
 };
 use crate::driver;
 use crate::functions::{Kind, Replacement, original, replacement};
+use crate::launch::Launch;
+use crate::notes::say;
 use crate::state::{Mode, guarded, mode, replacing, state};
 use crate::trace;
 
-fn class(node: &KernelNodeV1) -> Option<LaunchClass> {
-    LaunchClass::new(node.grid, node.block, node.shared, [0; 3])
+/// The launch of a node with these attributes.
+fn launch_of(node: &KernelNodeV1, kernel: Handle, attributes: Attributes) -> Launch {
+    Launch {
+        function: match node.function.is_null() {
+            true => kernel,
+            false => node.function,
+        },
+        grid: node.grid,
+        block: node.block,
+        shared: node.shared,
+        cluster: attributes.cluster,
+        cooperative: attributes.cooperative,
+        alone: attributes.alone,
+        stream: std::ptr::null_mut(),
+        params: node.params,
+        extra: node.extra,
+    }
 }
 
-/// The winner for a node and its handle in the context of the node.
+/// What nodes have beside their parameters.
+#[derive(Debug, Clone, Copy, Default)]
+struct Attributes {
+    cluster: [u32; 3],
+    cooperative: bool,
+    alone: bool,
+}
+
+impl Attributes {
+    /// Those of a node; of one whose attributes the driver does not tell nothing is known.
+    fn of(node: Handle) -> Attributes {
+        let alone = Attributes {
+            alone: true,
+            ..Attributes::default()
+        };
+        let read = |attribute| {
+            let mut value = [0u64; 8];
+            // SAFETY: a node of the program; the output is as large as any attribute.
+            match unsafe { driver::node_attribute(node, attribute, &raw mut value) } {
+                SUCCESS => Some(value),
+                // A driver without the function has no clusters.
+                NOT_FOUND => Some([0; 8]),
+                _ => None,
+            }
+        };
+        let Some((cluster, cooperative)) = read(ATTRIBUTE_CLUSTER).zip(read(ATTRIBUTE_COOPERATIVE))
+        else {
+            return alone;
+        };
+        // Drivers before 12.8 do not know this one.
+        let preferred = read(ATTRIBUTE_PREFERRED_CLUSTER).unwrap_or([0; 8]);
+        Attributes {
+            cluster: dims(&cluster),
+            cooperative: cooperative[0] as u32 != 0,
+            alone: dims(&preferred) != [0; 3],
+        }
+    }
+}
+
+/// The winner for a node, what its launches become, and the handle in the context of the node.
 fn winner(
+    at: Node,
     node: &KernelNodeV1,
     kernel: Handle,
     context: Handle,
-) -> Option<(&'static Replacement, Handle)> {
+) -> Option<(&'static Replacement, Extents, Handle)> {
     if !replacing() {
         return None;
     }
-    let handle = if node.function.is_null() {
-        kernel
-    } else {
-        node.function
-    };
-    let found = replacement(handle, || class(node))?;
+    let attributes = guarded(|| at.attributes())?;
+    let (found, extents) = replacement(&launch_of(node, kernel, attributes))?;
     // SAFETY: outputs of the right types.
     let current = driver::handle(|out| unsafe { driver::context(out) });
     if !context.is_null() && current != Some(context) {
         return None;
     }
-    Some((found, found.function()?))
+    Some((found, extents, found.function()?))
 }
 
-/// Nodes with winners in them, and what the program put there: function and kernel.
+/// What the program put into a node.
+#[derive(Clone, Copy)]
+struct Own {
+    function: usize,
+    kernel: usize,
+    extents: Extents,
+}
+
+impl Own {
+    fn of(node: &KernelNodeV1, kernel: Handle) -> Own {
+        Own {
+            function: node.function as usize,
+            kernel: kernel as usize,
+            extents: Extents {
+                grid: node.grid,
+                block: node.block,
+                dynamic_smem: node.shared,
+            },
+        }
+    }
+}
+
+/// Nodes with winners in them, and what the program put there.
 #[derive(Default)]
-pub struct Nodes(BTreeMap<usize, [usize; 2]>);
+pub struct Nodes {
+    own: BTreeMap<usize, Own>,
+    /// Nodes whose clusters were set: an executable graph may still have the ones from before.
+    clustered: BTreeSet<usize>,
+}
 
 impl Nodes {
     /// Nodes beyond are forgotten: then a program may see another of its handles for the same code.
     const MOST: usize = 1 << 16;
 
-    fn note(&mut self, node: usize, is_replaced: bool, own: [Handle; 2]) {
-        if self.0.len() >= Nodes::MOST {
-            self.0.clear();
+    fn note(&mut self, node: usize, is_replaced: bool, own: Own) {
+        if self.own.len() >= Nodes::MOST {
+            self.own.clear();
         }
         match is_replaced {
-            true => drop(self.0.insert(node, own.map(|handle| handle as usize))),
-            false => drop(self.0.remove(&node)),
+            true => drop(self.own.insert(node, own)),
+            false => drop(self.own.remove(&node)),
         }
     }
 }
 
-/// The node that a call is about: it makes it, or was given it.
+/// The node that a call is about: it makes it, was given it, or changes it in an executable graph and not where that was
+/// made from.
 #[derive(Clone, Copy)]
 enum Node {
     Made(Out),
     Given(Handle),
+    Executable(Handle),
 }
-
-/// The executable graph changes, and the node that it was made from does not.
-const UNTOUCHED: Node = Node::Made(std::ptr::null_mut());
 
 impl Node {
     /// Notes what the program put into it.
-    fn holds(self, code: Code, is_replaced: bool, own: [Handle; 2]) {
+    fn holds(self, code: Code, is_replaced: bool, own: Own) {
         let node = match self {
             Node::Given(node) => node,
             // SAFETY: the driver has written it if it succeeded.
             Node::Made(out) if code == SUCCESS && !out.is_null() => unsafe { *out },
-            Node::Made(_) => return,
+            Node::Made(_) | Node::Executable(_) => return,
         };
         if code == SUCCESS && replacing() {
             guarded(|| state().nodes.note(node as usize, is_replaced, own));
         }
+    }
+
+    fn attributes(self) -> Attributes {
+        match self {
+            Node::Made(_) => Attributes::default(),
+            Node::Given(node) => Attributes::of(node),
+            Node::Executable(node) => {
+                let mut attributes = Attributes::of(node);
+                attributes.alone |= state().nodes.clustered.contains(&(node as usize));
+                attributes
+            }
+        }
+    }
+}
+
+/// The node with another function, in the extents of that.
+fn changed(node: &KernelNodeV1, function: Handle, to: Extents) -> KernelNodeV1 {
+    KernelNodeV1 {
+        function,
+        grid: to.grid,
+        block: to.block,
+        shared: to.dynamic_smem,
+        ..*node
     }
 }
 
@@ -92,46 +196,49 @@ fn replaced_v1(
     params: *const KernelNodeV1,
     call: impl Fn(*const KernelNodeV1) -> Code,
 ) -> Code {
-    // SAFETY: null, or what the driver is to read.
-    let node = unsafe { params.as_ref() };
     let null = std::ptr::null_mut();
-    let own = node.map_or([null; 2], |node| [node.function, null]);
-    let found = node.and_then(|node| Some((node, winner(node, null, null)?)));
-    let Some((node, (winner, function))) = found else {
+    // SAFETY: null, or what the driver is to read.
+    let Some(node) = (unsafe { params.as_ref() }) else {
+        return call(params);
+    };
+    let own = Own::of(node, null);
+    let Some((winner, to, function)) = winner(at, node, null, null) else {
         let code = call(params);
         at.holds(code, false, own);
         return code;
     };
-    let changed = KernelNodeV1 { function, ..*node };
+    let changed = changed(node, function, to);
     settle(winner, (at, own), call(&raw const changed), || call(params))
 }
 
 fn replaced(at: Node, params: *const KernelNode, call: impl Fn(*const KernelNode) -> Code) -> Code {
     // SAFETY: as above.
-    let node = unsafe { params.as_ref() };
-    let found = node.and_then(|node| Some((node, winner(&node.node, node.kernel, node.context)?)));
-    let null = std::ptr::null_mut();
-    let own = node.map_or([null; 2], |node| [node.node.function, node.kernel]);
-    let Some((node, (winner, function))) = found else {
+    let Some(node) = (unsafe { params.as_ref() }) else {
+        return call(params);
+    };
+    let own = Own::of(&node.node, node.kernel);
+    let Some((winner, to, function)) = winner(at, &node.node, node.kernel, node.context) else {
         let code = call(params);
         at.holds(code, false, own);
         return code;
     };
-    let mut changed = *node;
-    match (node.node.function.is_null(), winner.kind) {
-        (true, Kind::Kernel) => changed.kernel = winner.handle(),
-        (true, Kind::Function) => {
-            changed.node.function = function;
-            changed.kernel = std::ptr::null_mut();
-        }
-        (false, _) => changed.node.function = function,
-    }
+    let null = std::ptr::null_mut();
+    let (function, kernel) = match (node.node.function.is_null(), winner.kind) {
+        (true, Kind::Kernel) => (null, winner.handle()),
+        (true, Kind::Function) => (function, null),
+        (false, _) => (function, node.kernel),
+    };
+    let changed = KernelNode {
+        node: changed(&node.node, function, to),
+        kernel,
+        ..*node
+    };
     settle(winner, (at, own), call(&raw const changed), || call(params))
 }
 
 fn settle(
     winner: &Replacement,
-    (at, own): (Node, [Handle; 2]),
+    (at, own): (Node, Own),
     code: Code,
     otherwise: impl FnOnce() -> Code,
 ) -> Code {
@@ -146,6 +253,71 @@ fn settle(
         winner.refused(code);
     }
     other
+}
+
+/// Attributes that decide which launches a node's are.
+const DECIDING: [u32; 3] = [
+    ATTRIBUTE_CLUSTER,
+    ATTRIBUTE_COOPERATIVE,
+    ATTRIBUTE_PREFERRED_CLUSTER,
+];
+
+/// `cuGraphKernelNodeSetAttribute`
+pub unsafe fn set_attribute(
+    _: bool,
+    real: unsafe extern "C" fn(Handle, c_uint, *const c_void) -> Code,
+    node: Handle,
+    attribute: c_uint,
+    value: *const c_void,
+) -> Code {
+    if DECIDING.contains(&attribute) {
+        give_back(node);
+    }
+    // SAFETY: the program's call.
+    unsafe { real(node, attribute, value) }
+}
+
+/// `cuGraphKernelNodeCopyAttributes`
+pub unsafe fn copy_attributes(
+    _: bool,
+    real: unsafe extern "C" fn(Handle, Handle) -> Code,
+    to: Handle,
+    from: Handle,
+) -> Code {
+    give_back(to);
+    // SAFETY: the program's call.
+    unsafe { real(to, from) }
+}
+
+/// A node gets the program's own kernel back: its launches are about to be others.
+fn give_back(node: Handle) {
+    if !replacing() || node.is_null() {
+        return;
+    }
+    guarded(|| {
+        state().nodes.clustered.insert(node as usize);
+        // SAFETY: zeros are valid, and the driver fills them.
+        let mut params: KernelNode = unsafe { std::mem::zeroed() };
+        // SAFETY: the program's node.
+        if unsafe { driver::node_kernel(node, &raw mut params) } != SUCCESS {
+            return;
+        }
+        let found = params;
+        restore(node, &mut params.node, &mut params.kernel);
+        let is_same = params.node.function == found.node.function && params.kernel == found.kernel;
+        if is_same {
+            return;
+        }
+        // Where the function was ours, the kernel is left to the function.
+        if params.node.function != found.node.function && params.kernel == found.kernel {
+            params.kernel = std::ptr::null_mut();
+        }
+        // SAFETY: as above, with the parameters that the driver has just given.
+        if unsafe { driver::set_node_kernel(node, &raw const params) } != SUCCESS {
+            say("a node of a graph keeps its winner though its cluster changes");
+        }
+        state().nodes.own.remove(&(node as usize));
+    });
 }
 
 /// `cuGraphAddKernelNode`, version 1
@@ -276,7 +448,7 @@ pub unsafe fn set_exec_v1(
     params: *const KernelNodeV1,
 ) -> Code {
     // SAFETY: as above.
-    replaced_v1(UNTOUCHED, params, |params| unsafe {
+    replaced_v1(Node::Executable(node), params, |params| unsafe {
         real(exec, node, params)
     })
 }
@@ -290,7 +462,7 @@ pub unsafe fn set_exec(
     params: *const KernelNode,
 ) -> Code {
     // SAFETY: as above.
-    replaced(UNTOUCHED, params, |params| unsafe {
+    replaced(Node::Executable(node), params, |params| unsafe {
         real(exec, node, params)
     })
 }
@@ -317,7 +489,7 @@ pub unsafe fn set_exec_node(
     params: *mut GraphNode,
 ) -> Code {
     // SAFETY: as above.
-    replaced_node(UNTOUCHED, params, |params| unsafe {
+    replaced_node(Node::Executable(node), params, |params| unsafe {
         real(exec, node, params)
     })
 }
@@ -333,7 +505,8 @@ pub unsafe fn get_v1(
     unsafe {
         let code = real(node, params);
         if code == SUCCESS && replacing() {
-            guarded(|| restore(node, [&mut (*params).function, &mut std::ptr::null_mut()]));
+            let params = &mut *params;
+            guarded(|| restore(node, params, &mut std::ptr::null_mut()));
         }
         code
     }
@@ -351,27 +524,35 @@ pub unsafe fn get(
         let code = real(node, params);
         if code == SUCCESS && replacing() {
             let params = &mut *params;
-            guarded(|| restore(node, [&mut params.node.function, &mut params.kernel]));
+            guarded(|| restore(node, &mut params.node, &mut params.kernel));
         }
         code
     }
 }
 
 /// Puts back what the program had put into a node; of a node that was captured, a handle for the same code.
-fn restore(node: Handle, places: [&mut Handle; 2]) {
-    let own = state().nodes.0.get(&(node as usize)).copied();
-    for (place, number) in places.into_iter().zip(0..) {
-        let known = own.map(|own| own[number] as Handle);
+fn restore(node: Handle, params: &mut KernelNodeV1, kernel: &mut Handle) {
+    let own = state().nodes.own.get(&(node as usize)).copied();
+    for (place, known) in [
+        (&mut params.function, own.map(|own| own.function)),
+        (kernel, own.map(|own| own.kernel)),
+    ] {
+        let known = known.map(|handle| handle as Handle);
         if !place.is_null()
             && let Some(handle) = known.filter(|h| !h.is_null()).or_else(|| original(*place))
         {
             *place = handle;
         }
     }
+    if let Some(own) = own {
+        params.grid = own.extents.grid;
+        params.block = own.extents.block;
+        params.shared = own.extents.dynamic_smem;
+    }
 }
 
 /// The launches in a graph, with those of graphs within it.
-fn launches(graph: Handle, deep: u32, found: &mut Vec<KernelNode>) {
+fn launches(graph: Handle, deep: u32, found: &mut Vec<Launch>) {
     const DEEPEST: u32 = 8;
     let mut count = 0;
     // SAFETY: the program's graph; outputs of the right types.
@@ -394,7 +575,11 @@ fn launches(graph: Handle, deep: u32, found: &mut Vec<KernelNode>) {
                 let mut params: KernelNode = unsafe { std::mem::zeroed() };
                 // SAFETY: as above.
                 if unsafe { driver::node_kernel(node, &raw mut params) } == SUCCESS {
-                    found.push(params);
+                    let own = guarded(|| {
+                        restore(node, &mut params.node, &mut params.kernel);
+                        launch_of(&params.node, params.kernel, Attributes::of(node))
+                    });
+                    found.extend(own);
                 }
             }
             NODE_GRAPH => {

@@ -1,13 +1,17 @@
 //! Launches, in all forms.
 
-use std::ffi::{c_uint, c_void};
+use std::ffi::c_uint;
 
+use warpwright_launch::Extents;
 use warpwright_winners::LaunchClass;
 
 use crate::abi::{
-    ATTRIBUTE_CLUSTER, ATTRIBUTE_COOPERATIVE, Code, Handle, LaunchConfig, SUCCESS, explicit,
+    ATTRIBUTE_CLUSTER, ATTRIBUTE_COOPERATIVE, ATTRIBUTE_DEVICE_UPDATABLE,
+    ATTRIBUTE_PREFERRED_CLUSTER, ATTRIBUTES_OF_ALL, Code, Handle, LaunchAttribute, LaunchConfig,
+    SUCCESS, dims, explicit,
 };
-use crate::functions::{Replacement, replacement};
+use crate::functions::{Replacement, own_cluster, replacement};
+pub use crate::params::Params;
 use crate::state::{Mode, mode};
 use crate::{trace, trial};
 
@@ -18,8 +22,11 @@ pub struct Launch {
     pub grid: [u32; 3],
     pub block: [u32; 3],
     pub shared: u32,
+    /// As the launch states it; zeros where it does not.
     pub cluster: [u32; 3],
     pub cooperative: bool,
+    /// It has an attribute that other code may not have in the same way.
+    pub alone: bool,
     /// Never the null stream.
     pub stream: Handle,
     /// The parameters, in one of two ways.
@@ -28,44 +35,62 @@ pub struct Launch {
 }
 
 impl Launch {
+    /// The cluster that it runs in; zeros without.
+    pub fn effective_cluster(&self) -> [u32; 3] {
+        match self.cluster {
+            [0, 0, 0] => own_cluster(self.function),
+            stated => stated,
+        }
+    }
+
     /// Its class.
     pub fn class(&self) -> Option<LaunchClass> {
-        LaunchClass::new(self.grid, self.block, self.shared, self.cluster)
+        let cluster = self.effective_cluster();
+        LaunchClass::new(self.grid, self.block, self.shared, cluster)
+    }
+
+    /// Its extents.
+    pub fn extents(&self) -> Extents {
+        Extents {
+            grid: self.grid,
+            block: self.block,
+            dynamic_smem: self.shared,
+        }
     }
 }
 
-/// A launch as the mode has it; `call` makes it with the function that it is given.
+/// A launch as the mode has it; `call` makes it with the function and the extents that it is given.
 #[inline]
-fn go(launch: &Launch, call: impl Fn(Handle) -> Code) -> Code {
+fn go(launch: &Launch, call: impl Fn(Handle, &Extents) -> Code) -> Code {
+    let own = launch.extents();
     match mode() {
-        Mode::Off => call(launch.function),
-        Mode::With => with(launch, winner(launch), call),
+        Mode::Off => call(launch.function, &own),
+        Mode::With => with(launch, replacement(launch), call),
         Mode::Trace => {
             // Looked up, and at its first launch loaded, before the time begins.
-            let winner = winner(launch);
+            let winner = replacement(launch);
             trace::launch(launch, || with(launch, winner, &call))
         }
-        Mode::Try => trial::launch(launch, call),
+        Mode::Try => trial::launch(launch, |function| call(function, &own)),
     }
 }
 
 #[inline]
-fn winner(launch: &Launch) -> Option<&'static Replacement> {
-    replacement(launch.function, || launch.class())
-}
-
-#[inline]
-fn with(launch: &Launch, winner: Option<&Replacement>, call: impl Fn(Handle) -> Code) -> Code {
-    let Some(winner) = winner else {
-        return call(launch.function);
+fn with(
+    launch: &Launch,
+    winner: Option<(&Replacement, Extents)>,
+    call: impl Fn(Handle, &Extents) -> Code,
+) -> Code {
+    let Some((winner, extents)) = winner else {
+        return call(launch.function, &launch.extents());
     };
-    match call(winner.handle()) {
+    match call(winner.handle(), &extents) {
         SUCCESS => {
             winner.launched();
             SUCCESS
         }
         refused => {
-            let code = call(launch.function);
+            let code = call(launch.function, &launch.extents());
             // After a fault every call fails: that is not the winner's.
             if code == SUCCESS {
                 winner.refused(refused);
@@ -75,8 +100,15 @@ fn with(launch: &Launch, winner: Option<&Replacement>, call: impl Fn(Handle) -> 
     }
 }
 
-/// Pointers to the parameters' values, or another way to pass them.
-pub type Params = *mut *mut c_void;
+/// Has the launch an attribute that other code may not have in the same way?
+fn is_alone(attribute: &LaunchAttribute) -> bool {
+    match attribute.id {
+        ATTRIBUTE_CLUSTER | ATTRIBUTE_COOPERATIVE => false,
+        ATTRIBUTE_PREFERRED_CLUSTER => dims(&attribute.value) != [0; 3],
+        ATTRIBUTE_DEVICE_UPDATABLE => attribute.value[0] as u32 != 0,
+        other => !ATTRIBUTES_OF_ALL.contains(&other),
+    }
+}
 
 /// `cuLaunchKernel`
 #[expect(clippy::too_many_arguments, reason = "the driver's signature")]
@@ -114,12 +146,15 @@ pub unsafe fn kernel(
         shared,
         cluster: [0; 3],
         cooperative: false,
+        alone: false,
         stream: explicit(stream, per_thread),
         params,
         extra,
     };
     // SAFETY: the program's call, perhaps with a function of the same signature.
-    go(&launch, |function| unsafe {
+    go(&launch, |function, to| unsafe {
+        let ([gx, gy, gz], [bx, by, bz]) = (to.grid, to.block);
+        let shared = to.dynamic_smem;
         real(
             function, gx, gy, gz, bx, by, bz, shared, stream, params, extra,
         )
@@ -160,12 +195,15 @@ pub unsafe fn cooperative(
         shared,
         cluster: [0; 3],
         cooperative: true,
+        alone: false,
         stream: explicit(stream, per_thread),
         params,
         extra: std::ptr::null_mut(),
     };
     // SAFETY: as for `kernel`.
-    go(&launch, |function| unsafe {
+    go(&launch, |function, to| unsafe {
+        let ([gx, gy, gz], [bx, by, bz]) = (to.grid, to.block);
+        let shared = to.dynamic_smem;
         real(function, gx, gy, gz, bx, by, bz, shared, stream, params)
     })
 }
@@ -179,28 +217,40 @@ pub unsafe fn kernel_ex(
     params: Params,
     extra: Params,
 ) -> Code {
-    // SAFETY: the program's call, perhaps with a function of the same signature.
-    let call = |function| unsafe { real(config, function, params, extra) };
     // SAFETY: null, or what the driver is to read.
     let Some(read) = (unsafe { config.as_ref() }) else {
-        return call(function);
+        // SAFETY: the program's call.
+        return unsafe { real(config, function, params, extra) };
     };
     // SAFETY: as above.
     let attributes = unsafe { read.attributes() };
     let find = |id| attributes.iter().find(|a| a.id == id).map(|a| a.value);
-    let cluster = find(ATTRIBUTE_CLUSTER).map_or([0; 3], |value| {
-        [value[0] as u32, (value[0] >> 32) as u32, value[1] as u32]
-    });
     let launch = Launch {
         function,
         grid: read.grid,
         block: read.block,
         shared: read.shared,
-        cluster,
+        cluster: find(ATTRIBUTE_CLUSTER).map_or([0; 3], |value| dims(&value)),
         cooperative: find(ATTRIBUTE_COOPERATIVE).is_some_and(|value| value[0] as u32 != 0),
+        alone: attributes.iter().any(is_alone),
         stream: explicit(read.stream, per_thread),
         params,
         extra,
     };
-    go(&launch, call)
+    let own = launch.extents();
+    go(&launch, |function, to| {
+        let changed = LaunchConfig {
+            grid: to.grid,
+            block: to.block,
+            shared: to.dynamic_smem,
+            ..*read
+        };
+        let config = if *to == own {
+            config
+        } else {
+            &raw const changed
+        };
+        // SAFETY: the program's call, perhaps with a function of the same signature.
+        unsafe { real(config, function, params, extra) }
+    })
 }

@@ -4,7 +4,7 @@
 //! [`door`] hands out our own in their place, [`wrapped`] lists them. What each does depends on `WARPWRIGHT`:
 //!
 //! * `with`: [`modules`] compares each loaded kernel's digest with the store of winners; [`launch`] launches the
-//!   winner where block, dynamic shared memory, cluster and size of the grid are those of its proof.
+//!   first of them whose guard holds for the launch, in its shape; [`params`] reads the parameters for that.
 //! * `trace`: [`trace`] counts launches and times them with events; `trace+with` with the winners in place.
 //! * `try`: [`trial`] runs candidates beside the original on the program's own data, compares all device memory and
 //!   puts it back; [`memory`] knows that memory.
@@ -26,6 +26,7 @@ mod launch;
 mod memory;
 mod modules;
 mod notes;
+mod params;
 mod state;
 mod trace;
 mod trial;

@@ -1,21 +1,23 @@
 //! Modules: what a program loads, the kernels in it, and the winners for them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::sync::Arc;
 
+use warpwright_winners::fit::{Original, Place, Unfit};
 use warpwright_winners::image::{self, CONTAINER, ImageError};
 use warpwright_winners::lines::Note;
-use warpwright_winners::store::{default_folder, key};
+use warpwright_winners::store::Index;
 use warpwright_winners::ties::TABLES;
 use warpwright_winners::{Store, Winner, digest, sha256};
 
 use crate::abi::{CAPABILITY, Code, Handle, Out, SUCCESS, Text};
 use crate::driver::{self, Relaxed};
 use crate::functions::{self, Kind, Replacement, current_context};
-use crate::grafts::{Grafted, Of, Plan, Version, are_idle};
-use crate::notes::{folder, note, say};
-use crate::state::{Mode, State, guarded, mode, replacing, stand_aside, state};
+use crate::grafts::{Effect, Grafted, Of, Plan, Version, effect};
+use crate::notes::{folder, note, say, write};
+use crate::state::{Mode, State, guarded, mode, replacing, settings, stand_aside, state};
 use crate::trial;
 
 /// A module whose code is known.
@@ -54,8 +56,8 @@ pub struct Modules {
     /// By handle of a module or library.
     loaded: BTreeMap<usize, Loaded>,
     gpu: Option<Result<Gpu, &'static str>>,
-    /// The store and the starts of the digests that it has winners for.
-    store: Option<(Store, BTreeSet<String>)>,
+    /// The store and the names of what it has.
+    store: Option<Arc<(Store, Index)>>,
     /// Winners that are loaded, by the original's digest.
     winners: BTreeMap<String, Arc<[Replacement]>>,
 }
@@ -95,16 +97,22 @@ impl Modules {
             .map_err(|why| *why)
     }
 
-    fn store(&mut self) -> &(Store, BTreeSet<String>) {
-        self.store.get_or_insert_with(|| {
-            let store =
-                Store::at(default_folder(|name| std::env::var_os(name)).unwrap_or_default());
-            let keys = store.keys().unwrap_or_else(|e| {
+    fn store(&mut self) -> Arc<(Store, Index)> {
+        let known = self.store.get_or_insert_with(|| {
+            let store = Store::at(&settings().store);
+            if let Ok(Some(exposure)) = store.exposure() {
+                say(&format!(
+                    "`{}`: {exposure}; who can write it decides what runs here",
+                    store.folder().display()
+                ));
+            }
+            let index = store.index().unwrap_or_else(|e| {
                 say(&format!("the store cannot be read: {e}"));
-                BTreeSet::new()
+                Index::default()
             });
-            (store, keys)
-        })
+            Arc::new((store, index))
+        });
+        known.clone()
     }
 }
 
@@ -182,9 +190,36 @@ unsafe fn bytes<'a>(image: *const c_void) -> Result<&'a [u8], &'static str> {
 /// Loads an image once more, in the way of the program's call.
 type Again<'a> = Result<&'a dyn Fn(*const c_void, Out) -> Code, &'static str>;
 
+/// How the program had an image loaded.
+#[derive(Clone, Copy)]
+struct Way<'a> {
+    library: bool,
+    /// What its options may change.
+    effect: Effect,
+    load: &'a dyn Fn(*const c_void, Out) -> Code,
+}
+
+impl<'a> Way<'a> {
+    /// Without options.
+    fn plain(library: bool, load: &'a dyn Fn(*const c_void, Out) -> Code) -> Way<'a> {
+        Way {
+            library,
+            effect: Effect::Nothing,
+            load,
+        }
+    }
+
+    fn again(&self) -> Again<'a> {
+        match self.effect {
+            Effect::Nothing | Effect::Compiler => Ok(self.load),
+            Effect::Code | Effect::Choice => Err(OPTIONS),
+        }
+    }
+}
+
 /// Looks at a module that the driver has loaded. Where its kernels share something with it, it may be loaded once more
 /// with others added; then the handle is another one.
-fn look(handle: &mut Handle, image: Result<&[u8], &'static str>, library: bool, again: Again<'_>) {
+fn look(handle: &mut Handle, image: Result<&[u8], &'static str>, way: Way<'_>) {
     guarded(|| {
         // What had this handle before is gone.
         state().modules.loaded.remove(&(*handle as usize));
@@ -196,13 +231,18 @@ fn look(handle: &mut Handle, image: Result<&[u8], &'static str>, library: bool, 
             (Ok(image), Ok(gpu)) => (image, gpu),
             (Err(why), _) | (_, Err(why)) => return unknown(why),
         };
-        if std::env::var_os("CUDA_FORCE_PTX_JIT").is_some_and(|v| v == "1") {
-            return unknown("the driver was told to compile PTX (CUDA_FORCE_PTX_JIT)");
+        const FORCES: [&str; 2] = ["CUDA_FORCE_PTX_JIT", "CUDA_FORCE_JIT"];
+        let is_set = |name: &&&str| std::env::var_os(name).is_some_and(|v| v == "1");
+        if let Some(name) = FORCES.iter().find(is_set) {
+            return unknown(&format!("the driver was told to compile PTX ({name})"));
+        }
+        if way.effect == Effect::Choice && !image.starts_with(b"\x7fELF") {
+            return unknown("it is loaded with options that choose among its code");
         }
         let code = match image::code(image, gpu.sm) {
             Ok(code) => code,
             Err(e @ (ImageError::Ptx | ImageError::NoCubin(_))) => {
-                match compiled(image, gpu.sm, again) {
+                match compiled(image, gpu.sm, way) {
                     Ok(code) => code,
                     Err(why) => return unknown(&format!("{e}: {why}")),
                 }
@@ -216,6 +256,9 @@ fn look(handle: &mut Handle, image: Result<&[u8], &'static str>, library: bool, 
         if mode() == Mode::Trace {
             keep(&code);
         }
+        if identities.iter().any(|kernel| kernel.is_clustered) {
+            functions::expect_clusters();
+        }
         let kernels = identities.into_iter().map(|k| (k.name.clone(), k));
         let variables = match mode() {
             Mode::Try => digest::variables(&code.cubin).unwrap_or_default(),
@@ -227,20 +270,21 @@ fn look(handle: &mut Handle, image: Result<&[u8], &'static str>, library: bool, 
             variables,
             grafted: BTreeMap::new(),
         };
+        let stored = Stored::new(&code.cubin, &gpu);
         let versions = |name: &str, digest: &str| match mode() {
             Mode::Try => trial::versions(name, digest),
-            _ if replacing() => versions(name, digest, &gpu),
+            _ if replacing() => stored.versions(name, digest),
             _ => Vec::new(),
         };
         let plan = Plan::of(&code.cubin, &module, &versions);
         if replacing() {
-            bring_winners(&module, &plan, &gpu);
+            bring_winners(&module, &plan, &stored);
         }
-        module.grafted = plan.load(handle, library, again);
+        module.grafted = plan.load(handle, way.library, way.again());
         state().modules.loaded.remove(&(*handle as usize));
         let loaded = Loaded {
             code: Arc::new(module),
-            library,
+            library: way.library,
             context: current_context(),
         };
         state().modules.loaded.insert(*handle as usize, loaded);
@@ -248,10 +292,13 @@ fn look(handle: &mut Handle, image: Result<&[u8], &'static str>, library: bool, 
 }
 
 /// What the driver makes of an image's PTX, made once more to look at it.
-fn compiled(image: &[u8], sm: u32, again: Again<'_>) -> Result<image::Code, &'static str> {
+fn compiled(image: &[u8], sm: u32, way: Way<'_>) -> Result<image::Code, &'static str> {
     /// Bytes: what takes the driver a second or so.
     const LONGEST: usize = 1 << 20;
-    again?;
+    way.again()?;
+    if way.effect != Effect::Nothing {
+        return Err("its PTX is compiled with options");
+    }
     let ptx = image::ptx(image, sm).ok_or("which PTX the driver compiles is not known")?;
     if ptx.text.len() > LONGEST {
         return Err("its PTX is too long to be compiled once more");
@@ -277,11 +324,6 @@ fn keep(code: &image::Code) {
     let digest = sha256(&code.cubin);
     let path = folder.join(format!("{digest}.cubin"));
     if !path.exists() {
-        let write = |path: &std::path::Path, bytes: &[u8]| {
-            if let Err(e) = warpwright_winners::store::write_whole(path, bytes) {
-                say(&format!("`{}` cannot be written: {e}", path.display()));
-            }
-        };
         if let Some(ptx) = &code.ptx {
             write(&path.with_extension("ptx"), ptx.as_bytes());
         }
@@ -290,54 +332,101 @@ fn keep(code: &image::Code) {
     note("modules", &[Note::Module(digest)]);
 }
 
-/// The winners that the store has for a kernel.
-fn winners_of(name: &str, digest: &str, gpu: &Gpu) -> Vec<Winner> {
-    let (store, keys) = state().modules.store().clone();
-    if !keys.contains(key(digest)) {
-        return Vec::new();
-    }
-    let winners = store.of_kernel(digest, &gpu.name).unwrap_or_else(|e| {
-        say(&format!("the store cannot be read: {e}"));
-        Vec::new()
-    });
-    if winners.is_empty() {
-        say(&format!(
-            "`{name}`: what the store has is for another GPU, damaged, or of a later version"
-        ));
-    }
-    let is_cubin = |winner: &Winner| image::is_cubin(&winner.cubin);
-    if !winners.iter().all(is_cubin) {
-        say(&format!("`{name}`: the winner is no cubin"));
-    }
-    winners.into_iter().filter(is_cubin).collect()
+/// What the store has for the kernels of a module, read when it is asked for.
+struct Stored<'a> {
+    cubin: &'a [u8],
+    gpu: &'a Gpu,
+    original: OnceCell<Option<Original>>,
+    known: RefCell<BTreeMap<String, Vec<(Winner, Arc<[Place]>)>>>,
 }
 
-/// The same as versions that a module may get.
-fn versions(name: &str, digest: &str, gpu: &Gpu) -> Vec<Version> {
-    let winners = winners_of(name, digest, gpu).into_iter();
-    let versions = winners.map(|winner| Version {
-        kernel: name.to_owned(),
-        digest: digest.to_owned(),
-        cubin: winner.cubin.clone(),
-        symbol: winner.symbol.clone(),
-        of: Of::Winner(winner),
-    });
-    versions.collect()
+impl<'a> Stored<'a> {
+    fn new(cubin: &'a [u8], gpu: &'a Gpu) -> Self {
+        Stored {
+            cubin,
+            gpu,
+            original: OnceCell::new(),
+            known: RefCell::default(),
+        }
+    }
+
+    /// The winners for a kernel that may stand in its place, in the order in which they are tried, each with the places
+    /// of its parameters.
+    fn of(&self, name: &str, digest: &str) -> Vec<(Winner, Arc<[Place]>)> {
+        if let Some(known) = self.known.borrow().get(name) {
+            return known.clone();
+        }
+        let found = self.read(name, digest);
+        self.known
+            .borrow_mut()
+            .insert(name.to_owned(), found.clone());
+        found
+    }
+
+    fn read(&self, name: &str, digest: &str) -> Vec<(Winner, Arc<[Place]>)> {
+        let known = state().modules.store();
+        let (store, index) = &*known;
+        if index.of(digest).is_empty() {
+            return Vec::new();
+        }
+        let mut winners = store.of(index, digest);
+        winners.retain(|winner| winner.gpu == self.gpu.name);
+        if winners.is_empty() {
+            say(&format!(
+                "`{name}`: what the store has is for another GPU, damaged, or of a later version"
+            ));
+            return Vec::new();
+        }
+        let read = || Original::new(self.cubin).ok();
+        let Some(original) = self.original.get_or_init(read) else {
+            return Vec::new();
+        };
+        let places: Arc<[Place]> = original.parameters(name).unwrap_or_default().into();
+        winners.retain(|winner| match original.fits(name, winner) {
+            Ok(_) => true,
+            Err(why) => {
+                let what = match why {
+                    Unfit::Original(_) => " is left alone",
+                    _ => "",
+                };
+                say(&format!("`{name}`{what}: {why}"));
+                false
+            }
+        });
+        let winners = winners.into_iter();
+        winners.map(|winner| (winner, places.clone())).collect()
+    }
+
+    /// The same as versions that a module may get.
+    fn versions(&self, name: &str, digest: &str) -> Vec<Version> {
+        let winners = self.of(name, digest).into_iter();
+        let versions = winners.map(|(winner, places)| Version {
+            kernel: name.to_owned(),
+            digest: digest.to_owned(),
+            cubin: winner.cubin.clone(),
+            symbol: winner.symbol.clone(),
+            of: Of::Winner(winner, places),
+        });
+        versions.collect()
+    }
 }
 
 /// Loads the winners for those of a module's kernels that share nothing with it. They are libraries: those belong to no
 /// context.
-fn bring_winners(module: &Module, plan: &Plan, gpu: &Gpu) {
+fn bring_winners(module: &Module, plan: &Plan, stored: &Stored<'_>) {
     for (name, kernel) in &module.kernels {
         let known = state().modules.winners.contains_key(&kernel.digest);
         if known || plan.is_about(name) {
             continue;
         }
-        let winners = winners_of(name, &kernel.digest, gpu);
+        let winners = stored.of(name, &kernel.digest);
         if winners.is_empty() {
             continue;
         }
-        let loaded: Vec<Replacement> = winners.iter().filter_map(|w| bring(w, name)).collect();
+        let loaded = winners.iter();
+        let loaded: Vec<Replacement> = loaded
+            .filter_map(|(winner, places)| bring(winner, name, places))
+            .collect();
         if !loaded.is_empty() {
             functions::expect_replacements();
         }
@@ -348,7 +437,7 @@ fn bring_winners(module: &Module, plan: &Plan, gpu: &Gpu) {
     }
 }
 
-fn bring(winner: &Winner, name: &str) -> Option<Replacement> {
+fn bring(winner: &Winner, name: &str, places: &Arc<[Place]>) -> Option<Replacement> {
     let _relaxed = Relaxed::new();
     let kernel = load_kernel(&winner.cubin, &winner.symbol);
     let kernel = kernel.inspect_err(|(what, code)| {
@@ -356,7 +445,8 @@ fn bring(winner: &Winner, name: &str) -> Option<Replacement> {
             "`{name}`: the driver refuses the winner ({what}: error {code})"
         ));
     });
-    Some(Replacement::new(winner, name, (kernel.ok()?, Kind::Kernel)))
+    let handle = (kernel.ok()?, Kind::Kernel);
+    Some(Replacement::new(winner, name, places, handle))
 }
 
 /// Loads a cubin as a library and takes a kernel from it.
@@ -409,16 +499,10 @@ pub fn make_ready((handle, kind): (Handle, Kind)) {
 }
 
 /// Finishes a load: looks at the image if the driver took it.
-unsafe fn loaded(
-    code: Code,
-    handle: Out,
-    image: *const c_void,
-    library: bool,
-    again: Again<'_>,
-) -> Code {
+unsafe fn loaded(code: Code, handle: Out, image: *const c_void, way: Way<'_>) -> Code {
     if code == SUCCESS && mode() != Mode::Off && !handle.is_null() && !image.is_null() {
         // SAFETY: the driver has read the image and written the handle.
-        unsafe { look(&mut *handle, bytes(image), library, again) };
+        unsafe { look(&mut *handle, bytes(image), way) };
     }
     code
 }
@@ -429,31 +513,16 @@ fn load_module(image: *const c_void, out: Out) -> Code {
     unsafe { driver::module_load(out, image) }
 }
 
-/// The same for options that the program gave.
-unsafe fn module_again(options: *const c_void, count: c_uint) -> Again<'static> {
-    // SAFETY: the program's options.
-    match unsafe { are_idle(options, count) } {
-        true => Ok(&load_module),
-        false => Err(OPTIONS),
-    }
-}
-
 const OPTIONS: &str = "it is loaded with options that may change its code";
 
-unsafe fn loaded_file(
-    code: Code,
-    handle: Out,
-    file: *const c_char,
-    library: bool,
-    again: Again<'_>,
-) -> Code {
+unsafe fn loaded_file(code: Code, handle: Out, file: *const c_char, way: Way<'_>) -> Code {
     if code == SUCCESS && mode() != Mode::Off && !handle.is_null() {
         guarded(|| {
             // SAFETY: the driver has read the name and written the handle.
             let (file, handle) = unsafe { (driver::text(file).unwrap_or_default(), &mut *handle) };
             match std::fs::read(file) {
-                Ok(bytes) => look(handle, Ok(&bytes), library, again),
-                Err(_) => look(handle, Err("its file cannot be read"), library, again),
+                Ok(bytes) => look(handle, Ok(&bytes), way),
+                Err(_) => look(handle, Err("its file cannot be read"), way),
             }
         });
     }
@@ -468,7 +537,14 @@ pub unsafe fn load_file(
     file: *const c_char,
 ) -> Code {
     // SAFETY: the program's call.
-    unsafe { loaded_file(real(module, file), module, file, false, Ok(&load_module)) }
+    unsafe {
+        loaded_file(
+            real(module, file),
+            module,
+            file,
+            Way::plain(false, &load_module),
+        )
+    }
 }
 
 /// `cuModuleLoadData` and `cuModuleLoadFatBinary`
@@ -479,7 +555,14 @@ pub unsafe fn load_data(
     image: *const c_void,
 ) -> Code {
     // SAFETY: the program's call.
-    unsafe { loaded(real(module, image), module, image, false, Ok(&load_module)) }
+    unsafe {
+        loaded(
+            real(module, image),
+            module,
+            image,
+            Way::plain(false, &load_module),
+        )
+    }
 }
 
 /// `cuModuleLoadDataEx`
@@ -495,7 +578,11 @@ pub unsafe fn load_data_ex(
     // SAFETY: the program's call.
     unsafe {
         let code = real(module, image, count, options, values);
-        loaded(code, module, image, false, module_again(options, count))
+        let way = Way {
+            effect: effect(options, count),
+            ..Way::plain(false, &load_module)
+        };
+        loaded(code, module, image, way)
     }
 }
 
@@ -551,10 +638,11 @@ pub unsafe fn load_library(
         );
         let again =
             |image, out| library_again(image, out, library_options, library_values, library_count);
-        match are_idle(options, count) {
-            true => loaded(code, library, image, true, Ok(&again)),
-            false => loaded(code, library, image, true, Err(OPTIONS)),
-        }
+        let way = Way {
+            effect: effect(options, count),
+            ..Way::plain(true, &again)
+        };
+        loaded(code, library, image, way)
     }
 }
 
@@ -586,10 +674,11 @@ pub unsafe fn load_library_file(
         );
         let again =
             |image, out| library_again(image, out, library_options, library_values, library_count);
-        match are_idle(options, count) {
-            true => loaded_file(code, library, file, true, Ok(&again)),
-            false => loaded_file(code, library, file, true, Err(OPTIONS)),
-        }
+        let way = Way {
+            effect: effect(options, count),
+            ..Way::plain(true, &again)
+        };
+        loaded_file(code, library, file, way)
     }
 }
 

@@ -1,24 +1,21 @@
 //! What is written: the log that people read, and the notes that the command line reads.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io::Write;
-use std::path::PathBuf;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use warpwright_winners::lines::{HEAD, Note};
 
-/// The log, if there is to be one.
-const LOG: &str = "WARPWRIGHT_LOG";
-/// The folder of `trace` and `try`.
-const FOLDER: &str = "WARPWRIGHT_DIR";
+use crate::state::settings;
 
 /// Says something once. A log that cannot be written is no reason to disturb the program.
 pub fn say(text: &str) {
     static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     const MOST: usize = 1000;
-    let Some(path) = log() else { return };
+    let Some(path) = &settings().log else { return };
     let Ok(mut said) = SAID.try_lock() else {
         return;
     };
@@ -30,16 +27,12 @@ pub fn say(text: &str) {
         std::process::id(),
         text.replace('\n', " ")
     );
-    append(&path.into(), line.as_bytes());
-}
-
-fn log() -> Option<OsString> {
-    std::env::var_os(LOG).filter(|path| !path.is_empty())
+    append(path, line.as_bytes());
 }
 
 /// The folder of `trace` and `try`.
 pub fn folder() -> Option<PathBuf> {
-    std::env::var_os(FOLDER).map(PathBuf::from)
+    settings().folder.clone()
 }
 
 /// Adds notes to this process's file in the folder.
@@ -66,16 +59,66 @@ pub fn rewrite(kind: &str, notes: &[Note]) {
     );
     text.extend(notes.iter().map(Note::line));
     let path = folder.join(format!("{kind}-{}.notes", std::process::id()));
-    if let Err(e) = warpwright_winners::store::write_whole(&path, text.as_bytes()) {
+    write(&path, text.as_bytes());
+}
+
+/// Writes a file, all of it or nothing.
+pub fn write(path: &Path, bytes: &[u8]) {
+    if let Err(e) = quietly(|| warpwright_winners::store::write_whole(path, bytes)) {
         say(&format!("`{}` cannot be written: {e}", path.display()));
     }
 }
 
-fn append(path: &PathBuf, bytes: &[u8]) {
-    let file = OpenOptions::new().append(true).create(true).open(path);
-    if let Ok(mut file) = file {
-        let _ = file.write_all(bytes);
+/// A pipe is neither waited for nor filled.
+fn append(path: &Path, bytes: &[u8]) {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    quietly(|| {
+        if let Ok(mut file) = options.open(path) {
+            let _ = file.write_all(bytes);
+        }
+    });
+}
+
+/// Runs work that writes. A pipe that nobody reads and a limit of file sizes send signals, which would end the program:
+/// they are taken here.
+pub fn quietly<T>(work: impl FnOnce() -> T) -> T {
+    const SIGNALS: [libc::c_int; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
+    let of = |signals: &[libc::c_int]| {
+        // SAFETY: zeros are a set, which is emptied.
+        let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+        // SAFETY: a set of our own.
+        unsafe { libc::sigemptyset(&raw mut set) };
+        for &signal in signals {
+            // SAFETY: as above.
+            unsafe { libc::sigaddset(&raw mut set, signal) };
+        }
+        set
+    };
+    let (both, mut before, mut pending) = (of(&SIGNALS), of(&[]), of(&[]));
+    // SAFETY: sets of our own.
+    unsafe {
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const both, &raw mut before);
+        libc::sigpending(&raw mut pending);
     }
+    let value = work();
+    let at_once = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    for signal in SIGNALS {
+        // SAFETY: as above; what was pending before is the program's.
+        unsafe {
+            if libc::sigismember(&raw const pending, signal) == 0 {
+                let one = of(&[signal]);
+                libc::sigtimedwait(&raw const one, std::ptr::null_mut(), &raw const at_once);
+            }
+        }
+    }
+    // SAFETY: as above.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut()) };
+    value
 }
 
 fn command() -> String {

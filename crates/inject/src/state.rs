@@ -1,7 +1,9 @@
 //! What the library knows in this process, and what it is to do.
 
 use std::any::Any;
+use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -13,6 +15,8 @@ use crate::modules::Modules;
 use crate::notes::say;
 use crate::trace::Trace;
 use crate::trial::Plan;
+
+use warpwright_winners::store::default_folder;
 
 /// What `WARPWRIGHT` says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,8 +57,62 @@ pub fn replacing() -> bool {
     }
 }
 
+/// What the environment says at the start: later the program may change it, and its folder.
+#[derive(Debug)]
+pub struct Settings {
+    /// Where people read what happens (`WARPWRIGHT_LOG`).
+    pub log: Option<PathBuf>,
+    /// Where the command line reads it (`WARPWRIGHT_DIR`).
+    pub folder: Option<PathBuf>,
+    /// Where winners are (`WARPWRIGHT_DB`).
+    pub store: PathBuf,
+}
+
+impl Settings {
+    fn read() -> Settings {
+        let whole = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+        let set = |name: &str| {
+            let value: Option<OsString> = std::env::var_os(name);
+            let value = value.filter(|value| !value.is_empty());
+            value.map(|value| whole(value.into()))
+        };
+        let store = default_folder(|name| std::env::var_os(name)).unwrap_or_default();
+        Settings {
+            log: set("WARPWRIGHT_LOG"),
+            folder: set("WARPWRIGHT_DIR"),
+            store: whole(store),
+        }
+    }
+}
+
+/// See [`Settings`].
+pub fn settings() -> &'static Settings {
+    static SETTINGS: AtomicPtr<Settings> = AtomicPtr::new(std::ptr::null_mut());
+    once(&SETTINGS, Settings::read)
+}
+
+/// A value that is made once and lives on. Nobody waits for another thread: a forked child may not have it.
+fn once<T>(place: &AtomicPtr<T>, make: impl FnOnce() -> T) -> &'static T {
+    let mut known = place.load(Ordering::Acquire);
+    if known.is_null() {
+        let new = Box::into_raw(Box::new(make()));
+        let null = std::ptr::null_mut();
+        let set = place.compare_exchange(null, new, Ordering::AcqRel, Ordering::Acquire);
+        known = match set {
+            Ok(_) => new,
+            Err(other) => {
+                // SAFETY: it was made above and nobody else has seen it.
+                drop(unsafe { Box::from_raw(new) });
+                other
+            }
+        };
+    }
+    // SAFETY: such values are never freed.
+    unsafe { &*known }
+}
+
 fn begin() -> Mode {
-    let has_folder = crate::notes::folder().is_some();
+    let has_folder = settings().folder.is_some();
     let mode = match std::env::var("WARPWRIGHT").as_deref() {
         Ok("with") => Mode::With,
         Ok("trace") if has_folder => Mode::Trace,
@@ -100,35 +158,16 @@ static STATE: AtomicPtr<Mutex<State>> = AtomicPtr::new(std::ptr::null_mut());
 
 /// The state of this process.
 pub fn state() -> MutexGuard<'static, State> {
-    let mut known = STATE.load(Ordering::Acquire);
-    if known.is_null() {
-        let plan = if mode() == Mode::Try {
-            Plan::read()
-        } else {
-            Plan::default()
+    let lock = once(&STATE, || {
+        let plan = match mode() {
+            Mode::Try => Plan::read(),
+            _ => Plan::default(),
         };
-        let new = State {
+        Mutex::new(State {
             plan,
             ..State::default()
-        };
-        let new = Box::into_raw(Box::new(Mutex::new(new)));
-        let set = STATE.compare_exchange(
-            std::ptr::null_mut(),
-            new,
-            Ordering::AcqRel,
-            Ordering::Acquire,
-        );
-        known = match set {
-            Ok(_) => new,
-            Err(other) => {
-                // SAFETY: it was made above and nobody else has seen it.
-                drop(unsafe { Box::from_raw(new) });
-                other
-            }
-        };
-    }
-    // SAFETY: states are never freed.
-    let lock = unsafe { &*known };
+        })
+    });
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -159,9 +198,15 @@ extern "C" fn at_exit() {
     guarded(crate::trace::finish);
 }
 
-/// Runs our own work; if it panics, the library stands aside and the program goes on.
+/// Runs our own work; if it panics, the library stands aside and the program goes on. The number of the program's last
+/// error stays.
 pub fn guarded<T>(work: impl FnOnce() -> T) -> Option<T> {
-    match catch_unwind(AssertUnwindSafe(work)) {
+    // SAFETY: the calling thread's own.
+    let errno = unsafe { *libc::__errno_location() };
+    let done = catch_unwind(AssertUnwindSafe(work));
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+    match done {
         Ok(value) => Some(value),
         Err(panic) => {
             stand_aside(panic_text(&*panic));

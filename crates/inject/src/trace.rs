@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use warpwright_winners::LaunchClass;
 use warpwright_winners::lines::{Launches, Note};
 
-use crate::abi::{Code, Handle, KernelNode, NOT_READY, SUCCESS};
+use crate::abi::{Code, Handle, NOT_READY, SUCCESS};
 use crate::driver::{self, Relaxed};
-use crate::functions::{identify, original};
+use crate::functions::identify;
 use crate::launch::Launch;
 use crate::notes::rewrite;
 use crate::state::{State, guarded, state};
@@ -291,28 +291,9 @@ pub fn launch(launch: &Launch, call: impl FnOnce() -> Code) -> Code {
     timed(launch.stream, call, place.flatten())
 }
 
-/// A graph became executable.
-pub fn graph(exec: Handle, nodes: &[KernelNode]) {
-    let places = nodes.iter().filter_map(|node| {
-        let function = node.node.function;
-        let function = if function.is_null() {
-            node.kernel
-        } else {
-            function
-        };
-        place(&Launch {
-            function: original(function).unwrap_or(function),
-            grid: node.node.grid,
-            block: node.node.block,
-            shared: node.node.shared,
-            cluster: [0; 3],
-            cooperative: false,
-            stream: std::ptr::null_mut(),
-            params: std::ptr::null_mut(),
-            extra: std::ptr::null_mut(),
-        })
-    });
-    let places = places.collect();
+/// A graph with these launches, as the program made them, became executable.
+pub fn graph(exec: Handle, nodes: &[Launch]) {
+    let places = nodes.iter().filter_map(place).collect();
     state().trace.graphs.insert(exec as usize, places);
 }
 

@@ -30,7 +30,8 @@ use crate::grafts::{Of, Version};
 use crate::launch::Launch;
 use crate::memory::{Closed, Kind, Unclear, has_gates, pass, reachable};
 use crate::modules::load_kernel;
-use crate::notes::{folder, note, say};
+use crate::notes::{folder, note, quietly, say};
+use crate::params::buffer;
 use crate::state::{Mode, guarded, mode, stand_aside, state};
 
 /// The comparison of two pieces of memory, which the driver compiles.
@@ -76,6 +77,8 @@ enum NoTrial {
     NoGates,
     #[error("the launch is captured into a graph")]
     Captured,
+    #[error("the launch has attributes that other code may not have in the same way")]
+    Attributes,
     #[error("another thread's launch does not end")]
     OtherLaunch,
     #[error("its stream does not come to rest")]
@@ -250,6 +253,9 @@ fn attempt(
     if driver::is_capturing(launch.stream) {
         return Err(NoTrial::Captured);
     }
+    if launch.alone {
+        return Err(NoTrial::Attributes);
+    }
     check_parameters(launch)?;
     let _relaxed = driver::Relaxed::new();
     let _closed = Closed::new(PATIENCE).ok_or(NoTrial::OtherLaunch)?;
@@ -279,7 +285,7 @@ fn attempt(
             None => {}
         }
         if let Some((handle, kind)) = candidate.handle {
-            give_settings(launch.function, (handle as Handle, kind));
+            give_settings(launch.function, (handle as Handle, kind), 0);
         }
     }
     let mut saved = Saved::new(launch.stream)?;
@@ -516,7 +522,7 @@ pub fn mark(what: &[(&str, &str)]) {
         .map(|(digest, name)| format!("{digest} {name}\n"));
     let _ = match what {
         [] => fs::remove_file(path),
-        _ => fs::write(path, lines.collect::<String>()),
+        _ => quietly(|| fs::write(path, lines.collect::<String>())),
     };
 }
 
@@ -578,22 +584,9 @@ fn parameter_words(launch: &Launch) -> Result<Vec<u64>, NoTrial> {
         }
     };
     if launch.params.is_null() && !launch.extra.is_null() {
-        // Pairs of a number (1: buffer, 2: pointer to its size) and a pointer, up to a zero.
-        let (mut buffer, mut bytes) = (std::ptr::null::<u8>(), 0usize);
-        // SAFETY: what the driver is to read.
-        unsafe {
-            let mut at = launch.extra;
-            while !(*at).is_null() {
-                match *at as usize {
-                    1 => buffer = (*at.add(1)).cast(),
-                    2 => bytes = *(*at.add(1)).cast::<usize>(),
-                    _ => return Err(NoTrial::UnknownParameters),
-                }
-                at = at.add(2);
-            }
-        }
-        if !buffer.is_null() {
-            take(buffer, bytes);
+        let passed = buffer(launch.extra).ok_or(NoTrial::UnknownParameters)?;
+        if let Some(bytes) = passed {
+            take(bytes.as_ptr(), bytes.len());
         }
         return Ok(words);
     }

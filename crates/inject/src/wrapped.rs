@@ -156,6 +156,11 @@ wrapped! {
     cuGraphKernelNodeGetParams_v2 c"cuGraphKernelNodeGetParams" 12000 LEGACY PUT graph::get,
         (node: Handle, params: *mut crate::abi::KernelNode);
 
+    cuGraphKernelNodeSetAttribute c"cuGraphKernelNodeSetAttribute" 11000 LEGACY PUT graph::set_attribute,
+        (node: Handle, attribute: c_uint, value: *const c_void);
+    cuGraphKernelNodeCopyAttributes c"cuGraphKernelNodeCopyAttributes" 11000 LEGACY PUT graph::copy_attributes,
+        (to: Handle, from: Handle);
+
     cuGraphInstantiate_v2 c"cuGraphInstantiate" 11000 LEGACY TRACE graph::instantiate_v2,
         (exec: Out, graph: Handle, node: Out, log: *mut c_char, size: usize);
     cuGraphInstantiateWithFlags c"cuGraphInstantiate" 12000 LEGACY TRACE graph::instantiate,

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use warpwright_launch::{Extent, Guard, Quantity};
+
 /// What a winner's launch must agree with.
 ///
 /// Block, dynamic shared memory and cluster are compared exactly: a proof may rest on them. The grid is
@@ -14,7 +16,7 @@ pub struct LaunchClass {
     pub block: [u32; 3],
     /// Bytes of dynamic shared memory per block.
     pub dynamic_smem: u32,
-    /// Blocks per cluster as the launch states them; zeros where it does not.
+    /// Blocks per cluster, the kernel's own where the launch states none; zeros without clusters.
     pub cluster: [u32; 3],
     /// Whole part of the binary logarithm of the number of blocks.
     pub grid_log2: u32,
@@ -35,6 +37,20 @@ impl LaunchClass {
             cluster,
             grid_log2: blocks.checked_ilog2()?,
         })
+    }
+
+    /// Holds for the launches of this class.
+    pub fn guard(&self) -> Guard {
+        let cluster = match self.cluster {
+            [0, 0, 0] => [1; 3],
+            stated => stated,
+        };
+        let least = 1u64.checked_shl(self.grid_log2).unwrap_or(u64::MAX);
+        Guard::always()
+            .block(self.block)
+            .cluster(cluster)
+            .equal(Quantity::DynamicShared, self.dynamic_smem.into())
+            .within(Quantity::Grid(Extent::Size), least, (least - 1) << 1 | 1, 1)
     }
 }
 
@@ -96,6 +112,13 @@ mod tests {
         assert_eq!(LaunchClass::new([0, 1, 1], [1; 3], 0, [0; 3]), None);
         let most = LaunchClass::new([u32::MAX; 3], [1; 3], 0, [0; 3]).unwrap();
         assert_eq!(most.grid_log2, 95);
+        let guard = class.guard().to_string();
+        assert_eq!(
+            guard,
+            "block=256,1,1; grid.size>=1024; grid.size<=2047; cluster=2,1,1; smem=4096"
+        );
+        let plain = LaunchClass::new([1, 1, 1], [64, 1, 1], 0, [0; 3]).unwrap();
+        assert!(plain.guard().to_string().contains("cluster=1,1,1"));
         for bad in [
             "",
             "256 smem 0",

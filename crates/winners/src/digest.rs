@@ -24,6 +24,8 @@ pub struct Identity {
     pub digest: String,
     /// Registers per thread, if the cubin says so.
     pub registers: Option<u32>,
+    /// Does it say that its blocks run in clusters, whatever the launch states?
+    pub is_clustered: bool,
 }
 
 /// Attributes of `.nv.info.KERNEL` that a launch depends on.
@@ -58,6 +60,7 @@ pub fn identities(cubin: &[u8]) -> Result<Vec<Identity>, ElfError> {
                 name: symbol.name.clone(),
                 digest: parts.digest(&elf, (index, symbol), text, &symbols)?,
                 registers: parts.fact(Attribute::REGCOUNT, index),
+                is_clustered: parts.is_clustered(&elf, &symbol.name)?,
             })
         })
         .collect()
@@ -146,6 +149,13 @@ impl<'a> Parts<'a> {
 
     fn fact(&self, attribute: Attribute, symbol: u32) -> Option<u32> {
         self.facts.get(&(attribute, symbol)).copied()
+    }
+
+    fn is_clustered(&self, elf: &Elf, kernel: &str) -> Result<bool, ElfError> {
+        const FACTS: [Attribute; 2] = [Attribute::CTA_PER_CLUSTER, Attribute::EXPLICIT_CLUSTER];
+        let info = self.infos.get(kernel).map(|section| elf.info(section));
+        let info = info.transpose()?.flatten().unwrap_or_default();
+        Ok(FACTS.iter().any(|&fact| info.get(fact).is_some()))
     }
 
     /// Place, alignment and first contents of a variable: a version of the kernel may rest on them.

@@ -6,6 +6,7 @@
 //! * [`ties`]: what a kernel shares with its module; [`graft`]: a module with one more kernel, which shares it.
 //! * [`image`]: which cubin of a module image the driver takes.
 //! * [`class`]: launches that count as the same.
+//! * [`fit`]: what a winner's cubin must be before a driver gets it.
 //! * [`record`]: a winner as bytes; [`store`]: a folder of them.
 //! * [`lines`]: the notes that the library writes for the command line, line by line.
 //!
@@ -15,6 +16,7 @@
 
 pub mod class;
 pub mod digest;
+pub mod fit;
 pub mod graft;
 pub mod image;
 pub mod lines;
@@ -24,8 +26,9 @@ pub mod ties;
 
 pub use class::LaunchClass;
 pub use digest::{Identity, identities};
-pub use record::{RecordError, Winner};
-pub use store::{Store, StoreError};
+pub use record::{RecordError, Standing, Winner};
+pub use store::{Exposure, Kept, Store, StoreError};
+pub use warpwright_launch::{Guard, Shape};
 
 use sha2::{Digest, Sha256};
 

@@ -2,10 +2,11 @@
 //! line; the cubin.
 //!
 //! ```text
-//! warpwright-winner 1 5321 9f86d081…
+//! warpwright-winner 2 5321 9f86d081…
 //! kernel 2c26b46b…
 //! gpu NVIDIA H200
-//! class 256,1,1 smem 0 cluster 0,0,0 grid 10
+//! guard block=256,1,1; grid.size>=1024; grid.size<=2047; cluster=1,1,1; smem=0; param1:4=4096
+//! shape block=128,2,1
 //! symbol _Z4axpyPfS_f
 //! recipe maxnreg(64)
 //! …
@@ -15,16 +16,83 @@
 //!
 //! Whatever was cut off or changed does not agree with the digest. Facts of a name that is not known are kept
 //! out of the way, so that a later version may add some without a new number; what changes the meaning of a
-//! record gets a new one, and readers leave records of later versions alone.
+//! record gets a new one, and readers leave records of later versions alone. Records of version 1 hold a launch class
+//! (`class 256,1,1 smem 0 cluster 0,0,0 grid 10`) in the place of guard and shape.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::io;
+use std::str::FromStr;
+
+use warpwright_launch::{Guard, Shape, Signature};
 
 use crate::class::LaunchClass;
 use crate::sha256;
 
 /// What this version writes, and the latest that it reads.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
+/// Bytes of the largest record: a cubin of a whole library of kernels.
+pub const MOST_BYTES: u64 = 128 << 20;
 const MAGIC: &str = "warpwright-winner";
 /// Head lines and facts beyond this are damage.
 const LONGEST_HEAD: usize = 160;
+
+/// Why a winner may stand in its kernel's place on this machine. It is this machine's alone: exports do not carry it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// It came from elsewhere, and nothing here has looked at it: it is not used.
+    Imported,
+    /// It came from elsewhere and was taken on its word (`import --trust`).
+    Trusted,
+    /// It came from elsewhere and was proved here against the program's own module.
+    Proved,
+    /// It was found, proved and measured here.
+    Measured,
+}
+
+impl Standing {
+    const ALL: [Standing; 4] = [
+        Standing::Imported,
+        Standing::Trusted,
+        Standing::Proved,
+        Standing::Measured,
+    ];
+
+    /// One word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Standing::Imported => "imported",
+            Standing::Trusted => "trusted",
+            Standing::Proved => "proved",
+            Standing::Measured => "measured",
+        }
+    }
+
+    /// Is such a winner launched?
+    pub fn is_used(self) -> bool {
+        self > Standing::Imported
+    }
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The text names no standing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no standing of a winner")]
+pub struct NoStanding(String);
+
+impl FromStr for Standing {
+    type Err = NoStanding;
+
+    fn from_str(text: &str) -> Result<Self, NoStanding> {
+        let found = Standing::ALL.into_iter().find(|s| s.name() == text);
+        found.ok_or_else(|| NoStanding(text.to_owned()))
+    }
+}
 
 /// A faster version of a kernel, and how it is known to be one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,8 +101,10 @@ pub struct Winner {
     pub kernel: String,
     /// Name of the GPU as its driver reports it.
     pub gpu: String,
-    /// The launches that it is for.
-    pub class: LaunchClass,
+    /// The launches that it is for. Parameters go by number.
+    pub guard: Guard,
+    /// What those become.
+    pub shape: Shape,
     /// The kernel's symbol, in the original and in [`Winner::cubin`].
     pub symbol: String,
     /// What was done, as a recipe prints.
@@ -49,6 +119,8 @@ pub struct Winner {
     pub driver: String,
     /// Day of the measurement (ISO 8601).
     pub date: String,
+    /// Why it may be used here.
+    pub standing: Standing,
     /// The finished code.
     pub cubin: Vec<u8>,
 }
@@ -71,6 +143,18 @@ pub enum RecordError {
     /// A fact is missing or cannot be read.
     #[error("it lacks `{0}`")]
     Lacks(&'static str),
+    /// The file cannot be read.
+    #[error("it cannot be read: {0}")]
+    Unreadable(io::ErrorKind),
+    /// A folder, a device, a pipe.
+    #[error("it is no regular file")]
+    NoFile,
+    /// More bytes than any record has.
+    #[error("it has {0} bytes, and a record has at most {MOST_BYTES}")]
+    TooLarge(u64),
+    /// Anybody may write it.
+    #[error("everybody can write it (chmod o-w)")]
+    Exposed,
 }
 
 impl Winner {
@@ -81,7 +165,8 @@ impl Winner {
         let facts = [
             ("kernel", line(&self.kernel)),
             ("gpu", line(&self.gpu)),
-            ("class", self.class.to_string()),
+            ("guard", self.guard.to_string()),
+            ("shape", self.shape.to_string()),
             ("symbol", line(&self.symbol)),
             ("recipe", line(&self.recipe)),
             ("proof", line(&self.proof)),
@@ -89,6 +174,7 @@ impl Winner {
             ("winner-ns", self.winner_ns.to_string()),
             ("driver", line(&self.driver)),
             ("date", line(&self.date)),
+            ("standing", self.standing.to_string()),
         ];
         let facts = facts
             .iter()
@@ -116,12 +202,12 @@ impl Winner {
             return Err(RecordError::Later(version));
         }
         match version {
-            1 => Ok((Winner::of_body(body)?, rest)),
+            1 | 2 => Ok((Winner::of_body(body, version)?, rest)),
             _ => Err(RecordError::Damaged),
         }
     }
 
-    fn of_body(body: &[u8]) -> Result<Winner, RecordError> {
+    fn of_body(body: &[u8], version: u32) -> Result<Winner, RecordError> {
         let split = body.windows(2).position(|two| two == b"\n\n");
         let split = split.ok_or(RecordError::Damaged)?;
         let facts = std::str::from_utf8(&body[..split]).map_err(|_| RecordError::Damaged)?;
@@ -134,6 +220,26 @@ impl Winner {
         };
         let text = |name| fact(name).map(str::to_owned);
         let number = |name| fact(name)?.parse().map_err(|_| RecordError::Lacks(name));
+        let (guard, shape) = match version {
+            1 => {
+                let class = fact("class")?.parse::<LaunchClass>();
+                let class = class.map_err(|_| RecordError::Lacks("class"))?;
+                (class.guard(), Shape::SAME)
+            }
+            _ => {
+                let guard = Guard::parse(fact("guard")?, &Signature::default());
+                let shape = fact("shape")?.parse();
+                (
+                    guard.map_err(|_| RecordError::Lacks("guard"))?,
+                    shape.map_err(|_| RecordError::Lacks("shape"))?,
+                )
+            }
+        };
+        // What a later version means by a word is not known: such a winner is not used.
+        let standing = match fact("standing") {
+            Ok(word) => word.parse().unwrap_or(Standing::Imported),
+            Err(_) => Standing::Measured,
+        };
         Ok(Winner {
             // It names the file in the store.
             kernel: text("kernel").and_then(|digest| match is_hexadecimal(&digest) {
@@ -141,9 +247,8 @@ impl Winner {
                 false => Err(RecordError::Lacks("kernel")),
             })?,
             gpu: text("gpu")?,
-            class: fact("class")?
-                .parse()
-                .map_err(|_| RecordError::Lacks("class"))?,
+            guard,
+            shape,
             symbol: text("symbol")?,
             recipe: text("recipe")?,
             proof: text("proof")?,
@@ -151,8 +256,24 @@ impl Winner {
             winner_ns: number("winner-ns")?,
             driver: text("driver")?,
             date: text("date")?,
+            standing,
             cubin: body[split + 2..].to_vec(),
         })
+    }
+
+    /// The launches that it is for, and what they become.
+    pub fn launches(&self) -> String {
+        match self.shape.is_same() {
+            true => self.guard.to_string(),
+            false => format!("{} -> {}", self.guard, self.shape),
+        }
+    }
+
+    /// The better one comes first: less of the original's time, then the later one.
+    pub fn by_time(&self, other: &Winner) -> Ordering {
+        let time = |winner: &Winner| winner.winner_ns as f64 / winner.original_ns.max(1) as f64;
+        let order = time(self).total_cmp(&time(other));
+        order.then_with(|| other.date.cmp(&self.date))
     }
 
     /// How many times faster than the original it was.
@@ -192,7 +313,10 @@ pub(crate) mod tests {
         Winner {
             kernel: kernel.into(),
             gpu: "NVIDIA H200".into(),
-            class: LaunchClass::new([100, 1, 1], [256, 1, 1], 0, [0; 3]).unwrap(),
+            guard: LaunchClass::new([100, 1, 1], [256, 1, 1], 0, [0; 3])
+                .unwrap()
+                .guard(),
+            shape: Shape::SAME,
             symbol: "k".into(),
             recipe: "spill-to-shared".into(),
             proof: "machine code".into(),
@@ -200,6 +324,7 @@ pub(crate) mod tests {
             winner_ns: 1000,
             driver: "580.1".into(),
             date: "2026-11-22".into(),
+            standing: Standing::Measured,
             cubin: cubin.to_vec(),
         }
     }
@@ -233,8 +358,40 @@ pub(crate) mod tests {
     #[test]
     fn later_versions_are_left_alone() {
         let text = String::from_utf8(winner("aa", b"").to_bytes()).unwrap();
-        let later = text.replacen(" 1 ", " 2 ", 1);
-        assert_eq!(Winner::read(later.as_bytes()), Err(RecordError::Later(2)));
+        let later = text.replacen(" 2 ", " 3 ", 1);
+        assert_eq!(Winner::read(later.as_bytes()), Err(RecordError::Later(3)));
+    }
+
+    #[test]
+    fn records_of_the_first_version_are_read() {
+        let body = "kernel aa\ngpu NVIDIA H200\nclass 256,1,1 smem 0 cluster 0,0,0 grid 6\nsymbol k\n\
+            recipe spill-to-shared\nproof machine code\noriginal-ns 2000\nwinner-ns 1000\ndriver 580.1\n\
+            date 2026-11-22\n\ncubin";
+        let head = format!("{MAGIC} 1 {} {}\n", body.len(), sha256(body.as_bytes()));
+        let record = [head.as_bytes(), body.as_bytes()].concat();
+        let (read, rest) = Winner::read(&record).unwrap();
+        assert_eq!((read, rest), (winner("aa", b"cubin"), &b""[..]));
+    }
+
+    #[test]
+    fn guards_shapes_and_standings_come_back() {
+        let mut own = winner("aa", b"cubin");
+        own.guard = Guard::parse(
+            "block=64,1,1; param0%16=0; param1:4=4096",
+            &Signature::new([("", 8), ("", 4)]),
+        )
+        .unwrap();
+        own.shape = "block=32,2,1; smem+1024".parse().unwrap();
+        for standing in Standing::ALL {
+            own.standing = standing;
+            assert_eq!(Winner::read(&own.to_bytes()).unwrap().0, own);
+        }
+        let text = String::from_utf8(own.to_bytes()).unwrap();
+        let body = text.split_once('\n').unwrap().1;
+        let odd = body.replace("standing measured", "standing blessed");
+        let head = format!("{MAGIC} 2 {} {}\n", odd.len(), sha256(odd.as_bytes()));
+        let (read, _) = Winner::read(&[head.as_bytes(), odd.as_bytes()].concat()).unwrap();
+        assert_eq!(read.standing, Standing::Imported);
     }
 
     #[test]

@@ -1,21 +1,32 @@
 //! A folder of winners, one file each, named by the kernel's digest and by what else it depends on.
 //!
 //! A file is written aside and renamed, so readers see the old record or the new one. What cannot be read is
-//! an entry of [`Store::all`] with its reason, and no winner.
+//! an entry of [`Store::all`] with its reason, and no winner. What came from elsewhere and was not looked at yet has an
+//! ending of its own, so that whoever launches winners does not even open it.
+//!
+//! Whoever can write the folder decides what is launched: one that everybody can write is refused.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
-use crate::record::{RecordError, Winner};
+use crate::record::{MOST_BYTES, RecordError, Standing, Winner};
 use crate::sha256;
 
 /// Characters of the kernel's digest in a file's name.
 const NAMED: usize = 32;
-const ENDING: &str = "winner";
+const USED: &str = "winner";
+const UNUSED: &str = "imported";
+/// As many files of one kernel are read, the latest ones: a program waits for it.
+const MOST_OF_KERNEL: usize = 64;
+/// What a writer that was killed left is swept away after this time.
+const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// The store cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +47,37 @@ pub enum StoreError {
         /// Why.
         source: RecordError,
     },
+    /// Everybody can change what is in it.
+    #[error("everybody can write `{0}`, and so decide what programs run: chmod o-w")]
+    Exposed(PathBuf),
+    /// A winner that could not be read again.
+    #[error("the winner for `{symbol}`: {source}")]
+    Record {
+        /// Of which kernel.
+        symbol: String,
+        /// Why.
+        source: RecordError,
+    },
+}
+
+/// Who else can write a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Exposure {
+    /// Its group.
+    #[error("its group can write it (chmod g-w)")]
+    Group,
+    /// Its owner, who is another user.
+    #[error("it belongs to user {0}")]
+    Owner(u32),
+}
+
+/// What became of a winner that was to be kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kept {
+    /// It is in this file.
+    Written(PathBuf),
+    /// There is a better one for the same launches.
+    Better(PathBuf),
 }
 
 /// The folder.
@@ -53,6 +95,32 @@ pub struct Entry {
     pub winner: Result<Winner, RecordError>,
 }
 
+/// The files with winners that may be used, by the starts of their kernels' digests.
+#[derive(Debug, Clone, Default)]
+pub struct Index(BTreeMap<String, Vec<PathBuf>>);
+
+impl Index {
+    /// Are there none?
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many kernels have some.
+    pub fn kernels(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Files of a kernel.
+    pub fn of(&self, kernel: &str) -> &[PathBuf] {
+        self.0.get(key(kernel)).map_or(&[], Vec::as_slice)
+    }
+
+    /// All names, which say what the store holds: a file's name changes with what it is for.
+    pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.0.values().flatten()
+    }
+}
+
 impl Store {
     /// The store in this folder, which need not exist.
     pub fn at(folder: impl Into<PathBuf>) -> Store {
@@ -65,123 +133,282 @@ impl Store {
         &self.folder
     }
 
-    /// The kernels that have winners: the starts of their digests (see [`key`]). An empty or missing folder
-    /// has none.
+    /// Who else can write it; nobody where it does not exist.
     ///
     /// # Errors
-    /// The folder cannot be read.
-    pub fn keys(&self) -> Result<BTreeSet<String>, StoreError> {
-        let names = self.files()?;
-        let stems = names.iter().filter_map(|path| path.file_name()?.to_str());
-        Ok(stems
-            .filter_map(|name| name.get(..NAMED))
-            .map(str::to_owned)
-            .collect())
-    }
-
-    /// The winners for a kernel on a GPU; files that cannot be read are passed over.
-    ///
-    /// # Errors
-    /// The folder cannot be read.
-    pub fn of_kernel(&self, kernel: &str, gpu: &str) -> Result<Vec<Winner>, StoreError> {
-        let mut found = Vec::new();
-        for path in self.files()? {
-            let name = path.file_name().and_then(|n| n.to_str());
-            if name.is_some_and(|n| n.starts_with(key(kernel)))
-                && let Ok(bytes) = read(&path)
-                && let Ok((winner, _)) = Winner::read(&bytes)
-                && winner.kernel == kernel
-                && winner.gpu == gpu
-            {
-                found.push(winner);
+    /// [`StoreError::Exposed`]: it, or a folder that it lies in.
+    pub fn exposure(&self) -> Result<Option<Exposure>, StoreError> {
+        const GROUP: u32 = 0o020;
+        const OTHERS: u32 = 0o002;
+        const STICKY: u32 = 0o1000;
+        let Ok(whole) = self.folder.canonicalize() else {
+            return Ok(None);
+        };
+        for (above, folder) in whole.ancestors().enumerate() {
+            let Ok(data) = fs::metadata(folder) else {
+                continue;
+            };
+            // In a sticky folder only owners rename and remove; add they all may.
+            let is_safe = above > 0 && data.mode() & STICKY != 0;
+            if data.mode() & OTHERS != 0 && !is_safe {
+                return Err(StoreError::Exposed(folder.to_owned()));
             }
         }
-        Ok(found)
+        let data = fs::metadata(&whole).map_err(at(&whole))?;
+        let own = rustix::process::geteuid().as_raw();
+        Ok(match data.uid() {
+            other if other != own && other != 0 => Some(Exposure::Owner(other)),
+            _ if data.mode() & GROUP != 0 => Some(Exposure::Group),
+            _ => None,
+        })
+    }
+
+    /// The winners that may be used, as far as names tell. An empty or missing folder has none.
+    ///
+    /// # Errors
+    /// The folder cannot be read, or everybody can write it.
+    pub fn index(&self) -> Result<Index, StoreError> {
+        let mut index = Index::default();
+        for path in self.files()? {
+            let name = path.file_name().and_then(|name| name.to_str());
+            let start = name.and_then(|name| name.get(..NAMED));
+            if let Some(start) = start.filter(|_| has_ending(&path, USED)) {
+                let start = start.to_owned();
+                index.0.entry(start).or_default().push(path);
+            }
+        }
+        Ok(index)
+    }
+
+    /// The winners that may be used for a kernel, on whatever GPU: [`in_order`]. Files that cannot be read are passed
+    /// over, and of very many the oldest.
+    pub fn of(&self, index: &Index, kernel: &str) -> Vec<Winner> {
+        let files = newest(index.of(kernel));
+        let read = files.iter().filter_map(|path| read(path).ok());
+        let own = read.filter(|winner| winner.kernel == kernel && winner.standing.is_used());
+        in_order(own.collect())
     }
 
     /// Everything, by file name.
     ///
     /// # Errors
-    /// The folder or a file cannot be read.
+    /// The folder cannot be read, or everybody can write it.
     pub fn all(&self) -> Result<Vec<Entry>, StoreError> {
-        let files = self.files()?.into_iter();
-        files
-            .map(|path| {
-                let bytes = read(&path).map_err(at(&path))?;
-                let winner = Winner::read(&bytes).map(|(winner, _)| winner);
-                Ok(Entry { path, winner })
-            })
-            .collect()
+        let entry = |path: PathBuf| Entry {
+            winner: read(&path),
+            path,
+        };
+        Ok(self.files()?.into_iter().map(entry).collect())
     }
 
-    /// Keeps a winner, in the place of an older one for the same kernel, GPU and launch class. After an error
+    /// Finds out whether winners can be kept, before somebody works for them.
+    ///
+    /// # Errors
+    /// They cannot.
+    pub fn check_writable(&self) -> Result<(), StoreError> {
+        self.make()?;
+        let probe = self.folder.join("writable");
+        let (aside, mut file) = aside(&probe).map_err(at(&self.folder))?;
+        let written = file.write_all(&[0; 4096]).map_err(at(&aside));
+        fs::remove_file(&aside).map_err(at(&aside))?;
+        written
+    }
+
+    fn make(&self) -> Result<(), StoreError> {
+        let mut private = DirBuilder::new();
+        private.recursive(true).mode(0o700);
+        private.create(&self.folder).map_err(at(&self.folder))?;
+        self.exposure().map(|_| ())
+    }
+
+    /// Keeps a winner, in the place of an older one for the same kernel, GPU and launches. After an error
     /// the store is as it was.
     ///
     /// # Errors
     /// The file cannot be written.
     pub fn put(&self, winner: &Winner) -> Result<PathBuf, StoreError> {
-        fs::create_dir_all(&self.folder).map_err(at(&self.folder))?;
+        let bytes = winner.to_bytes();
+        if bytes.len() as u64 > MOST_BYTES {
+            return Err(StoreError::Record {
+                symbol: winner.symbol.clone(),
+                source: RecordError::TooLarge(bytes.len() as u64),
+            });
+        }
+        self.make()?;
+        self.sweep();
         let path = self.folder.join(file_name(winner));
-        write_aside(&path, &winner.to_bytes(), true).map_err(at(&path))?;
+        write_aside(&path, &bytes, true).map_err(at(&path))?;
+        self.share(&path);
         Ok(path)
     }
 
-    /// Everything that can be read, as one file for [`Store::import`].
+    /// The same, unless there is a better one for the same launches: what was measured here is better than what came
+    /// from elsewhere, and of both kinds what takes less of the original's time.
     ///
     /// # Errors
-    /// The folder or a file cannot be read.
-    pub fn export(&self) -> Result<Vec<u8>, StoreError> {
-        let winners = self
-            .all()?
-            .into_iter()
-            .filter_map(|entry| entry.winner.ok());
-        Ok(winners.flat_map(|winner| winner.to_bytes()).collect())
+    /// The file cannot be written.
+    pub fn keep(&self, winner: &Winner) -> Result<Kept, StoreError> {
+        let path = self.folder.join(file_name(winner));
+        match read(&path) {
+            Ok(known) if is_better(&known, winner) => Ok(Kept::Better(path)),
+            _ => self.put(winner).map(Kept::Written),
+        }
     }
 
-    /// Adds the winners of an export, all or (if the file is damaged) none; returns how many there were.
+    /// A winner that was looked at gets its new standing, or goes where a better one is.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn promote(&self, entry: &Path, winner: &Winner) -> Result<Kept, StoreError> {
+        let kept = self.keep(winner)?;
+        let (Kept::Written(path) | Kept::Better(path)) = &kept;
+        if path != entry {
+            fs::remove_file(entry).map_err(at(entry))?;
+        }
+        Ok(kept)
+    }
+
+    /// Who may read the folder may read its files.
+    fn share(&self, path: &Path) {
+        let folder = fs::metadata(&self.folder);
+        let mode = folder.map_or(0, |data| data.mode() & 0o044);
+        let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o600 | mode));
+    }
+
+    /// Removes what killed writers left long ago.
+    fn sweep(&self) {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        for entry in entries {
+            let path = entry.path();
+            let ending = path.extension().and_then(|ending| ending.to_str());
+            let is_part = ending.is_some_and(|ending| ending.starts_with(PART));
+            let age = entry.metadata().and_then(|data| data.modified());
+            let age = age.map(|at| SystemTime::now().duration_since(at));
+            if is_part && matches!(age, Ok(Ok(age)) if age > ABANDONED) {
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
+
+    /// Everything that can be read and is used here, as one file for [`Store::import`].
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn export(&self) -> Result<Vec<u8>, StoreError> {
+        let winners = self.all()?.into_iter().filter_map(|e| e.winner.ok());
+        let used = winners.filter(|winner| winner.standing.is_used());
+        let plain = used.map(|winner| Winner {
+            standing: Standing::Measured,
+            ..winner
+        });
+        Ok(plain.flat_map(|winner| winner.to_bytes()).collect())
+    }
+
+    /// Adds the winners of an export with this standing, all or (if the file is damaged) none. None takes the place of a
+    /// better one.
     ///
     /// # Errors
     /// The file is damaged, or a record cannot be written.
-    pub fn import(&self, bytes: &[u8]) -> Result<usize, StoreError> {
+    pub fn import(&self, bytes: &[u8], standing: Standing) -> Result<Vec<Kept>, StoreError> {
         let mut winners = Vec::new();
         let mut rest = bytes;
         while !rest.is_empty() {
             let number = winners.len() + 1;
             let failed = |source| StoreError::Export { number, source };
             let (winner, after) = Winner::read(rest).map_err(failed)?;
-            winners.push(winner);
+            winners.push(Winner { standing, ..winner });
             rest = after;
         }
-        for winner in &winners {
-            self.put(winner)?;
-        }
-        Ok(winners.len())
+        winners.iter().map(|winner| self.keep(winner)).collect()
     }
 
     fn files(&self) -> Result<Vec<PathBuf>, StoreError> {
+        self.exposure()?;
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(e) => return Err(at(&self.folder)(e)),
         };
-        let mut files = Vec::new();
-        for entry in entries {
-            let path = entry.map_err(at(&self.folder))?.path();
-            if path.extension().is_some_and(|ending| ending == ENDING) {
-                files.push(path);
-            }
-        }
+        // One that cannot be told is passed over: the rest is there.
+        let paths = entries.flatten().map(|entry| entry.path());
+        let own = paths.filter(|path| has_ending(path, USED) || has_ending(path, UNUSED));
+        let mut files: Vec<PathBuf> = own.collect();
         files.sort();
         Ok(files)
     }
 }
 
-/// A pipe of that name would block for ever.
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    match fs::metadata(path)?.is_file() {
-        true => fs::read(path),
-        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file")),
+fn has_ending(path: &Path, wanted: &str) -> bool {
+    path.extension().is_some_and(|ending| ending == wanted)
+}
+
+/// Is the first one to stay where the second one would be?
+fn is_better(known: &Winner, new: &Winner) -> bool {
+    let is_here = |winner: &Winner| winner.standing == Standing::Measured;
+    match (is_here(known), is_here(new)) {
+        (true, false) => true,
+        (false, true) => false,
+        // What another driver was measured with says nothing of this one.
+        (true, true) if known.driver != new.driver => false,
+        _ => known.by_time(new).is_le(),
     }
+}
+
+/// Winners in the order in which they are tried: one for launches of another one before that one, then by time, and of
+/// several for the same launches the best alone.
+pub fn in_order(mut winners: Vec<Winner>) -> Vec<Winner> {
+    let tie = |winner: &Winner| (winner.gpu.clone(), sha256(&winner.cubin));
+    winners.sort_by(|a, b| a.by_time(b).then_with(|| tie(a).cmp(&tie(b))));
+    let mut ordered: Vec<Winner> = Vec::new();
+    for winner in winners {
+        let is_known = |known: &Winner| known.gpu == winner.gpu && known.guard == winner.guard;
+        if ordered.iter().any(is_known) {
+            continue;
+        }
+        let is_wider = |known: &Winner| known.guard.covers(&winner.guard);
+        let place = ordered.iter().position(is_wider).unwrap_or(ordered.len());
+        ordered.insert(place, winner);
+    }
+    ordered
+}
+
+/// The latest of some files.
+fn newest(files: &[PathBuf]) -> Vec<PathBuf> {
+    if files.len() <= MOST_OF_KERNEL {
+        return files.to_vec();
+    }
+    let written = |path: &PathBuf| fs::metadata(path).and_then(|data| data.modified()).ok();
+    let mut dated: Vec<_> = files.iter().map(|path| (written(path), path)).collect();
+    dated.sort_by_key(|(written, path)| (Reverse(*written), *path));
+    dated.truncate(MOST_OF_KERNEL);
+    dated.into_iter().map(|(_, path)| path.clone()).collect()
+}
+
+/// A record of a file: a regular one of bounded size that not everybody can write. A pipe would block for ever.
+fn read(path: &Path) -> Result<Winner, RecordError> {
+    let unreadable = |e: io::Error| RecordError::Unreadable(e.kind());
+    // To open a device may do something.
+    if !fs::metadata(path).map_err(unreadable)?.is_file() {
+        return Err(RecordError::NoFile);
+    }
+    let mut options = OpenOptions::new();
+    let nonblocking = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let file = options.read(true).custom_flags(nonblocking).open(path);
+    let file = file.map_err(unreadable)?;
+    let data = file.metadata().map_err(unreadable)?;
+    if !data.is_file() {
+        return Err(RecordError::NoFile);
+    }
+    if data.mode() & 0o002 != 0 {
+        return Err(RecordError::Exposed);
+    }
+    if data.len() > MOST_BYTES {
+        return Err(RecordError::TooLarge(data.len()));
+    }
+    let mut bytes = Vec::new();
+    let read = file.take(MOST_BYTES).read_to_end(&mut bytes);
+    read.map_err(unreadable)?;
+    Winner::read(&bytes).map(|(winner, _)| winner)
 }
 
 /// The start of a digest, as file names have it.
@@ -190,11 +417,15 @@ pub fn key(kernel: &str) -> &str {
 }
 
 fn file_name(winner: &Winner) -> String {
-    let rest = sha256(format!("{}\n{}", winner.gpu, winner.class).as_bytes());
-    format!("{}-{}.{ENDING}", key(&winner.kernel), &rest[..16])
+    let rest = sha256(format!("{}\n{}", winner.gpu, winner.guard).as_bytes());
+    let ending = match winner.standing.is_used() {
+        true => USED,
+        false => UNUSED,
+    };
+    format!("{}-{}.{ending}", key(&winner.kernel), &rest[..16])
 }
 
-/// Writes a file aside and renames it: whoever reads finds all of it or nothing.
+/// Writes a file aside and renames it: whoever reads finds all of it or nothing. Only its owner may read it.
 ///
 /// # Errors
 /// It cannot be written; nothing is left behind.
@@ -202,12 +433,21 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_aside(path, bytes, false)
 }
 
-/// `lasting`: it is on the disk before it has its name.
-fn write_aside(path: &Path, bytes: &[u8], lasting: bool) -> io::Result<()> {
+/// How the endings of files begin that are being written.
+const PART: &str = "part-";
+
+fn aside(path: &Path) -> io::Result<(PathBuf, File)> {
     // Writers in other containers and on other hosts have the same process numbers.
     let number = RandomState::new().hash_one(path);
-    let aside = path.with_extension(format!("part-{}-{number:016x}", std::process::id()));
-    let mut file = fs::File::create_new(&aside)?;
+    let aside = path.with_extension(format!("{PART}{}-{number:016x}", std::process::id()));
+    let mut options = OpenOptions::new();
+    let file = options.write(true).create_new(true).mode(0o600);
+    Ok((aside.clone(), file.open(&aside)?))
+}
+
+/// `lasting`: it is on the disk before it has its name.
+fn write_aside(path: &Path, bytes: &[u8], lasting: bool) -> io::Result<()> {
+    let (aside, mut file) = aside(path)?;
     let written = (|| {
         file.write_all(bytes)?;
         if lasting {

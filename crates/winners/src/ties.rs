@@ -282,8 +282,17 @@ pub fn bond_in(elf: &Elf, symbols: &[Symbol], kernel: &KernelSections) -> Result
 /// [`Tie`].
 pub fn tables(cubin: &[u8], name: &str) -> Result<BTreeMap<String, String>, Tie> {
     let elf = Elf::parse(cubin)?;
-    let slots = slots(&elf, &elf.symbols()?)?;
-    let read = read(&elf.instructions(&elf.kernel(name)?)?, &slots)?;
+    tables_in(&elf, &elf.symbols()?, &elf.kernel(name)?)
+}
+
+/// The same in a cubin that was read already.
+pub fn tables_in(
+    elf: &Elf,
+    symbols: &[Symbol],
+    kernel: &KernelSections,
+) -> Result<BTreeMap<String, String>, Tie> {
+    let slots = slots(elf, symbols)?;
+    let read = read(&elf.instructions(kernel)?, &slots)?;
     let mut found = BTreeMap::new();
     for (_, at) in read.addresses {
         let slot = slot_of(&slots, at)?.1;

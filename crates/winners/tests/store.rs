@@ -1,13 +1,22 @@
 //! What a store of winners survives.
 
 use std::fs;
-use warpwright_winners::{LaunchClass, RecordError, Store, StoreError, Winner};
+use std::io;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
+use warpwright_winners::{
+    Exposure, Kept, LaunchClass, RecordError, Shape, Standing, Store, StoreError, Winner,
+};
 
 fn winner(kernel: &str, gpu: &str, grid: u32) -> Winner {
     Winner {
         kernel: kernel.repeat(32),
         gpu: gpu.into(),
-        class: LaunchClass::new([grid, 1, 1], [256, 1, 1], 0, [0; 3]).expect("a grid"),
+        guard: LaunchClass::new([grid, 1, 1], [256, 1, 1], 0, [0; 3])
+            .expect("a grid")
+            .guard(),
+        shape: Shape::SAME,
         symbol: "k".into(),
         recipe: "spill-to-shared".into(),
         proof: "machine code".into(),
@@ -15,15 +24,23 @@ fn winner(kernel: &str, gpu: &str, grid: u32) -> Winner {
         winner_ns: 1000,
         driver: "580.1".into(),
         date: "2026-11-22".into(),
+        standing: Standing::Measured,
         cubin: vec![7; 1000],
     }
+}
+
+/// The winners for a kernel on a GPU.
+fn of_kernel(store: &Store, kernel: &str, gpu: &str) -> Vec<Winner> {
+    let index = store.index().expect("read");
+    let all = store.of(&index, kernel).into_iter();
+    all.filter(|winner| winner.gpu == gpu).collect()
 }
 
 #[test]
 fn winners_are_found_by_kernel_and_gpu() {
     let folder = tempfile::tempdir().expect("folder");
     let store = Store::at(folder.path().join("not/yet"));
-    assert!(store.keys().expect("empty").is_empty());
+    assert!(store.index().expect("empty").is_empty());
     let all = [
         winner("aa", "H200", 1),
         winner("aa", "H200", 1000),
@@ -35,15 +52,16 @@ fn winners_are_found_by_kernel_and_gpu() {
         store.put(one).expect("written again");
     }
     assert_eq!(store.all().expect("read").len(), 4);
-    assert_eq!(store.keys().expect("read").len(), 2);
-    let found = store.of_kernel(&all[0].kernel, "H200").expect("read");
+    assert_eq!(store.index().expect("read").kernels(), 2);
+    let found = of_kernel(&store, &all[0].kernel, "H200");
     assert_eq!(found.len(), 2);
     assert!(found.contains(&all[0]) && found.contains(&all[1]));
     let other = Store::at(folder.path().join("other"));
     assert_eq!(
         other
-            .import(&store.export().expect("exported"))
-            .expect("imported"),
+            .import(&store.export().expect("exported"), Standing::Trusted)
+            .expect("imported")
+            .len(),
         4
     );
     assert_eq!(
@@ -69,18 +87,13 @@ fn a_truncated_file_is_no_winner_and_no_failure() {
         .filter_map(|e| e.winner.err())
         .collect();
     assert_eq!(errors, [RecordError::Cut, RecordError::Foreign]);
-    assert!(
-        store
-            .of_kernel(&cut.kernel, "H200")
-            .expect("read")
-            .is_empty()
-    );
-    assert_eq!(store.of_kernel(&good.kernel, "H200").expect("read"), [good]);
+    assert!(of_kernel(&store, &cut.kernel, "H200").is_empty());
+    assert_eq!(of_kernel(&store, &good.kernel, "H200"), [good]);
     let export = store.export().expect("exported");
     let damaged = [&export[..], b"x"].concat();
     let other = Store::at(folder.path().join("other"));
     assert!(matches!(
-        other.import(&damaged),
+        other.import(&damaged, Standing::Trusted),
         Err(StoreError::Export { number: 2, .. })
     ));
     assert!(other.all().expect("read").is_empty());
@@ -120,19 +133,14 @@ fn records_of_other_versions_live_side_by_side() {
     let text = fs::read(&path).expect("read");
     let head = text.iter().position(|&b| b == b'\n').expect("a head");
     let first = String::from_utf8(text[..head].to_vec()).expect("text");
-    let changed = first.replacen(" 1 ", " 2 ", 1).into_bytes();
+    let changed = first.replacen(" 2 ", " 3 ", 1).into_bytes();
     let changed = [&changed[..], &text[head..]].concat();
     fs::write(&path, &changed).expect("written");
     let found = store.all().expect("read");
     let later = found.iter().find(|e| e.path == path).expect("listed");
-    assert_eq!(later.winner, Err(RecordError::Later(2)));
-    assert_eq!(store.of_kernel(&own.kernel, "H200").expect("read"), [own]);
-    assert!(
-        store
-            .of_kernel(&"bb".repeat(32), "H200")
-            .expect("read")
-            .is_empty()
-    );
+    assert_eq!(later.winner, Err(RecordError::Later(3)));
+    assert_eq!(of_kernel(&store, &own.kernel, "H200"), [own]);
+    assert!(of_kernel(&store, &"bb".repeat(32), "H200").is_empty());
     store.export().expect("exported");
     assert_eq!(fs::read(&path).expect("read"), changed);
 }
@@ -147,4 +155,256 @@ fn what_cannot_be_written_is_an_error_and_leaves_nothing() {
         store.put(&winner("aa", "H200", 1)),
         Err(StoreError::Io { .. })
     ));
+}
+
+/// Permissions of a path.
+fn allow(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("set");
+}
+
+/// What comes from elsewhere has a file of its own and is not used until something here has looked at it.
+#[test]
+fn imported_winners_wait() {
+    let folder = tempfile::tempdir().expect("folder");
+    let (from, store) = (
+        Store::at(folder.path().join("from")),
+        Store::at(folder.path().join("to")),
+    );
+    let mut foreign = winner("aa", "H200", 1);
+    foreign.standing = Standing::Proved;
+    from.put(&foreign).expect("written");
+    let export = from.export().expect("exported");
+    store.import(&export, Standing::Imported).expect("imported");
+    assert!(store.index().expect("read").is_empty());
+    assert!(of_kernel(&store, &foreign.kernel, "H200").is_empty());
+    let entry = store.all().expect("read").remove(0);
+    let waiting = entry.winner.expect("a winner");
+    assert_eq!(waiting.standing, Standing::Imported);
+    assert!(store.export().expect("exported").is_empty());
+    // Under the name of one that is used it is none all the same.
+    let renamed = entry.path.with_extension("winner");
+    fs::copy(&entry.path, &renamed).expect("copied");
+    assert!(of_kernel(&store, &foreign.kernel, "H200").is_empty());
+    fs::remove_file(renamed).expect("removed");
+    let proved = Winner {
+        standing: Standing::Proved,
+        ..waiting
+    };
+    store.promote(&entry.path, &proved).expect("promoted");
+    assert!(!entry.path.exists());
+    assert_eq!(of_kernel(&store, &foreign.kernel, "H200"), [proved]);
+}
+
+/// What is better stays, whatever comes.
+#[test]
+fn no_better_winner_is_replaced() {
+    let folder = tempfile::tempdir().expect("folder");
+    let store = Store::at(folder.path());
+    let timed = |ns, standing| Winner {
+        winner_ns: ns,
+        standing,
+        ..winner("aa", "H200", 1)
+    };
+    let own = timed(1500, Standing::Measured);
+    store.put(&own).expect("written");
+    let lying = timed(1, Standing::Trusted);
+    let kept = store.keep(&lying).expect("looked at");
+    assert!(matches!(kept, Kept::Better(_)));
+    assert_eq!(of_kernel(&store, &own.kernel, "H200"), [own.clone()]);
+    let slower = timed(1600, Standing::Measured);
+    assert!(matches!(store.keep(&slower), Ok(Kept::Better(_))));
+    let faster = timed(1400, Standing::Measured);
+    assert!(matches!(store.keep(&faster), Ok(Kept::Written(_))));
+    // Another driver: what was measured before says nothing.
+    let later = Winner {
+        driver: "590".into(),
+        ..timed(1900, Standing::Measured)
+    };
+    assert!(matches!(store.keep(&later), Ok(Kept::Written(_))));
+    assert_eq!(of_kernel(&store, &own.kernel, "H200"), [later]);
+    // Two of an export for the same launches: the faster one.
+    let other = Store::at(folder.path().join("other"));
+    let export = [
+        timed(1700, Standing::Measured).to_bytes(),
+        timed(1200, Standing::Measured).to_bytes(),
+        timed(1800, Standing::Measured).to_bytes(),
+    ];
+    let kept = other.import(&export.concat(), Standing::Trusted);
+    let written = kept.expect("imported").into_iter();
+    assert_eq!(written.filter(|k| matches!(k, Kept::Written(_))).count(), 2);
+    let left = of_kernel(&other, &own.kernel, "H200");
+    assert_eq!((left.len(), left[0].winner_ns), (1, 1200));
+}
+
+/// Two files for the same launches are ordered by time, whatever they are called; narrower guards come before wider ones.
+#[test]
+fn winners_are_tried_in_order() {
+    let folder = tempfile::tempdir().expect("folder");
+    let store = Store::at(folder.path());
+    let slow = Winner {
+        winner_ns: 1900,
+        ..winner("aa", "H200", 1)
+    };
+    let path = store.put(&slow).expect("written");
+    let named = format!("{}-0.winner", &slow.kernel[..32]);
+    fs::rename(path, folder.path().join(named)).expect("renamed");
+    let fast = winner("aa", "H200", 1);
+    store.put(&fast).expect("written");
+    assert_eq!(of_kernel(&store, &fast.kernel, "H200"), [fast.clone()]);
+    let narrow = Winner {
+        guard: "256,1,1 smem 0 cluster 0,0,0 grid 0"
+            .parse::<LaunchClass>()
+            .expect("a class")
+            .guard()
+            .grid([1, 1, 1]),
+        winner_ns: 1950,
+        ..fast.clone()
+    };
+    assert!(fast.guard.covers(&narrow.guard), "{}", narrow.guard);
+    let special = Winner {
+        guard: fast.guard.and(
+            &warpwright_winners::Guard::parse(
+                "param1:4=7",
+                &warpwright_launch::Signature::default(),
+            )
+            .expect("a guard"),
+        ),
+        winner_ns: 1990,
+        ..fast.clone()
+    };
+    store.put(&special).expect("written");
+    assert_eq!(of_kernel(&store, &fast.kernel, "H200"), [special, fast]);
+}
+
+/// Whatever lies in the folder, the rest of it is read.
+#[test]
+fn bad_entries_are_entries() {
+    let folder = tempfile::tempdir().expect("folder");
+    let store = Store::at(folder.path());
+    let good = winner("aa", "H200", 1);
+    let path = store.put(&good).expect("written");
+    let place = |name: &str| {
+        folder
+            .path()
+            .join(format!("{}-{name}.winner", "aa".repeat(16)))
+    };
+    fs::create_dir(place("1")).expect("made");
+    symlink("/dev/zero", place("2")).expect("linked");
+    symlink("/nowhere/at/all", place("3")).expect("linked");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        place("4"),
+        rustix::fs::FileType::Fifo,
+        0o600.into(),
+        0,
+    )
+    .expect("a pipe");
+    let huge = fs::File::create(place("5")).expect("made");
+    huge.set_len(1 << 30).expect("sparse");
+    fs::copy(&path, place("6")).expect("copied");
+    allow(&place("6"), 0o666);
+    symlink(&path, place("7")).expect("linked");
+    let begun = Instant::now();
+    let all = store.all().expect("read");
+    let of = |name: &str| {
+        let found = all.iter().find(|e| e.path == place(name));
+        found.expect("an entry").winner.clone()
+    };
+    assert_eq!(of("1"), Err(RecordError::NoFile));
+    assert_eq!(of("2"), Err(RecordError::NoFile));
+    let vanished = RecordError::Unreadable(io::ErrorKind::NotFound);
+    assert_eq!(of("3"), Err(vanished));
+    assert_eq!(of("4"), Err(RecordError::NoFile));
+    assert_eq!(of("5"), Err(RecordError::TooLarge(1 << 30)));
+    assert_eq!(of("6"), Err(RecordError::Exposed));
+    assert_eq!(of("7"), Ok(good.clone()));
+    assert_eq!(of_kernel(&store, &good.kernel, "H200"), [good.clone()]);
+    assert_eq!(
+        store.export().expect("exported").len(),
+        2 * good.to_bytes().len()
+    );
+    assert!(begun.elapsed() < Duration::from_secs(5));
+}
+
+/// Who can write a store decides what programs run.
+#[test]
+fn stores_that_others_can_write_are_refused_or_told() {
+    let folder = tempfile::tempdir().expect("folder");
+    let inner = folder.path().join("inner");
+    let store = Store::at(&inner);
+    assert_eq!(store.exposure().expect("none"), None);
+    let good = winner("aa", "H200", 1);
+    let path = store.put(&good).expect("written");
+    let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
+    assert_eq!((mode(&inner), mode(&path)), (0o700, 0o600));
+    allow(&inner, 0o770);
+    assert_eq!(store.exposure().expect("told"), Some(Exposure::Group));
+    assert_eq!(store.index().expect("read").kernels(), 1);
+    let path = store.put(&good).expect("written");
+    assert_eq!(mode(&path), 0o640, "the group reads");
+    for (exposed, path) in [(0o777, &inner), (0o1777, &inner)] {
+        allow(path, exposed);
+        assert!(matches!(store.index(), Err(StoreError::Exposed(_))));
+        assert!(matches!(store.all(), Err(StoreError::Exposed(_))));
+        assert!(matches!(store.put(&good), Err(StoreError::Exposed(_))));
+        assert!(matches!(
+            store.check_writable(),
+            Err(StoreError::Exposed(_))
+        ));
+    }
+    allow(&inner, 0o700);
+    allow(folder.path(), 0o777);
+    assert!(matches!(store.index(), Err(StoreError::Exposed(_))));
+    // Nobody but its owner renames what is in a sticky folder.
+    allow(folder.path(), 0o1777);
+    assert_eq!(store.exposure().expect("safe"), None);
+    allow(folder.path(), 0o700);
+}
+
+/// What a writer that was killed left is nobody else's to read, and goes after a while.
+#[test]
+fn parts_are_private_and_swept() {
+    let folder = tempfile::tempdir().expect("folder");
+    let store = Store::at(folder.path());
+    let good = winner("aa", "H200", 1);
+    store.put(&good).expect("written");
+    let parts = ["old", "new"].map(|name| folder.path().join(format!("{name}.part-1-2")));
+    for part in &parts {
+        fs::write(part, "cut").expect("written");
+    }
+    let old = fs::File::options()
+        .write(true)
+        .open(&parts[0])
+        .expect("open");
+    let before = SystemTime::now() - Duration::from_secs(7200);
+    old.set_modified(before).expect("dated");
+    store.put(&good).expect("written");
+    assert_eq!(parts.map(|part| part.exists()), [false, true]);
+    let aside = folder.path().join("aside");
+    warpwright_winners::store::write_whole(&aside, b"x").expect("written");
+    let mode = fs::metadata(aside).expect("there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+/// A program that starts waits for the latest winners of a kernel, not for thousands.
+#[test]
+fn of_many_winners_the_latest_are_read() {
+    let folder = tempfile::tempdir().expect("folder");
+    let store = Store::at(folder.path());
+    let bytes = winner("aa", "H200", 1).to_bytes();
+    for number in 0..10_000 {
+        let name = format!("{}-{number:05}.winner", "aa".repeat(16));
+        fs::write(folder.path().join(name), &bytes).expect("written");
+    }
+    let latest = Winner {
+        winner_ns: 7,
+        ..winner("aa", "H200", 4)
+    };
+    store.put(&latest).expect("written");
+    let begun = Instant::now();
+    let found = of_kernel(&store, &latest.kernel, "H200");
+    let took = begun.elapsed();
+    assert_eq!(found[0], latest);
+    // Bounded work; how long it takes is for the library's own test.
+    assert!(took < Duration::from_secs(2), "{took:?}");
 }

@@ -11,6 +11,10 @@
  * 0x4ffa7fa7 in its code its results are others, with 0x4ffa7fa8 its count. A module has memory of its own for its
  * variables, a library one in each context; functions of a module are launched in its context alone.
  *
+ * A launch's cluster is what it states, else what its function requires. A fat binary that is loaded with
+ * CU_JIT_FALLBACK_STRATEGY and PTX preferred is compiled: its launches are of an image of one byte. Kernels of other
+ * names do nothing.
+ *
  * FAKE_LOG=FILE: a line for each launch, with the size of the image that it came from.
  * FAKE_DEVICES=N, FAKE_SECOND=NAME (name of all devices but the first), FAKE_REGISTERS=N (what functions
  * report), FAKE_VERSION_2=1 (cuLaunchKernel has a later, unknown version), FAKE_MEMORY=BYTES, FAKE_PICKY=1 (modules with
@@ -34,9 +38,11 @@ enum { CONTEXTS = 4, KERNELS = 64, VARIABLES = 16 };
 struct function { struct module *module; char name[64]; int attributes[16]; int is_kernel, place; size_t text, bytes; };
 struct variable { char name[64]; size_t bytes; void *memory[CONTEXTS]; };
 /* Places are contexts; a module has one, and a library all of them, with a module in each. */
-struct module { struct module *library, *modules[CONTEXTS]; char *image; size_t size; unsigned count, variables; int is_library, place; struct function functions[CONTEXTS][KERNELS], kernels[KERNELS]; struct variable all[VARIABLES]; };
+struct module { struct module *library, *modules[CONTEXTS]; char *image; size_t size; int is_compiled; unsigned count, variables; int is_library, place; struct function functions[CONTEXTS][KERNELS], kernels[KERNELS]; struct variable all[VARIABLES]; };
 struct context { int device, place; };
-struct node { struct function *function; unsigned grid[3], block[3], shared; void *params[2]; uint64_t values[2]; };
+enum { ATTRIBUTES = 16 };
+struct node { struct function *function; unsigned place, grid[3], block[3], shared; void *params[2]; uint64_t values[2], attributes[ATTRIBUTES][8]; };
+struct attribute { unsigned id, padding; uint64_t value[8]; };
 struct graph { unsigned count; struct node nodes[16]; };
 struct stream { struct graph *captures; };
 struct config { unsigned grid[3], block[3], shared; void *stream, *attributes; unsigned count; };
@@ -55,12 +61,13 @@ static long setting(const char *name, long otherwise) {
     return text ? atol(text) : otherwise;
 }
 
-static void note(const char *what, struct function *f, unsigned gx, unsigned bx, unsigned shared, const char *flavour) {
+static unsigned cluster_of(struct function *f, unsigned stated) { return stated ? stated : f->attributes[11]; }
+static void note(const char *what, struct function *f, unsigned gx, unsigned bx, unsigned shared, const char *flavour, unsigned cluster) {
     const char *path = getenv("FAKE_LOG");
     if (!path) return;
     char line[256];
-    int n = snprintf(line, sizeof line, "%s %s image %zu grid %u block %u shared %u %s most %d\n", what, f->name,
-                     f->module->size, gx, bx, shared, flavour, f->attributes[8]);
+    int n = snprintf(line, sizeof line, "%s %s image %zu grid %u block %u shared %u %s most %d cluster %u policy %d\n", what, f->name,
+                     f->module->is_compiled ? (size_t)1 : f->module->size, gx, bx, shared, flavour, f->attributes[8], cluster_of(f, cluster), f->attributes[15]);
     FILE *file = fopen(path, "a");
     fwrite(line, 1, n, file);
     fclose(file);
@@ -179,9 +186,16 @@ static Code load_as(struct module **out, const char *image, int is_library) {
     *out = module;
     return 0;
 }
+/* As above; some options choose the PTX of a fat binary, which is no other program here. */
+static Code load_with(struct module **out, const char *image, int is_library, unsigned n, const int *options, void **values) {
+    Code code = load_as(out, image, is_library);
+    int is_fat = *(const unsigned *)image == 0x466243b1 || *(const unsigned *)image == 0xba55ed50;
+    for (unsigned i = 0; !code && is_fat && i < n; i++) if (options[i] == 10 && !values[i]) (*out)->is_compiled = 1;
+    return code;
+}
 static Code load(struct module **out, const char *image) { return load_as(out, image, 0); }
 Code cuModuleLoadData(struct module **out, const char *image) { return load(out, image); }
-Code cuModuleLoadDataEx(struct module **out, const char *image, unsigned n, void *o, void **v) { return load(out, image); }
+Code cuModuleLoadDataEx(struct module **out, const char *image, unsigned n, void *o, void **v) { return load_with(out, image, 0, n, o, v); }
 Code cuModuleLoadFatBinary(struct module **out, const char *image) { return load(out, image); }
 static Code load_file(struct module **out, const char *path, int is_library) {
     FILE *file = fopen(path, "rb");
@@ -192,7 +206,7 @@ static Code load_file(struct module **out, const char *path, int is_library) {
     return load_as(out, bytes, is_library);
 }
 Code cuModuleLoad(struct module **out, const char *path) { return load_file(out, path, 0); }
-Code cuLibraryLoadData(struct module **out, const char *image, void *o, void **v, unsigned n, void *lo, void **lv, unsigned ln) { return load_as(out, image, 1); }
+Code cuLibraryLoadData(struct module **out, const char *image, void *o, void **v, unsigned n, void *lo, void **lv, unsigned ln) { return load_with(out, image, 1, n, o, v); }
 Code cuLibraryLoadFromFile(struct module **out, const char *path, void *o, void **v, unsigned n, void *lo, void **lv, unsigned ln) { return load_file(out, path, 1); }
 /* What was unloaded is loaded into the same place again, one at a time: handles come back. */
 Code cuModuleUnload(struct module *module) {
@@ -355,9 +369,16 @@ static Code run(struct function *f, void **params) {
     copied = 0;
     return 0;
 }
-static Code launch(const char *flavour, struct function *f, const unsigned *grid, const unsigned *block, unsigned shared, void *stream, void **params) {
+static Code launch_in(unsigned cluster, const char *flavour, struct function *f, const unsigned *grid, const unsigned *block, unsigned shared, void *stream, void **params, void **extra) {
     if (sticky) return sticky;
     if (grid[0] == 0) return INVALID_VALUE;
+    void *unpacked[3];
+    if (!params && extra && extra[0] == (void *)1) { /* a buffer with our kernels' parameters */
+        unpacked[0] = extra[1];
+        unpacked[1] = (char *)extra[1] + 8;
+        unpacked[2] = (char *)extra[1] + 16;
+        params = unpacked;
+    }
     struct graph *graph = capture(stream);
     if (!f->module) return INVALID_VALUE;
     struct function *function = f;
@@ -365,44 +386,76 @@ static Code launch(const char *flavour, struct function *f, const unsigned *grid
     if (function->place != current->place) return INVALID_CONTEXT;
     if (graph) {
         struct node *node = &graph->nodes[graph->count++];
-        *node = (struct node){function, {grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, shared};
+        *node = (struct node){function, graph->count - 1, {grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, shared};
         node->values[0] = *(uint64_t *)params[0];
         node->values[1] = *(unsigned *)params[1];
-        note("captured", f, grid[0], block[0], shared, flavour);
+        node->attributes[4][0] = cluster;
+        note("captured", f, grid[0], block[0], shared, flavour, cluster);
         return 0;
     }
     Code code = run(function, params);
-    if (!code && strcmp(f->name, "ww_diff")) note("launch", f, grid[0], block[0], shared, flavour);
+    if (!code && strcmp(f->name, "ww_diff")) note("launch", f, grid[0], block[0], shared, flavour, cluster);
     return code;
+}
+static Code launch(const char *flavour, struct function *f, const unsigned *grid, const unsigned *block, unsigned shared, void *stream, void **params, void **extra) {
+    return launch_in(0, flavour, f, grid, block, shared, stream, params, extra);
+}
+static Code launch_config(const char *flavour, struct config *c, struct function *f, void **params, void **extra) {
+    struct attribute *all = c->attributes;
+    unsigned cluster = 0;
+    for (unsigned i = 0; i < c->count; i++) if (all[i].id == 4) cluster = (unsigned)all[i].value[0];
+    return launch_in(cluster, flavour, f, c->grid, c->block, c->shared, c->stream, params, extra);
 }
 #define THREE(a, b, c) (unsigned[]){a, b, c}
 Code cuLaunchKernel(struct function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream, void **params, void **extra) {
-    return launch("legacy", f, THREE(gx, gy, gz), THREE(bx, by, bz), shared, stream, params);
+    return launch("legacy", f, THREE(gx, gy, gz), THREE(bx, by, bz), shared, stream, params, extra);
 }
 Code cuLaunchKernel_ptsz(struct function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream, void **params, void **extra) {
-    return launch("thread", f, THREE(gx, gy, gz), THREE(bx, by, bz), shared, stream, params);
+    return launch("thread", f, THREE(gx, gy, gz), THREE(bx, by, bz), shared, stream, params, extra);
 }
 static Code later_launch(void) { return 999; }
-Code cuLaunchKernelEx(struct config *c, struct function *f, void **params, void **extra) { return launch("legacy-ex", f, c->grid, c->block, c->shared, c->stream, params); }
-Code cuLaunchKernelEx_ptsz(struct config *c, struct function *f, void **params, void **extra) { return launch("thread-ex", f, c->grid, c->block, c->shared, c->stream, params); }
+Code cuLaunchKernelEx(struct config *c, struct function *f, void **params, void **extra) { return launch_config("legacy-ex", c, f, params, extra); }
+Code cuLaunchKernelEx_ptsz(struct config *c, struct function *f, void **params, void **extra) { return launch_config("thread-ex", c, f, params, extra); }
 Code cuLaunchCooperativeKernel(struct function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream, void **params) {
-    return launch("cooperative", f, THREE(gx, gy, gz), THREE(bx, by, bz), shared, stream, params);
+    return launch("cooperative", f, THREE(gx, gy, gz), THREE(bx, by, bz), shared, stream, params, NULL);
 }
 
 /* Graphs: nodes run in their order. */
 Code cuGraphCreate(struct graph **graph, unsigned flags) { *graph = calloc(1, sizeof **graph); return sticky; }
-Code cuGraphKernelNodeSetParams_v2(struct node *node, struct node_params *p) {
+static Code set_node(struct node *node, struct node_params *p) {
     struct function *function = p->function ? p->function : p->kernel;
     if (function->is_kernel) cuKernelGetFunction(&function, function);
-    *node = (struct node){function, {p->grid[0], p->grid[1], p->grid[2]}, {p->block[0], p->block[1], p->block[2]}, p->shared};
-    node->values[0] = *(uint64_t *)p->params[0];
-    node->values[1] = *(unsigned *)p->params[1];
-    note("node", node->function, p->grid[0], p->block[0], p->shared, "graph");
+    uint64_t values[2] = {*(uint64_t *)p->params[0], *(unsigned *)p->params[1]}, attributes[ATTRIBUTES][8];
+    memcpy(attributes, node->attributes, sizeof attributes);
+    *node = (struct node){function, node->place, {p->grid[0], p->grid[1], p->grid[2]}, {p->block[0], p->block[1], p->block[2]}, p->shared};
+    memcpy(node->values, values, sizeof values);
+    memcpy(node->attributes, attributes, sizeof attributes);
+    note("node", node->function, p->grid[0], p->block[0], p->shared, "graph", node->attributes[4][0]);
     return sticky;
+}
+Code cuGraphKernelNodeSetParams_v2(struct node *node, struct node_params *p) { return set_node(node, p); }
+Code cuGraphKernelNodeSetAttribute(struct node *node, unsigned id, const void *value) {
+    if (id >= ATTRIBUTES) return INVALID_VALUE;
+    memcpy(node->attributes[id], value, id == 4 || id == 11 ? 12 : 8);
+    return sticky;
+}
+Code cuGraphKernelNodeGetAttribute(struct node *node, unsigned id, void *value) {
+    if (id >= ATTRIBUTES) return INVALID_VALUE;
+    memcpy(value, node->attributes[id], id == 4 || id == 11 ? 12 : 8);
+    return sticky;
+}
+Code cuGraphKernelNodeCopyAttributes(struct node *to, struct node *from) {
+    memcpy(to->attributes, from->attributes, sizeof to->attributes);
+    return sticky;
+}
+/* The executable graph has copies of the nodes, in their order. */
+Code cuGraphExecKernelNodeSetParams_v2(struct graph *exec, struct node *node, struct node_params *p) {
+    return set_node(&exec->nodes[node->place], p);
 }
 Code cuGraphAddKernelNode_v2(struct node **out, struct graph *graph, void *after, size_t count, struct node_params *p) {
     *out = &graph->nodes[graph->count++];
-    return cuGraphKernelNodeSetParams_v2(*out, p);
+    (*out)->place = graph->count - 1;
+    return set_node(*out, p);
 }
 Code cuGraphKernelNodeGetParams_v2(struct node *node, struct node_params *p) {
     node->params[0] = &node->values[0];
@@ -427,7 +480,7 @@ Code cuGraphLaunch(struct graph *exec, void *stream) {
         void *params[2] = {&node->values[0], &node->values[1]};
         Code code = run(node->function, params);
         if (code) return code;
-        note("graph-launch", node->function, node->grid[0], node->block[0], node->shared, "graph");
+        note("graph-launch", node->function, node->grid[0], node->block[0], node->shared, "graph", node->attributes[4][0]);
     }
     return sticky;
 }
@@ -437,7 +490,7 @@ Code cuGraphExecDestroy(struct graph *exec) { free(exec); return sticky; }
 Code cuGetProcAddress_v2(const char *name, void **found, int version, uint64_t flags, int *status);
 Code cuGetProcAddress(const char *name, void **found, int version, uint64_t flags) {
     static const char *const versioned[] = {"cuMemAlloc", "cuMemFree", "cuMemcpyHtoD", "cuMemcpyDtoH", "cuMemGetInfo", "cuCtxDestroy", "cuEventDestroy",
-        "cuCtxCreate", "cuModuleGetGlobal", "cuLinkCreate", "cuLinkAddData", "cuGraphAddKernelNode", "cuGraphKernelNodeGetParams", "cuGraphKernelNodeSetParams", "cuStreamBeginCapture", "cuDevicePrimaryCtxRelease"};
+        "cuCtxCreate", "cuModuleGetGlobal", "cuLinkCreate", "cuLinkAddData", "cuGraphAddKernelNode", "cuGraphKernelNodeGetParams", "cuGraphKernelNodeSetParams", "cuGraphExecKernelNodeSetParams", "cuStreamBeginCapture", "cuDevicePrimaryCtxRelease"};
     char symbol[128];
     snprintf(symbol, sizeof symbol, "%s", name);
     if (!strcmp(name, "cuLaunchKernel") && version >= 13000 && setting("FAKE_VERSION_2", 0)) { *found = later_launch; return 0; }

@@ -30,7 +30,9 @@ struct node_params { void *function; unsigned grid[3], block[3], shared; void **
     F(cuGraphCreate, (H *, unsigned)) F(cuGraphLaunch, (H, H)) F(cuGraphInstantiateWithFlags, (H *, H, unsigned long long)) \
     F(cuMemAlloc_v2, (uint64_t *, size_t)) F(cuMemFree_v2, (uint64_t)) F(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t)) F(cuMemcpyDtoH_v2, (void *, uint64_t, size_t)) \
     F(cuStreamBeginCapture_v2, (H, unsigned)) F(cuGraphAddKernelNode_v2, (H *, H, void *, size_t, struct node_params *)) \
-    F(cuGraphKernelNodeGetParams_v2, (H, struct node_params *)) F(cuModuleGetGlobal_v2, (uint64_t *, size_t *, H, const char *)) \
+    F(cuGraphKernelNodeGetParams_v2, (H, struct node_params *)) F(cuGraphKernelNodeSetParams_v2, (H, struct node_params *)) \
+    F(cuGraphExecKernelNodeSetParams_v2, (H, H, struct node_params *)) F(cuGraphKernelNodeSetAttribute, (H, unsigned, const void *)) \
+    F(cuGraphKernelNodeCopyAttributes, (H, H)) F(cuKernelSetAttribute, (int, int, H, int)) F(cuModuleGetGlobal_v2, (uint64_t *, size_t *, H, const char *)) \
     F(cuLinkCreate_v2, (unsigned, void *, void **, H *)) F(cuLinkAddData_v2, (H, unsigned, void *, size_t, const char *, unsigned, void *, void **)) \
     F(cuLinkComplete, (H, void **, size_t *)) F(cuLinkDestroy, (H)) \
     F(cuLaunchCooperativeKernel, (H, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, H, void **)) \
@@ -227,6 +229,42 @@ static void variables(void) {
     print();
 }
 
+/* Launches of a kernel that does nothing, as the lines of a file say: how, grid, block, shared memory, the pointer's
+ * offset, a number, bytes of a structure. */
+struct bytes { unsigned words[4]; };
+static void launch_as(H f, const char *line) {
+    unsigned how, gx, gy, bx, by, shared, number;
+    unsigned long offset;
+    struct bytes s;
+    if (sscanf(line, "%u %u %u %u %u %u %lu %u %u %u %u %u", &how, &gx, &gy, &bx, &by, &shared, &offset, &number, &s.words[0], &s.words[1], &s.words[2], &s.words[3]) != 12) fail(line, 0);
+    uint64_t pointer = 0x100000 + offset;
+    void *params[] = {&pointer, &number, &s};
+    struct { uint64_t pointer; unsigned number; struct bytes s; } buffer = {pointer, number, s};
+    size_t bytes = 28;
+    void *extra[] = {(void *)1, &buffer, (void *)2, &bytes, NULL};
+    struct { unsigned id, padding; uint64_t value[8]; } attributes[] = {{8, 0, {0}}, {4, 0, {2 | 1ull << 32, 1}}};
+    struct config config = {{gx, gy, 1}, {bx, by, 1}, shared, NULL, attributes, how == 4 ? 2 : 1};
+    H graph, node, exec;
+    struct node_params p = {f, {gx, gy, 1}, {bx, by, 1}, shared, params}, first = p, seen;
+    switch (how) {
+        case 0: DO(cuLaunchKernel, f, gx, gy, 1, bx, by, 1, shared, NULL, params, NULL); break;
+        case 1: DO(cuLaunchKernel, f, gx, gy, 1, bx, by, 1, shared, NULL, NULL, extra); break;
+        case 2: case 4: DO(cuLaunchKernelEx, &config, f, params, NULL); break;
+        case 3: DO(cuLaunchCooperativeKernel, f, gx, gy, 1, bx, by, 1, shared, NULL, params); break;
+        default: /* a node that is made with other values, and gets these behind it */
+            DO(cuGraphCreate, &graph, 0);
+            first.grid[0] = first.block[0] = 1;
+            DO(cuGraphAddKernelNode_v2, &node, graph, NULL, 0, &first);
+            if (how == 5) DO(cuGraphKernelNodeSetParams_v2, node, &p);
+            DO(cuGraphInstantiateWithFlags, &exec, graph, 0);
+            if (how == 6) DO(cuGraphExecKernelNodeSetParams_v2, exec, node, &p);
+            DO(cuGraphKernelNodeGetParams_v2, node, &seen);
+            struct node_params *own = how == 5 ? &p : &first;
+            if (seen.function != f || memcmp(seen.grid, own->grid, 12) || memcmp(seen.block, own->block, 12) || seen.shared != shared) fail("the node is another", 0);
+            DO(cuGraphLaunch, exec, NULL);
+    }
+}
+
 int main(int argc, char **argv) {
     const char *door = argv[1], *scenario = argv[2], *path = argv[3];
     find(door);
@@ -251,7 +289,24 @@ int main(int argc, char **argv) {
         variables();
         return 0;
     }
-    if (IS("library")) {
+    if (IS("values")) {
+        char line[256];
+        DO(cuModuleLoadData, &module, image);
+        DO(cuModuleGetFunction, &function, module, "count");
+        FILE *lines = fopen(argv[4], "r");
+        while (fgets(line, sizeof line, lines)) launch_as(function, line);
+        puts("done");
+        return 0;
+    }
+    if (IS("moved")) { /* the folder is another one when the library first looks for the store */
+        if (chdir("/")) fail("chdir", 0);
+    }
+    if (IS("prefer-ptx")) {
+        unsigned options[] = {10};
+        void *values[] = {0};
+        DO(cuModuleLoadDataEx, &module, image, 1, options, values);
+        DO(cuModuleGetFunction, &function, module, "scale");
+    } else if (IS("library")) {
         DO(cuLibraryLoadData, &module, image, 0, 0, 0, 0, 0, 0);
         DO(cuLibraryGetKernel, &function, module, "scale");
     } else if (IS("file")) {
@@ -315,6 +370,50 @@ int main(int argc, char **argv) {
         for (int i = 0; i < 5; i++) DO(cuGraphLaunch, exec, stream);
         print();
         return 0;
+    }
+    if (IS("required-cluster")) { /* not by the launch, but by the function */
+        for (int width = 2; width >= 0; width -= 2) {
+            for (int i = 11; i < 14; i++) DO(cuFuncSetAttribute, function, i, width ? i == 11 ? width : 1 : 0);
+            DO(launch, function, 4, 256, 0, NULL);
+        }
+    }
+    if (IS("policy")) DO(cuFuncSetAttribute, function, 15, 2);
+    if (IS("preferred-cluster")) {
+        struct { unsigned id, padding; uint64_t value[8]; } attribute = {11, 0, {4 | 1ull << 32, 1}};
+        struct config config = {{4, 1, 1}, {256, 1, 1}, 0, NULL, &attribute, 1};
+        void *params[] = {&memory, &n};
+        for (int i = 0; i < 3; i++) DO(cuLaunchKernelEx, &config, function, params, NULL);
+    }
+    if (IS("node-cluster") || IS("node-copy")) { /* set behind the parameters, and copied from another node */
+        H graph, exec, node, other;
+        void *params[] = {&memory, &n};
+        uint64_t value[8] = {2 | 1ull << 32, 1};
+        struct node_params p = {function, {4, 1, 1}, {256, 1, 1}, 0, params}, seen;
+        DO(cuGraphCreate, &graph, 0);
+        DO(cuGraphAddKernelNode_v2, &node, graph, NULL, 0, &p);
+        if (IS("node-cluster")) DO(cuGraphKernelNodeSetAttribute, node, 4, value);
+        else {
+            H second;
+            DO(cuGraphCreate, &second, 0);
+            DO(cuGraphAddKernelNode_v2, &other, second, NULL, 0, &p);
+            DO(cuGraphKernelNodeSetAttribute, other, 4, value);
+            DO(cuGraphKernelNodeCopyAttributes, node, other);
+        }
+        DO(cuGraphKernelNodeSetParams_v2, node, &p);
+        DO(cuGraphKernelNodeGetParams_v2, node, &seen);
+        printf("the node's function is %s\n", seen.function == function ? "mine" : "another");
+        DO(cuGraphInstantiateWithFlags, &exec, graph, 0);
+        for (int i = 0; i < 3; i++) DO(cuGraphLaunch, exec, NULL);
+        DO(cuGraphExecKernelNodeSetParams_v2, exec, node, &p);
+        DO(cuGraphLaunch, exec, NULL);
+        print();
+        return 0;
+    }
+    if (IS("extra")) {
+        struct { uint64_t pointer; unsigned n; } buffer = {memory, n};
+        size_t bytes = 12;
+        void *extra[] = {(void *)1, &buffer, (void *)2, &bytes, NULL};
+        for (int i = 0; i < 3; i++) DO(cuLaunchKernel, function, 4, 1, 1, 256, 1, 1, 0, NULL, NULL, extra);
     }
     if (IS("cooperative")) {
         void *params[] = {&memory, &n};

@@ -6,9 +6,10 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use warpwright_launch::{Extents, LaunchValues, Signature};
 use warpwright_toolkit::{BuildCache, PtxasJob, Toolkit};
 use warpwright_winners::lines::{Launches, Note, Numbers, Outcome, Planned, parse};
-use warpwright_winners::{LaunchClass, Store, Winner, identities};
+use warpwright_winners::{Guard, LaunchClass, Shape, Standing, Store, Winner, identities};
 
 /// Programs, driver and cubins, made once.
 struct Workshop {
@@ -24,6 +25,19 @@ const SCALE: &str = ".visible .entry scale(.param .u64 p, .param .u32 n) {
     ld.param.u64 %d0, [p]; ld.global.f32 %f0, [%d0]; fma.rn.f32 %f0, %f0, 0f40000000, 0f3F800000;
     st.global.f32 [%d0], %f0; ret;
 }\n";
+
+/// A kernel that the driver does nothing for, with all kinds of parameters, and a name in its module.
+fn count(name: &str) -> Vec<u8> {
+    let text = format!(
+        "{PTX}.visible .global .u32 {name} = 1;
+.visible .entry count(.param .u64 p, .param .u32 n, .param .align 4 .b8 s[16]) {{
+    .reg .b64 %d; .reg .b32 %r;
+    ld.param.u64 %d, [p]; ld.param.u32 %r, [n]; st.global.u32 [%d], %r;
+    ld.param.u32 %r, [s+12]; st.global.u32 [%d+4], %r; ret;
+}}\n"
+    );
+    compile(&text).expect("a toolkit")
+}
 
 /// Variables of `weigh`, as the driver knows it.
 const VARIABLES: &str = ".visible .const .align 4 .f32 weights[8] = {0f3F800000};
@@ -89,6 +103,10 @@ fn workshop() -> Option<&'static Workshop> {
             );
             cc(&["host.c", "-ldl", "-lpthread"], "host");
             cc(&["fuzz.c", "-ldl", "-lpthread"], "fuzz");
+            for (define, out) in [("HOOKS", "hooks.so"), ("EXPORTS", "exports.so")] {
+                let define = format!("-D{define}");
+                cc(&["-shared", "-fPIC", &define, "tool.c", "-ldl"], out);
+            }
             let linked = dir.path().join("libcuda.so.1");
             cc(
                 &[
@@ -179,6 +197,10 @@ struct Setup<'a> {
     kernel: &'a str,
     /// Candidates for launches of 256 threads, by name, tried at two of them.
     plan: &'a [(&'a str, &'a [u8])],
+    /// Preloaded behind the library.
+    tool: &'a str,
+    /// Words in front of the program.
+    before: &'a [&'a str],
 }
 
 impl Default for Setup<'_> {
@@ -193,6 +215,8 @@ impl Default for Setup<'_> {
             more: &[],
             kernel: "scale",
             plan: &[],
+            tool: "",
+            before: &[],
         }
     }
 }
@@ -211,24 +235,24 @@ fn run(setup: &Setup) -> Run {
         "fuzz" => {
             let kinds =
                 (0..24).map(|i| (["weigh", "scale"][i % 2], 64 << (i / 2 % 3), 1 << (i / 6)));
-            let of = |(symbol, threads, grid)| Winner {
-                class: LaunchClass::new([grid, 1, 1], [threads, 1, 1], 0, [0; 3]).expect("a grid"),
-                ..winner_for(symbol, &[])
+            let of = |(symbol, threads, grid)| {
+                let class = LaunchClass::new([grid, 1, 1], [threads, 1, 1], 0, [0; 3]);
+                (winner_for(symbol, &[]), class.expect("a grid"))
             };
             kinds.map(of).collect()
         }
-        _ => vec![winner_for(setup.kernel, &[])],
+        _ => vec![(winner_for(setup.kernel, &[]), class())],
     };
     let mut plan = String::new();
     let pairs = targets.iter().enumerate();
-    for ((number, target), (name, cubin)) in
+    for ((number, (target, class)), (name, cubin)) in
         pairs.flat_map(|t| setup.plan.iter().map(move |c| (t, c)))
     {
         let file = format!("{number}-{name}.cubin");
         std::fs::write(folder.path().join(&file), cubin).expect("written");
         let planned = Planned {
             kernel: target.kernel.clone(),
-            class: target.class,
+            class: *class,
             at: if setup.scenario == "fuzz" {
                 [0, 1]
             } else {
@@ -242,10 +266,19 @@ fn run(setup: &Setup) -> Run {
         plan.push_str(&planned.line());
     }
     std::fs::write(folder.path().join("plan"), plan).expect("written");
-    let mut command = Command::new(workshop.dir.path().join(host));
-    if setup.scenario == "fuzz" {
-        command = Command::new(workshop.dir.path().join("fuzz"));
-    } else {
+    let program = match setup.scenario {
+        "fuzz" => workshop.dir.path().join("fuzz"),
+        _ => workshop.dir.path().join(host),
+    };
+    let mut command = match setup.before {
+        [first, others @ ..] => {
+            let mut command = Command::new(first);
+            command.args(others).arg(program);
+            command
+        }
+        [] => Command::new(program),
+    };
+    if setup.scenario != "fuzz" {
         command.args([setup.door, setup.scenario]);
     }
     let (before, behind) = match setup.scenario {
@@ -257,16 +290,25 @@ fn run(setup: &Setup) -> Run {
         .arg(setup.cubin.unwrap_or(&original))
         .args(behind)
         .env("LD_LIBRARY_PATH", workshop.dir.path())
-        .env("FAKE_LOG", &launches)
-        .envs(setup.variables.iter().copied());
+        .env("FAKE_LOG", &launches);
+    let mut preloaded = Vec::new();
     if !setup.mode.is_empty() {
+        preloaded.push(library());
         command
-            .env("LD_PRELOAD", library())
             .env("WARPWRIGHT", setup.mode)
             .env("WARPWRIGHT_DIR", folder.path())
             .env("WARPWRIGHT_LOG", &log)
             .env("WARPWRIGHT_DB", setup.store.unwrap_or(folder.path()));
     }
+    if !setup.tool.is_empty() {
+        preloaded.push(workshop.dir.path().join(setup.tool));
+        command.env("TOOL_COUNT", folder.path().join("count"));
+    }
+    let preloaded: Vec<String> = preloaded.iter().map(|p| p.display().to_string()).collect();
+    if !preloaded.is_empty() {
+        command.env("LD_PRELOAD", preloaded.join(":"));
+    }
+    command.envs(setup.variables.iter().copied());
     let output = command.output().expect("starts");
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     Run {
@@ -279,6 +321,11 @@ fn run(setup: &Setup) -> Run {
 
 fn winner(cubin: &[u8]) -> Winner {
     winner_for("scale", cubin)
+}
+
+/// The launches that most winners here are for.
+fn class() -> LaunchClass {
+    LaunchClass::new([4, 1, 1], [256, 1, 1], 0, [0; 3]).expect("a grid")
 }
 
 fn winner_for(symbol: &str, cubin: &[u8]) -> Winner {
@@ -295,7 +342,8 @@ fn winner_for(symbol: &str, cubin: &[u8]) -> Winner {
     Winner {
         kernel: kernel.digest,
         gpu: "Fake GPU".into(),
-        class: LaunchClass::new([4, 1, 1], [256, 1, 1], 0, [0; 3]).expect("a grid"),
+        guard: class().guard(),
+        shape: Shape::SAME,
         symbol: symbol.into(),
         recipe: "by-hand".into(),
         proof: "none".into(),
@@ -303,6 +351,7 @@ fn winner_for(symbol: &str, cubin: &[u8]) -> Winner {
         winner_ns: 1,
         driver: "0".into(),
         date: "2026-11-22".into(),
+        standing: Standing::Measured,
         cubin: cubin.to_vec(),
     }
 }
@@ -368,6 +417,14 @@ fn winners_are_launched_in_every_way() {
         ("cooperative", 5),
         // The winner is for launches without clusters.
         ("cluster", 2),
+        // A node that gets a cluster behind its parameters: it is made with the winner once, in the second case twice.
+        ("node-cluster", 1),
+        ("node-copy", 2),
+        // The first launch is one in clusters, by what was set on the function.
+        ("required-cluster", 3),
+        ("preferred-cluster", 2),
+        ("policy", 2),
+        ("extra", 5),
         ("link", 2),
         ("churn", 400),
         ("reload", 2020),
@@ -407,7 +464,11 @@ fn winners_are_launched_in_every_way() {
 fn clusters_are_classes_of_their_own() {
     let folder = tempfile::tempdir().expect("folder");
     let mut clustered = winner(&variant("fake_fast"));
-    clustered.class.cluster = [2, 1, 1];
+    clustered.guard = LaunchClass {
+        cluster: [2, 1, 1],
+        ..class()
+    }
+    .guard();
     Store::at(folder.path()).put(&clustered).expect("written");
     let setup = |mode| Setup {
         mode,
@@ -436,7 +497,59 @@ fn attributes_follow() {
         .filter(|l| l.contains(&format!(" image {size} ")))
         .filter_map(|l| l.split(" most ").nth(1))
         .collect();
+    let most: Vec<&str> = most.iter().filter_map(|l| l.split(' ').next()).collect();
     assert_eq!(most, ["0", "70000", "90000", "90000"]);
+    let with = run(&Setup {
+        mode: "with",
+        scenario: "policy",
+        store: Some(store.path()),
+        ..Setup::default()
+    });
+    let own = format!(" image {size} ");
+    let mut launches = with.launches.lines().filter(|l| l.contains(&own));
+    assert!(
+        launches.all(|l| l.ends_with(" policy 2")),
+        "{}",
+        with.launches
+    );
+}
+
+/// A winner for clusters is launched where the function requires them, or a node has them, as an attribute.
+fn clusters_come_from_functions_and_nodes() {
+    let folder = tempfile::tempdir().expect("folder");
+    let mut clustered = winner(&variant("fake_fast"));
+    let class = LaunchClass {
+        cluster: [2, 1, 1],
+        ..class()
+    };
+    clustered.guard = class.guard();
+    Store::at(folder.path()).put(&clustered).expect("written");
+    // The node is set once more after it has its cluster, then in the executable graph, where clusters may be others.
+    for (scenario, launches) in [("required-cluster", 1), ("node-cluster", 4)] {
+        let setup = |mode| Setup {
+            mode,
+            scenario,
+            store: Some(folder.path()),
+            ..Setup::default()
+        };
+        let (plain, with) = (run(&setup("")), run(&setup("with")));
+        assert_eq!(plain.stdout(), with.stdout(), "{scenario}: {}", with.log);
+        let size = clustered.cubin.len();
+        assert_eq!(
+            with.of_size(size),
+            launches,
+            "{scenario}: {}\n{}",
+            with.launches,
+            with.log
+        );
+        let own = format!(" image {size} ");
+        let mut lines = with.launches.lines().filter(|l| l.contains(&own));
+        assert!(
+            lines.all(|l| l.contains(" cluster 2 ")),
+            "{}",
+            with.launches
+        );
+    }
 }
 
 fn forks_are_survived() {
@@ -513,7 +626,11 @@ fn doubts_pass_through() {
         (another.path(), none, "for another GPU"),
         (damaged.path(), none, "damaged"),
         (no_cubin.0.path(), none, "is no cubin"),
-        (no_kernel.0.path(), none, "refuses the winner"),
+        (
+            no_kernel.0.path(),
+            none,
+            "does not have the kernel `scale` once",
+        ),
         (&missing, none, "the store is empty"),
         (
             good.path(),
@@ -578,7 +695,22 @@ fn other_images_are_let_through() {
 
 fn fat_binaries_are_read() {
     let workshop = workshop().expect("a toolkit");
-    let padded = workshop.original.len().next_multiple_of(8);
+    let path = workshop.dir.path().join("scale.fatbin");
+    std::fs::write(&path, fat_binary(&workshop.original)).expect("written");
+    let (store, size) = store(&variant("fake_fast"));
+    let with = run(&Setup {
+        mode: "with",
+        store: Some(store.path()),
+        cubin: Some(&path),
+        ..Setup::default()
+    });
+    assert!(with.output.status.success(), "{}", with.stdout());
+    assert_eq!(with.of_size(size), 2, "{}", with.log);
+}
+
+/// A fat binary with one cubin.
+fn fat_binary(cubin: &[u8]) -> Vec<u8> {
+    let padded = cubin.len().next_multiple_of(8);
     let mut file = 0xba55_ed50u32.to_le_bytes().to_vec();
     file.extend([1, 0, 16, 0]);
     file.extend((64 + padded as u64).to_le_bytes());
@@ -590,19 +722,35 @@ fn fat_binaries_are_read() {
     header[28] = 90;
     header[40] = 0x11;
     file.extend(header);
-    file.extend(&workshop.original);
+    file.extend(cubin);
     file.resize(16 + 64 + padded, 0);
-    let path = workshop.dir.path().join("scale.fatbin");
-    std::fs::write(&path, file).expect("written");
+    file
+}
+
+/// Where the driver was told to take the PTX of a fat binary, its cubin's winner is none of what runs.
+fn options_that_choose_among_code_are_respected() {
+    let workshop = workshop().expect("a toolkit");
+    let path = workshop.dir.path().join("both.fatbin");
+    std::fs::write(&path, fat_binary(&workshop.original)).expect("written");
     let (store, size) = store(&variant("fake_fast"));
-    let with = run(&Setup {
-        mode: "with",
+    let setup = |mode| Setup {
+        mode,
+        scenario: "prefer-ptx",
         store: Some(store.path()),
         cubin: Some(&path),
         ..Setup::default()
-    });
-    assert!(with.output.status.success(), "{}", with.stdout());
-    assert_eq!(with.of_size(size), 2, "{}", with.log);
+    };
+    let (plain, with) = (run(&setup("")), run(&setup("with")));
+    assert!(plain.output.status.success(), "{}", plain.stdout());
+    assert_eq!(plain.stdout(), with.stdout());
+    assert_eq!(
+        (with.of_size(1), with.of_size(size)),
+        (3, 0),
+        "{}",
+        with.log
+    );
+    let why = "options that choose among its code";
+    assert!(with.log.contains(why), "{}", with.log);
 }
 
 fn launches_are_counted_and_timed() {
@@ -1068,7 +1216,8 @@ fn random_programs_see_what_they_see_without_the_library() {
             "weigh" => winner_for(symbol, &fast),
             _ => winner_for(symbol, &variant("fake_fast")),
         };
-        winner.class = LaunchClass::new([grid, 1, 1], [threads, 1, 1], 0, [0; 3]).expect("a grid");
+        let class = LaunchClass::new([grid, 1, 1], [threads, 1, 1], 0, [0; 3]);
+        winner.guard = class.expect("a grid").guard();
         Store::at(folder.path()).put(&winner).expect("written");
     }
     let plan: [(&str, &[u8]); 3] = [
@@ -1138,8 +1287,463 @@ fn random_programs_see_what_they_see_without_the_library() {
     assert!(added > 10 && tried > 0, "{added} {tried}");
 }
 
+/// The state of a random generator (xorshift).
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, below: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 16) % below
+    }
+
+    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.roll(all.len() as u64) as usize]
+    }
+}
+
+/// A launch as the program's file of launches has it.
+#[derive(Debug)]
+struct Tossed {
+    how: u64,
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared: u32,
+    offset: u64,
+    number: u32,
+    words: [u32; 4],
+}
+
+impl Tossed {
+    fn new(dice: &mut Dice) -> Tossed {
+        let number = [0, 1, 4, 7, 4096, u32::MAX];
+        Tossed {
+            how: dice.roll(7),
+            grid: [dice.of(&[1, 2, 3, 4, 8]), dice.of(&[1, 2]), 1],
+            block: [dice.of(&[32, 64, 256]), dice.of(&[1, 2]), 1],
+            shared: dice.of(&[0, 512, 1024]),
+            offset: dice.of(&[0, 4, 16, 256]),
+            number: dice.of(&number),
+            words: [0; 4].map(|_| dice.of(&number)),
+        }
+    }
+
+    fn line(&self) -> String {
+        let ([gx, gy, _], [bx, by, _]) = (self.grid, self.block);
+        let [a, b, c, d] = self.words;
+        format!(
+            "{} {gx} {gy} {bx} {by} {} {} {} {a} {b} {c} {d}\n",
+            self.how, self.shared, self.offset, self.number
+        )
+    }
+
+    fn extents(&self) -> Extents {
+        Extents {
+            grid: self.grid,
+            block: self.block,
+            dynamic_smem: self.shared,
+        }
+    }
+
+    /// The version that is to be launched, and its extents.
+    fn version(&self, versions: &[Winner]) -> Option<(usize, Extents)> {
+        let words = self.words.iter().flat_map(|w| w.to_le_bytes());
+        let params: Vec<Vec<u8>> = vec![
+            (0x10_0000 + self.offset).to_le_bytes().to_vec(),
+            self.number.to_le_bytes().to_vec(),
+            words.collect(),
+        ];
+        let values = LaunchValues {
+            grid: self.grid,
+            block: self.block,
+            cluster: if self.how == 4 { [2, 1, 1] } else { [1; 3] },
+            dynamic_smem: self.shared,
+            params: &params,
+        };
+        let is_bound = self.how == 3 || self.how == 4;
+        let mut all = versions.iter().enumerate();
+        all.find_map(|(number, version)| {
+            let fits = version.guard.holds(&values) && (version.shape.is_same() || !is_bound);
+            Some((
+                number,
+                version.shape.apply(self.extents()).filter(|_| fits)?,
+            ))
+        })
+    }
+}
+
+fn tossed_guard(dice: &mut Dice) -> Guard {
+    let conditions = [
+        "block=256,1,1",
+        "block.size<=256",
+        "block.x%64=0",
+        "grid.x<=3",
+        "grid.size>=4",
+        "grid=4,1,1",
+        "cluster=2,1,1",
+        "cluster.size=1",
+        "smem=0",
+        "smem>=1024",
+        "align(param0)=16",
+        "param0:8>=1048592",
+        "param1:4=4096",
+        "param1:4%4=0",
+        "param1:4>=7",
+        "param2:4=7",
+        "param2+4:4<=4",
+        "param2+8:8>=4294967296",
+        "param2+12:1=255",
+        "param2+2:2=0",
+        "disjoint(param0[16],param2+8[4096])",
+        "param1+4:4=0",
+        "param3:4=0",
+    ];
+    let count = 1 + dice.roll(3);
+    let text: Vec<&str> = (0..count).map(|_| dice.of(&conditions)).collect();
+    let signature = Signature::default();
+    let guard = Guard::parse(&text.join("; "), &signature);
+    guard.unwrap_or_else(|e| panic!("{text:?}: {e}"))
+}
+
+/// Random versions at random launches, passed in every way: the version whose guard holds first is launched, in its shape.
+fn guards_decide_at_launches() {
+    let workshop = workshop().expect("a toolkit");
+    // Names of several lengths, so that the driver's log tells the versions apart.
+    let name = |i: usize| format!("v{}", "x".repeat(140 * i));
+    let cubins: Vec<Vec<u8>> = (1..9).map(|i| count(&name(i))).collect();
+    let original = count(&name(0));
+    let all = cubins.iter().chain([&original]).map(Vec::len);
+    let sizes: std::collections::BTreeSet<usize> = all.collect();
+    assert_eq!(sizes.len(), 9, "{sizes:?}");
+    let path = workshop.dir.path().join("count.cubin");
+    std::fs::write(&path, &original).expect("written");
+    let digest = identities(&original).expect("a cubin").remove(0).digest;
+    let numbers = std::env::var("WARPWRIGHT_FUZZ").unwrap_or("1,6,150".into());
+    let numbers: Vec<u64> = numbers
+        .split(',')
+        .map(|n| n.parse().expect("numbers"))
+        .collect();
+    let mut replaced = 0;
+    for seed in numbers[0]..numbers[0] + numbers[1] {
+        let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let folder = tempfile::tempdir().expect("folder");
+        let store = Store::at(folder.path().join("store"));
+        for (number, cubin) in cubins.iter().enumerate() {
+            let shapes = [
+                "same",
+                "same",
+                "block=64,1,1",
+                "smem+1024",
+                "block=128,2,1; smem+16",
+            ];
+            let version = Winner {
+                kernel: digest.clone(),
+                guard: tossed_guard(&mut dice),
+                shape: dice.of(&shapes).parse().expect("a shape"),
+                symbol: "count".into(),
+                original_ns: 1000,
+                winner_ns: 500 + number as u64,
+                ..winner(cubin)
+            };
+            store.keep(&version).expect("written");
+        }
+        let index = store.index().expect("read");
+        let mut versions = store.of(&index, &digest);
+        // Parameters that there are not.
+        let is_known = |v: &Winner| {
+            let text = v.guard.to_string();
+            !text.contains("param3") && !text.contains("param1+4")
+        };
+        versions.retain(is_known);
+        let launches: Vec<Tossed> = (0..numbers[2]).map(|_| Tossed::new(&mut dice)).collect();
+        let file = folder.path().join("launches");
+        let text: String = launches.iter().map(Tossed::line).collect();
+        std::fs::write(&file, text).expect("written");
+        let file = file.display().to_string();
+        let with = run(&Setup {
+            mode: "with",
+            door: dice.of(&DOORS),
+            scenario: "values",
+            store: Some(store.folder()),
+            cubin: Some(&path),
+            more: &[&file],
+            ..Setup::default()
+        });
+        assert_eq!(with.stdout(), "done\n", "seed {seed}: {}", with.log);
+        let made = with.launches.lines().filter(|l| !l.starts_with("node "));
+        let made: Vec<&str> = made.collect();
+        assert_eq!(made.len(), launches.len(), "seed {seed}");
+        for (launch, line) in launches.iter().zip(made) {
+            let (size, to) = match launch.version(&versions) {
+                Some((number, to)) => {
+                    replaced += 1;
+                    (versions[number].cubin.len(), to)
+                }
+                None => (original.len(), launch.extents()),
+            };
+            let words = format!(
+                " image {size} grid {} block {} shared {} ",
+                to.grid[0], to.block[0], to.dynamic_smem
+            );
+            assert!(
+                line.contains(&words),
+                "seed {seed}: {launch:?}: {words}{line}\n{}",
+                with.log
+            );
+        }
+    }
+    assert!(replaced > 100, "{replaced}");
+}
+
+/// A tool that is preloaded as well and hooks `dlsym`, or stands where programs link, still sees every launch.
+fn other_tools_are_chained() {
+    let (store, size) = store(&variant("fake_fast"));
+    for (tool, door) in [("hooks.so", "dlsym"), ("exports.so", "linked")] {
+        let setup = |mode| Setup {
+            mode,
+            door,
+            tool,
+            store: Some(store.path()),
+            ..Setup::default()
+        };
+        let (plain, with) = (run(&setup("")), run(&setup("with")));
+        assert!(plain.output.status.success(), "{tool}: {}", plain.stdout());
+        assert_eq!(plain.stdout(), with.stdout(), "{tool}: {}", with.log);
+        let counted = |run: &Run| std::fs::read_to_string(run.folder.path().join("count"));
+        let (before, after) = (counted(&plain), counted(&with));
+        // Two launches, and one that is refused.
+        assert_eq!(before.expect("counted"), "3\n", "{tool}");
+        assert_eq!(after.expect("counted"), "3\n", "{tool}");
+        assert_eq!(with.of_size(size), 2, "{tool}: {}", with.log);
+    }
+}
+
+/// Of ten thousand winners of a kernel the latest are looked at.
+fn kernels_of_many_winners_start() {
+    let folder = tempfile::tempdir().expect("folder");
+    let other = Winner {
+        guard: LaunchClass::new([4, 1, 1], [96, 1, 1], 0, [0; 3])
+            .expect("a grid")
+            .guard(),
+        ..winner(&variant("fake_slow"))
+    };
+    let (bytes, key) = (other.to_bytes(), other.kernel[..32].to_owned());
+    for number in 0..10_000 {
+        let path = folder.path().join(format!("{key}-{number:05}.winner"));
+        std::fs::write(path, &bytes).expect("written");
+    }
+    let fast = winner(&variant("fake_fast"));
+    Store::at(folder.path()).put(&fast).expect("written");
+    let with = run(&Setup {
+        mode: "with",
+        store: Some(folder.path()),
+        ..Setup::default()
+    });
+    assert!(with.output.status.success(), "{}", with.stdout());
+    assert_eq!(with.of_size(fast.cubin.len()), 2, "{}", with.log);
+}
+
+/// Whatever the log is, the program goes on and ends as it does without it.
+fn logs_disturb_nobody() {
+    let (store, size) = store(&variant("fake_fast"));
+    let folder = tempfile::tempdir().expect("folder");
+    let pipe = folder.path().join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo").success());
+    let pipe = pipe.display().to_string();
+    let plain = run(&Setup::default());
+    let limited = ["sh", "-c", "ulimit -f 0; exec \"$0\" \"$@\""];
+    let closed = [
+        "sh",
+        "-c",
+        "{ sleep 0.2; exec \"$0\" \"$@\"; } 2>&1 >&3 | :",
+    ];
+    type Case<'a> = (&'a str, &'a [&'a str]);
+    let cases: [Case<'_>; 6] = [
+        (&pipe, &[]),
+        ("/dev/full", &[]),
+        ("/no/such/folder/log", &[]),
+        ("/", &[]),
+        ("/tmp/warpwright-no-such-log", &limited),
+        ("/dev/stderr", &closed),
+    ];
+    for (log, before) in cases {
+        for mode in ["with", "trace"] {
+            let before: Vec<String> = before.iter().map(|w| w.replace(">&3", ">&1")).collect();
+            let before: Vec<&str> = before.iter().map(String::as_str).collect();
+            let variables = [("WARPWRIGHT_LOG", log), ("FAKE_LOG", "/dev/null")];
+            let with = run(&Setup {
+                mode,
+                store: Some(store.path()),
+                variables: &variables,
+                before: &before,
+                ..Setup::default()
+            });
+            let is_closed = log == "/dev/stderr";
+            assert!(
+                with.output.status.success(),
+                "{log} {mode}: {:?}",
+                with.output.status
+            );
+            assert!(is_closed || plain.stdout() == with.stdout(), "{log} {mode}");
+        }
+    }
+    let _ = std::fs::remove_file("/tmp/warpwright-no-such-log");
+    // A reader that goes away.
+    let reader = std::io::pipe().expect("a pipe");
+    let mut command = Command::new(workshop().expect("a toolkit").dir.path().join("host"));
+    command
+        .args(["dlsym", "plain"])
+        .arg(
+            workshop()
+                .expect("a toolkit")
+                .dir
+                .path()
+                .join("scale.cubin"),
+        )
+        .env("LD_LIBRARY_PATH", workshop().expect("a toolkit").dir.path())
+        .env("LD_PRELOAD", library())
+        .env("WARPWRIGHT", "with")
+        .env("WARPWRIGHT_LOG", "/dev/stderr")
+        .env("WARPWRIGHT_DB", store.path())
+        .stdout(std::process::Stdio::piped())
+        .stderr(reader.1);
+    drop(reader.0);
+    let output = command.output().expect("starts");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), plain.stdout());
+    assert!(output.status.success(), "{:?}", output.status);
+    let _ = size;
+}
+
+/// Relative paths mean what they meant when the program started.
+fn folders_are_those_of_the_start() {
+    let (store, size) = store(&variant("fake_fast"));
+    let (parent, name) = (store.path().parent(), store.path().file_name());
+    let name = name.expect("a name").to_string_lossy().into_owned();
+    let into = format!(
+        "cd {}; exec \"$0\" \"$@\"",
+        parent.expect("a folder").display()
+    );
+    let with = run(&Setup {
+        mode: "with",
+        scenario: "moved",
+        before: &["sh", "-c", &into],
+        variables: &[("WARPWRIGHT_DB", &name)],
+        ..Setup::default()
+    });
+    assert!(with.output.status.success(), "{}", with.stdout());
+    assert_eq!(with.of_size(size), 2, "{}", with.log);
+}
+
+/// A store that everybody can write is not used; one that its group can write is used, and the log tells it.
+fn stores_of_others_are_refused_or_told() {
+    use std::os::unix::fs::PermissionsExt;
+    let (store, size) = store(&variant("fake_fast"));
+    for (mode, launches, why) in [
+        (0o777, 0, "everybody can write"),
+        (0o770, 2, "its group can write it"),
+        (0o700, 2, "is replaced"),
+    ] {
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(store.path(), mode).expect("set");
+        let with = run(&Setup {
+            mode: "with",
+            store: Some(store.path()),
+            ..Setup::default()
+        });
+        assert_eq!(with.of_size(size), launches, "{why}: {}", with.log);
+        assert!(with.log.contains(why), "{why}: {}", with.log);
+    }
+}
+
+/// Winners that nobody here has looked at, and cubins that are not what they should be, do not reach the driver.
+fn unfit_winners_do_not_reach_the_driver() {
+    let fast = variant("fake_fast");
+    let waiting = Winner {
+        standing: Standing::Imported,
+        ..winner(&fast)
+    };
+    let other = compile(&format!(
+        "{PTX}.visible .global .u32 fake_fast = 1;\n{}",
+        SCALE.replace(".param .u32 n", ".param .u64 n")
+    ));
+    let bounded = compile(&format!(
+        "{PTX}.visible .global .u32 fake_fast = 1;\n{}",
+        SCALE.replace(") {", ") .maxntid 128, 1, 1 {")
+    ));
+    let clustered = compile(&format!(
+        "{PTX}.visible .global .u32 fake_fast = 1;\n{}",
+        SCALE.replace(") {", ") .reqnctapercluster 2, 1, 1 {")
+    ));
+    let tied = compile(&format!(
+        "{PTX}.visible .global .u32 fake_fast = 1;\n{}",
+        SCALE.replace(" ret;", " st.global.u32 [fake_fast], 1; ret;")
+    ));
+    let built = |cubin: Option<Vec<u8>>| winner(&cubin.expect("a toolkit"));
+    let guarded = |text: &str| Winner {
+        guard: Guard::parse(text, &Signature::default()).expect("a guard"),
+        ..winner(&fast)
+    };
+    let cases = [
+        (waiting, "the store is empty"),
+        (built(other), "takes other parameters"),
+        (built(bounded), "does not take the blocks"),
+        (built(clustered), "runs in other clusters"),
+        (built(tied), "uses variables, and the kernel does not"),
+        (
+            guarded("param7:4=0"),
+            "a parameter that the kernel does not have",
+        ),
+        (
+            guarded("param1:8=0"),
+            "a parameter that the kernel does not have",
+        ),
+    ];
+    let plain = run(&Setup::default());
+    for (winner, why) in cases {
+        let folder = tempfile::tempdir().expect("folder");
+        Store::at(folder.path()).put(&winner).expect("written");
+        let with = run(&Setup {
+            mode: "with",
+            store: Some(folder.path()),
+            ..Setup::default()
+        });
+        assert_eq!(plain.stdout(), with.stdout(), "{why}: {}", with.log);
+        assert_eq!(with.of_size(winner.cubin.len()), 0, "{why}: {}", with.log);
+        assert!(with.log.contains(why), "{why}: {}", with.log);
+    }
+}
+
 fn main() {
-    let tests: [(&str, fn()); 23] = [
+    let tests: [(&str, fn()); 32] = [
+        ("guards_decide_at_launches", guards_decide_at_launches),
+        ("other_tools_are_chained", other_tools_are_chained),
+        ("logs_disturb_nobody", logs_disturb_nobody),
+        (
+            "folders_are_those_of_the_start",
+            folders_are_those_of_the_start,
+        ),
+        (
+            "stores_of_others_are_refused_or_told",
+            stores_of_others_are_refused_or_told,
+        ),
+        (
+            "unfit_winners_do_not_reach_the_driver",
+            unfit_winners_do_not_reach_the_driver,
+        ),
+        (
+            "clusters_come_from_functions_and_nodes",
+            clusters_come_from_functions_and_nodes,
+        ),
+        (
+            "options_that_choose_among_code_are_respected",
+            options_that_choose_among_code_are_respected,
+        ),
+        (
+            "kernels_of_many_winners_start",
+            kernels_of_many_winners_start,
+        ),
         (
             "random_programs_see_what_they_see_without_the_library",
             random_programs_see_what_they_see_without_the_library,

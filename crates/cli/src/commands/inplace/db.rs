@@ -1,14 +1,20 @@
 //! `warpwright db`: the store of winners.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use serde::Serialize;
+use warpwright::trace::read;
 use warpwright_diag::count;
 use warpwright_winners::store::{Entry, default_folder};
-use warpwright_winners::{Store, StoreError, Winner};
+use warpwright_winners::{Kept, Standing, Store, StoreError, Winner};
 
 use super::document::demangled;
-use crate::args::{DbAction, DbArgs};
+use super::program::{command, exit_code, run as run_program, whole};
+use super::trace::{look, nothing_was_seen};
+use super::verify;
+use super::work::Work;
+use crate::args::{Cli, DbAction, DbArgs};
 use crate::commands::print_json;
 use crate::failure::Failure;
 use crate::input::write_atomically;
@@ -25,14 +31,22 @@ pub fn store(named: Option<&PathBuf>) -> Result<Store, Failure> {
     let folder = named
         .cloned()
         .or_else(|| default_folder(|name| std::env::var_os(name)));
-    folder.map(Store::at).ok_or_else(|| Failure::Missing {
+    let folder = folder.ok_or_else(|| Failure::Missing {
         what: "there is no folder for winners (HOME is not set)".into(),
         mend: Some("set WARPWRIGHT_DB".into()),
-    })
+    })?;
+    let store = Store::at(whole(&folder));
+    if let Some(exposure) = store.exposure()? {
+        complain!(
+            "`{}`: {exposure}; who can write it decides what programs run",
+            store.folder().display()
+        );
+    }
+    Ok(store)
 }
 
 /// Runs the command.
-pub fn run(args: &DbArgs) -> Result<(), Failure> {
+pub fn run(cli: &Cli, args: &DbArgs) -> Result<(), Failure> {
     let store = store(args.db.as_ref())?;
     match &args.action {
         DbAction::List { json } => list(&store, *json),
@@ -47,11 +61,52 @@ pub fn run(args: &DbArgs) -> Result<(), Failure> {
             Ok(())
         }
         DbAction::Export { output } => write_atomically(output, &store.export()?),
-        DbAction::Import { file } => {
+        DbAction::Verify { program } => verify_with(cli, &store, program),
+        DbAction::Import { file, trust } => {
             let bytes = crate::input::contents(file)?;
-            eprintln!("{} imported", count(store.import(&bytes)?, "winner"));
+            let standing = match trust {
+                true => Standing::Trusted,
+                false => Standing::Imported,
+            };
+            let kept = store.import(&bytes, standing)?;
+            let is_new = |kept: &&Kept| matches!(kept, Kept::Written(_));
+            let new = kept.iter().filter(is_new).count();
+            eprintln!("{} imported", count(new, "winner"));
+            if new < kept.len() {
+                eprintln!("{} left out: better ones are there", kept.len() - new);
+            }
+            if new > 0 && !trust {
+                eprintln!(
+                    "they are used once they are proved here: `warpwright db verify -- PROGRAM`, or its next `tune`"
+                );
+            }
             Ok(())
         }
+    }
+}
+
+/// Runs a program for its modules, and proves what came from elsewhere against them.
+fn verify_with(cli: &Cli, store: &Store, program: &[OsString]) -> Result<(), Failure> {
+    super::signals::begin();
+    store.check_writable()?;
+    let folder = Work::new()?;
+    let mut words = command(program)?;
+    look(&mut words, folder.path(), "trace")?;
+    let status = run_program(words, None)?;
+    let trace = read(folder.path(), program, warpwright_gpu::utc_now())?;
+    if trace.gpu.is_none() {
+        nothing_was_seen();
+    }
+    let verdicts = verify::verify(cli, store, &trace, folder.path())?;
+    match verdicts.is_empty() {
+        true => eprintln!("no winner from elsewhere waits to be proved on this GPU"),
+        false => verify::tell(&verdicts),
+    }
+    let is_left = verdicts.iter().any(|verdict| verdict.outcome.is_err());
+    match (exit_code(status), is_left) {
+        (0, false) => Ok(()),
+        (0, true) => Err(Failure::Quiet(5)),
+        (code, _) => Err(Failure::Quiet(code)),
     }
 }
 
@@ -63,7 +118,9 @@ struct Shown<'a> {
     name: String,
     symbol: &'a str,
     gpu: &'a str,
-    class: String,
+    guard: String,
+    shape: String,
+    standing: &'static str,
     recipe: &'a str,
     proof: &'a str,
     original_ns: u64,
@@ -81,7 +138,9 @@ fn shown<'a>(entry: &Entry, winner: &'a Winner) -> Shown<'a> {
         name: demangled(&winner.symbol),
         symbol: &winner.symbol,
         gpu: &winner.gpu,
-        class: winner.class.to_string(),
+        guard: winner.guard.to_string(),
+        shape: winner.shape.to_string(),
+        standing: winner.standing.name(),
         recipe: &winner.recipe,
         proof: &winner.proof,
         original_ns: winner.original_ns,
@@ -111,7 +170,7 @@ fn document<'a>(store: &Store, entries: &'a [Entry]) -> Document<'a> {
         Some((e.path.display().to_string(), why.to_string()))
     });
     Document {
-        schema: "warpwright.db/1",
+        schema: "warpwright.db/2",
         folder: store.folder().display().to_string(),
         winners: read.collect(),
         unreadable: bad.collect(),
@@ -125,7 +184,7 @@ fn list(store: &Store, json: bool) -> Result<(), Failure> {
         return print_json(&document);
     }
     let mut table = Table::new(&[
-        "kernel", "faster", "µs", "GPU", "launches", "recipe", "date", "name",
+        "kernel", "faster", "µs", "GPU", "standing", "launches", "recipe", "date", "name",
     ]);
     for winner in &document.winners {
         table.row(vec![
@@ -133,7 +192,8 @@ fn list(store: &Store, json: bool) -> Result<(), Failure> {
             format!("{:.2}×", winner.speedup),
             format!("{:.1}", winner.winner_ns as f64 * 1e-3),
             winner.gpu.to_owned(),
-            winner.class.clone(),
+            winner.standing.to_owned(),
+            launches(winner),
             winner.recipe.to_owned(),
             winner.date.to_owned(),
             winner.name.clone(),
@@ -149,13 +209,29 @@ fn list(store: &Store, json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Entries whose digest begins with the text, or whose symbol is it.
+fn launches(winner: &Shown<'_>) -> String {
+    match winner.shape.as_str() {
+        "same" => winner.guard.clone(),
+        shape => format!("{} -> {shape}", winner.guard),
+    }
+}
+
+/// Entries whose digest begins with the text, or whose symbol is it; of those that cannot be read their names count.
 fn matching(store: &Store, kernel: &str) -> Result<Vec<Entry>, Failure> {
+    if kernel.is_empty() {
+        return Err(Failure::Usage(
+            "which kernel? The start of a digest, or a symbol (`db list` shows all)".into(),
+        ));
+    }
     let entries = store.all()?.into_iter();
+    let is_named = |entry: &Entry| {
+        let name = entry.path.file_name().map(|name| name.to_string_lossy());
+        name.is_some_and(|name| name.starts_with(kernel))
+    };
     let found: Vec<Entry> = entries
-        .filter(|entry| {
-            let winner = entry.winner.as_ref();
-            winner.is_ok_and(|w| w.kernel.starts_with(kernel) || w.symbol == kernel)
+        .filter(|entry| match &entry.winner {
+            Ok(winner) => winner.kernel.starts_with(kernel) || winner.symbol == kernel,
+            Err(_) => is_named(entry),
         })
         .collect();
     match found.is_empty() {
@@ -176,7 +252,8 @@ fn show(store: &Store, kernel: &str, json: bool) -> Result<(), Failure> {
         println!("{} ({})", winner.name, winner.symbol);
         println!("  code     {}", winner.kernel);
         println!("  GPU      {}, driver {}", winner.gpu, winner.driver);
-        println!("  launches {}", winner.class);
+        println!("  launches {}", launches(winner));
+        println!("  standing {}", winner.standing);
         println!("  recipe   {}", winner.recipe);
         println!("  proof    {}", winner.proof);
         println!(
@@ -190,6 +267,9 @@ fn show(store: &Store, kernel: &str, json: bool) -> Result<(), Failure> {
             "  file     {} ({} bytes of code)",
             winner.file, winner.cubin_bytes
         );
+    }
+    for (file, why) in &document.unreadable {
+        complain!("`{file}`: {why}");
     }
     Ok(())
 }

@@ -3,6 +3,8 @@
 //! * [`program`]: starting a program with the library in it.
 //! * [`document`]: the file of a trace, and reading it again.
 //! * [`hint`]: what a sentence can say about a kernel.
+//! * [`signals`]: they reach it; [`work`]: a folder to work in.
+//! * [`verify`]: winners from elsewhere are proved.
 //! * [`candidates`]: what the pipeline proposes for a kernel.
 //! * [`trace`], [`with`], [`tune`], [`db`]: the commands.
 
@@ -10,6 +12,9 @@ mod candidates;
 pub mod db;
 pub mod document;
 mod program;
+mod signals;
 pub mod trace;
 pub mod tune;
+mod verify;
 pub mod with;
+mod work;

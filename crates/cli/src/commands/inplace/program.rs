@@ -2,10 +2,12 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
+use super::signals;
 use crate::failure::Failure;
 
 /// The library's file name, and the variable that names another place.
@@ -30,7 +32,18 @@ pub fn inject(command: &mut Command, mode: &str) -> Result<(), Failure> {
         preload.push(others);
     }
     command.env("LD_PRELOAD", preload).env("WARPWRIGHT", mode);
+    // The program may go into another folder before the library looks at them.
+    for name in ["WARPWRIGHT_DB", "WARPWRIGHT_LOG"] {
+        if let Some(path) = std::env::var_os(name).filter(|path| !path.is_empty()) {
+            command.env(name, whole(Path::new(&path)));
+        }
+    }
     Ok(())
+}
+
+/// A path that means the same in every folder.
+pub fn whole(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// The library: named by the variable, beside this program, or in the `lib` folder beside its folder.
@@ -56,6 +69,12 @@ fn library() -> Result<PathBuf, Failure> {
     };
     let found = places.iter().find_map(|place| place.canonicalize().ok());
     let found = found.ok_or_else(|| missing(format!("{LIBRARY} is not found")))?;
+    if !is_whole(&found) {
+        return Err(missing(format!(
+            "`{}` is no whole library (is it cut short?), and programs would run without it",
+            found.display()
+        )));
+    }
     // Both separate names in LD_PRELOAD, and nothing protects them there.
     match found.to_string_lossy().contains([' ', ':']) {
         true => Err(Failure::input(format!(
@@ -64,6 +83,24 @@ fn library() -> Result<PathBuf, Failure> {
         ))),
         false => Ok(found),
     }
+}
+
+/// Does a shared library end where its header says? Its last table does.
+fn is_whole(library: &Path) -> bool {
+    let read = || -> std::io::Result<([u8; 64], u64)> {
+        let mut file = File::open(library)?;
+        let mut header = [0; 64];
+        file.read_exact(&mut header)?;
+        Ok((header, file.metadata()?.len()))
+    };
+    let Ok((header, length)) = read() else {
+        return false;
+    };
+    let half = |at: usize| u64::from(u16::from_le_bytes([header[at], header[at + 1]]));
+    let mut start = [0; 8];
+    start.copy_from_slice(&header[40..48]);
+    let end = u64::from_le_bytes(start).saturating_add(half(58) * half(60));
+    header.starts_with(b"\x7fELF") && half(16) == 3 && end > 64 && end <= length
 }
 
 /// Becomes the program. Returns only if that fails.
@@ -77,10 +114,16 @@ pub fn run(mut command: Command, stdout: Option<File>) -> Result<ExitStatus, Fai
     if let Some(file) = stdout {
         command.stdout(file);
     }
-    // An interrupt is for the program; what it did until then is still worth telling.
-    let _ = ctrlc::set_handler(|| {});
+    // Signals are for the program; what it did until then is still worth telling.
+    signals::begin();
     let name = command.get_program().to_owned();
-    command.status().map_err(|e| not_started(&name, &e))
+    signals::starting();
+    let status = command.spawn().and_then(|mut child| {
+        signals::started(child.id());
+        child.wait()
+    });
+    signals::ended();
+    status.map_err(|e| not_started(&name, &e))
 }
 
 fn not_started(name: &OsStr, why: &std::io::Error) -> Failure {

@@ -8,6 +8,8 @@ use warpwright_diag::count;
 use warpwright_gpu::{FaultKind, devices};
 
 use super::program::{command, exit_code, inject, run as run_program};
+use super::signals;
+use super::work::Work;
 use crate::args::TraceArgs;
 use crate::commands::print_json;
 use crate::failure::Failure;
@@ -16,8 +18,8 @@ use warpwright_report::table::Table;
 
 /// Runs the command.
 pub fn run(args: &TraceArgs) -> Result<(), Failure> {
-    let folder =
-        tempfile::tempdir().map_err(|e| Failure::input(format!("no folder for the trace: {e}")))?;
+    signals::begin();
+    let folder = Work::new()?;
     let mut program = command(&args.program)?;
     look(&mut program, folder.path(), "trace")?;
     let status = run_program(program, None)?;

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -13,13 +14,16 @@ use warpwright_gpu::stats::{median, order_statistic};
 use warpwright_pass::names::is_named;
 use warpwright_target::{Gpu, lookup};
 use warpwright_winners::lines::{Note, Outcome, Planned, Trial};
-use warpwright_winners::{LaunchClass, Store, Winner};
+use warpwright_winners::{Kept, LaunchClass, Shape, Standing, Store, Winner, store};
 
 use super::candidates::{Proposed, Wanted, propose};
-use super::db::store;
+use super::db::store as open_store;
 use super::document::{Launched, Trace};
 use super::program::{command, exit_code, inject, run as run_program};
+use super::signals::{self, asked_to_end};
 use super::trace::{look, nothing_was_seen};
+use super::verify;
+use super::work::Work;
 use crate::args::{Cli, TuneArgs};
 use crate::commands::print_json;
 use crate::failure::Failure;
@@ -73,20 +77,47 @@ enum Verdict {
     Stays(String),
 }
 
-/// Runs the command.
+/// Runs the command. What the program printed and how it ended is told whatever else fails.
 pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
-    let store = store(args.db.as_ref())?;
-    let folder =
-        tempfile::tempdir().map_err(|e| Failure::input(format!("no folder to work in: {e}")))?;
-    let seen = see(args, folder.path())?;
-    let Some(facts) = seen.trace.gpu.clone() else {
+    signals::begin();
+    let store = open_store(args.db.as_ref())?;
+    // Before the program runs for nothing.
+    store.check_writable()?;
+    let folder = Work::new()?;
+    let mut last = see(args, folder.path())?;
+    let tuned = tune(cli, args, &store, folder.path(), &mut last);
+    match (tuned, forward(&mut last)) {
+        (Ok(()), forwarded) => forwarded,
+        (Err(failure), Ok(())) => Err(failure),
+        (Err(failure), Err(code)) => {
+            let _ = failure.report(false);
+            Err(code)
+        }
+    }
+}
+
+/// All runs but the first; `last` becomes the one that counts.
+fn tune(
+    cli: &Cli,
+    args: &TuneArgs,
+    store: &Store,
+    folder: &Path,
+    last: &mut Seen,
+) -> Result<(), Failure> {
+    let Some(facts) = last.trace.gpu.clone() else {
         nothing_was_seen();
-        return forward(&seen);
+        return Ok(());
     };
+    if asked_to_end() {
+        return Ok(());
+    }
     let gpu = lookup(&format!("sm_{}", facts.sm)).map_err(|e| Failure::input(e.to_string()))?;
-    let mut targets = targets(cli, args, &seen, &gpu)?;
+    match verify::verify(cli, store, &last.trace, &last.modules) {
+        Ok(verdicts) => verify::tell(&verdicts),
+        Err(failure) => drop(failure.report(false)),
+    }
+    let mut targets = targets(cli, args, last, &gpu)?;
     let count: usize = targets.iter().map(|t| t.proposed.len()).sum();
-    let mut last = seen;
     if count > 0 {
         eprintln!(
             "trying {} for {}",
@@ -96,18 +127,20 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
                 "kernel"
             )
         );
-        last = try_all(args, folder.path(), &mut targets, last)?;
+        try_all(args, folder, &mut targets, last)?;
     } else if last.stdout.is_none() {
         // The trace was made before; the program is run all the same.
         last.code = exit_code(run_program(command(&args.program_words())?, None)?);
     }
+    if asked_to_end() {
+        drop_all(&mut targets, "a signal asked the program to end");
+    }
     let made = |target: &Target| winner_of(target, &facts, args.stencil.fp.is_some());
     if targets.iter().any(|target| made(target).is_some()) {
-        last = confirm(args, folder.path(), &mut targets, &made, last)?;
+        confirm(args, folder, &mut targets, &made, last)?;
     }
-    for winner in targets.iter().filter_map(made) {
-        store.put(&winner)?;
-    }
+    let winners: Vec<Winner> = targets.iter().filter_map(made).collect();
+    keep(store, &winners);
     let document = document(&targets, &facts.name, &last.trace);
     match &args.report_to {
         Some(path) => {
@@ -121,7 +154,41 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
             super::trace::print_not_seen(&last.trace);
         }
     }
-    forward(&last)
+    Ok(())
+}
+
+/// Puts winners into the store, or aside where that fails by now.
+fn keep(store: &Store, winners: &[Winner]) {
+    let mut left: Vec<&Winner> = Vec::new();
+    for winner in winners {
+        match store.keep(winner) {
+            Ok(Kept::Written(_)) => {}
+            Ok(Kept::Better(path)) => {
+                eprintln!("a better winner is there already: `{}`", path.display());
+            }
+            Err(e) => {
+                complain!("{e}");
+                left.push(winner);
+            }
+        }
+    }
+    if left.is_empty() {
+        return;
+    }
+    let bytes: Vec<u8> = left.iter().flat_map(|winner| winner.to_bytes()).collect();
+    let name = format!("warpwright-{}.winners", std::process::id());
+    let here = std::env::current_dir().unwrap_or_default();
+    let places = [here, std::env::temp_dir()].map(|folder| folder.join(&name));
+    let is_written = |path: &&PathBuf| store::write_whole(path, &bytes).is_ok();
+    match places.iter().find(is_written) {
+        Some(path) => complain!(
+            "{} could not go into the store and stand in `{}`: `warpwright db import --trust {}`",
+            counted(left.len(), "winner"),
+            path.display(),
+            path.display()
+        ),
+        None => complain!("{} could be kept nowhere", counted(left.len(), "winner")),
+    }
 }
 
 /// What goes into the store for a kernel, if anything won.
@@ -143,7 +210,8 @@ fn winner_of(target: &Target, gpu: &GpuFacts, may_round: bool) -> Option<Winner>
     Some(Winner {
         kernel: target.digest.clone(),
         gpu: gpu.name.clone(),
-        class: target.class,
+        guard: target.class.guard(),
+        shape: Shape::SAME,
         symbol: target.launched.kernel.clone(),
         recipe: proposed.recipe.clone(),
         proof,
@@ -151,6 +219,7 @@ fn winner_of(target: &Target, gpu: &GpuFacts, may_round: bool) -> Option<Winner>
         winner_ns: *winner_ns as u64,
         driver: gpu.driver.to_string(),
         date: warpwright_gpu::utc_now().chars().take(10).collect(),
+        standing: Standing::Measured,
         cubin: proposed.cubin.clone(),
     })
 }
@@ -161,11 +230,10 @@ fn confirm(
     folder: &Path,
     targets: &mut [Target],
     made: &dyn Fn(&Target) -> Option<Winner>,
-    seen: Seen,
-) -> Result<Seen, Failure> {
+    seen: &mut Seen,
+) -> Result<(), Failure> {
     let failed = |e: std::io::Error| Failure::input(format!("`{}`: {e}", folder.display()));
     let (work, db) = (folder.join("confirm"), folder.join("confirm-db"));
-    let stdout = folder.join("confirm.out");
     fs::create_dir(&work).map_err(failed)?;
     for winner in targets.iter().filter_map(made) {
         Store::at(&db).put(&winner)?;
@@ -175,7 +243,8 @@ fn confirm(
     look(&mut words, &work, "trace+with")?;
     words.env("WARPWRIGHT_DB", &db);
     eprintln!("the program runs with the winners");
-    let status = run_program(words, Some(File::create(&stdout).map_err(failed)?))?;
+    let stdout = output()?;
+    let status = run_program(words, Some(stdout.try_clone().map_err(failed)?))?;
     let code = exit_code(status);
     if code != seen.code {
         complain!(
@@ -183,12 +252,15 @@ fn confirm(
             seen.code
         );
         drop_all(targets, "the program ends otherwise with the winners");
-        return Ok(seen);
+        return Ok(());
     }
     let after = read(&work, &program, warpwright_gpu::utc_now())?;
     weigh(targets, &seen.trace, &after);
-    let stdout = Some(stdout);
-    Ok(Seen { stdout, ..seen })
+    if asked_to_end() {
+        drop_all(targets, "a signal asked the program to end");
+    }
+    seen.stdout = Some(stdout);
+    Ok(())
 }
 
 /// A program is as fast as it was if its kernels take no more than this of their time.
@@ -267,17 +339,24 @@ struct Seen {
     trace: Trace,
     /// Folder with the modules.
     modules: PathBuf,
-    stdout: Option<PathBuf>,
+    stdout: Option<File>,
     code: u8,
 }
 
+/// Where a program's standard output goes until it is known whether that run counts: memory, since a disk may be full.
+fn output() -> Result<File, Failure> {
+    let made = rustix::fs::memfd_create("stdout", rustix::fs::MemfdFlags::CLOEXEC);
+    let made = made.map_err(|e| Failure::input(format!("no place for the program's output: {e}")));
+    Ok(File::from(made?))
+}
+
 /// The program's standard output, once, and its exit code.
-fn forward(seen: &Seen) -> Result<(), Failure> {
-    if let Some(path) = &seen.stdout {
-        let mut file =
-            File::open(path).map_err(|e| Failure::input(format!("`{}`: {e}", path.display())))?;
-        std::io::copy(&mut file, &mut std::io::stdout())
-            .map_err(|e| Failure::input(format!("standard output: {e}")))?;
+fn forward(seen: &mut Seen) -> Result<(), Failure> {
+    if let Some(file) = &mut seen.stdout {
+        let copied = file
+            .seek(SeekFrom::Start(0))
+            .and_then(|_| std::io::copy(file, &mut std::io::stdout()));
+        copied.map_err(|e| Failure::input(format!("standard output: {e}")))?;
     }
     match seen.code {
         0 => Ok(()),
@@ -301,13 +380,13 @@ fn see(args: &TuneArgs, folder: &Path) -> Result<Seen, Failure> {
         });
     }
     let modules = folder.join("seen");
-    let stdout = folder.join("seen.out");
     let failed = |e: std::io::Error| Failure::input(format!("`{}`: {e}", folder.display()));
     fs::create_dir(&modules).map_err(failed)?;
     let mut words = command(program)?;
     look(&mut words, &modules, "trace")?;
     eprintln!("the program runs as it is");
-    let status = run_program(words, Some(File::create(&stdout).map_err(failed)?))?;
+    let stdout = output()?;
+    let status = run_program(words, Some(stdout.try_clone().map_err(failed)?))?;
     Ok(Seen {
         trace: read(&modules, program, warpwright_gpu::utc_now())?,
         modules,
@@ -385,13 +464,12 @@ fn try_all(
     args: &TuneArgs,
     folder: &Path,
     targets: &mut [Target],
-    seen: Seen,
-) -> Result<Seen, Failure> {
+    seen: &mut Seen,
+) -> Result<(), Failure> {
     let failed = |e: std::io::Error| Failure::input(format!("`{}`: {e}", folder.display()));
     let mut crashed: Vec<(String, String)> = Vec::new();
     for round in 0..MOST_RUNS {
         let work = folder.join(format!("try-{round}"));
-        let stdout = folder.join(format!("try-{round}.out"));
         fs::create_dir(&work).map_err(failed)?;
         let mut plan = String::new();
         for (number, target) in targets.iter().enumerate() {
@@ -425,8 +503,12 @@ fn try_all(
         if std::env::var_os("WARPWRIGHT_LOG").is_none() {
             program.env("WARPWRIGHT_LOG", work.join("log"));
         }
-        let status = run_program(program, Some(File::create(&stdout).map_err(failed)?))?;
+        let stdout = output()?;
+        let status = run_program(program, Some(stdout.try_clone().map_err(failed)?))?;
         let code = exit_code(status);
+        if asked_to_end() {
+            return Ok(());
+        }
         let culprits = culprits(&work);
         if code != seen.code && !culprits.is_empty() {
             for (digest, name) in &culprits {
@@ -444,18 +526,15 @@ fn try_all(
                 "the program ended with {code} in the trial, with {} before: nothing is kept",
                 seen.code
             );
-            return Ok(seen);
+            return Ok(());
         }
         judge(targets, &notes(&work, "trials")?, &crashed);
-        let stdout = Some(stdout);
-        return Ok(Seen {
-            stdout,
-            code,
-            ..seen
-        });
+        seen.stdout = Some(stdout);
+        seen.code = code;
+        return Ok(());
     }
     complain!("too many candidates took the program down: nothing is kept");
-    Ok(seen)
+    Ok(())
 }
 
 fn name_of<'a>(targets: &'a [Target], digest: &str) -> &'a str {

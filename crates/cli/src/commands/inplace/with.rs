@@ -1,6 +1,6 @@
 //! `warpwright with -- PROGRAM ARGS`
 
-use super::program::{become_it, command, inject};
+use super::program::{become_it, command, inject, whole};
 use crate::args::{Cli, WithArgs};
 use crate::failure::Failure;
 
@@ -9,7 +9,7 @@ pub fn run(cli: &Cli, args: &WithArgs) -> Result<(), Failure> {
     let mut program = command(&args.program)?;
     inject(&mut program, "with")?;
     if let Some(folder) = &args.db {
-        program.env("WARPWRIGHT_DB", folder);
+        program.env("WARPWRIGHT_DB", whole(folder));
     }
     if cli.verbose > 0 && std::env::var_os("WARPWRIGHT_LOG").is_none() {
         program.env("WARPWRIGHT_LOG", "/dev/stderr");

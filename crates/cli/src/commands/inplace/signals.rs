@@ -1,0 +1,115 @@
+//! Signals while a program runs. Those that somebody sends to this process are for the program; what a terminal sends
+//! both get already. Without a program they end this process, and its folders go.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Mutex, Once, PoisonError};
+use std::time::Duration;
+
+use nix::sys::signal::{SigSet, Signal, kill, raise};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::unistd::Pid;
+
+/// Those that end a program, or tell it something.
+const PASSED: [Signal; 5] = [
+    Signal::SIGHUP,
+    Signal::SIGINT,
+    Signal::SIGTERM,
+    Signal::SIGUSR1,
+    Signal::SIGUSR2,
+];
+/// No program, and one that is just being started.
+const NONE: i32 = 0;
+const STARTING: i32 = -1;
+
+static PROGRAM: AtomicI32 = AtomicI32::new(NONE);
+static ASKED: AtomicBool = AtomicBool::new(false);
+static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Has somebody asked the program, or this process, to end?
+pub fn asked_to_end() -> bool {
+    ASKED.load(Ordering::SeqCst)
+}
+
+/// A folder that goes when a signal ends this process.
+pub fn remove_at_end(folder: PathBuf) {
+    let folders = FOLDERS.lock();
+    folders.unwrap_or_else(PoisonError::into_inner).push(folder);
+}
+
+/// A program is about to be started.
+pub fn starting() {
+    PROGRAM.store(STARTING, Ordering::SeqCst);
+}
+
+/// It has this number.
+pub fn started(id: u32) {
+    PROGRAM.store(id as i32, Ordering::SeqCst);
+}
+
+/// It has ended, or did not start.
+pub fn ended() {
+    PROGRAM.store(NONE, Ordering::SeqCst);
+}
+
+/// From now on signals are taken by a thread of their own. To be called before there are other threads: they inherit what
+/// is held back here, and programs that are started do not.
+pub fn begin() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let mut held = SigSet::empty();
+        let ignored = ignored();
+        let all = PASSED.into_iter().filter(|&s| !ignored(s));
+        all.for_each(|signal| held.add(signal));
+        let mut blocked = held;
+        // A file that grows beyond a limit is an error of a call.
+        blocked.add(Signal::SIGXFSZ);
+        let taken = blocked.thread_block();
+        let source = SignalFd::with_flags(&held, SfdFlags::SFD_CLOEXEC);
+        if let (Ok(()), Ok(source)) = (taken, source) {
+            std::thread::spawn(move || {
+                while let Ok(Some(info)) = source.read_signal() {
+                    // What the kernel sends for a terminal, it sends to the program as well.
+                    let is_sent = info.ssi_code <= 0;
+                    if let Ok(signal) = Signal::try_from(info.ssi_signo as i32) {
+                        take(signal, is_sent);
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// Which signals this process was started to ignore.
+fn ignored() -> impl Fn(Signal) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|text| u64::from_str_radix(text.trim(), 16).ok());
+    move |signal| mask.unwrap_or(0) >> (signal as i32 - 1) & 1 == 1
+}
+
+fn take(signal: Signal, is_sent: bool) {
+    let is_end = !matches!(signal, Signal::SIGUSR1 | Signal::SIGUSR2);
+    ASKED.fetch_or(is_end, Ordering::SeqCst);
+    while PROGRAM.load(Ordering::SeqCst) == STARTING {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    match PROGRAM.load(Ordering::SeqCst) {
+        NONE => end(signal),
+        program if is_sent => drop(kill(Pid::from_raw(program), signal)),
+        _ => {}
+    }
+}
+
+/// Ends this process as the signal would have.
+fn end(signal: Signal) {
+    warpwright_toolkit::shut_down();
+    let folders = FOLDERS.lock();
+    for folder in folders.unwrap_or_else(PoisonError::into_inner).drain(..) {
+        let _ = std::fs::remove_dir_all(folder);
+    }
+    let mut own = SigSet::empty();
+    own.add(signal);
+    let _ = own.thread_unblock();
+    let _ = raise(signal);
+}

@@ -1,0 +1,250 @@
+//! Winners from elsewhere: their recipe is carried out on the program's own module, proved, and must give the same code.
+//! What is kept then is the code that was made here.
+
+use std::fmt;
+use std::path::Path;
+
+use warpwright::optimise::workshop;
+use warpwright_driver::build::Bench;
+use warpwright_launch::Quantity;
+use warpwright_pass::{Artifact, Fuel, Level, Recipe, Scope};
+use warpwright_target::Gpu;
+use warpwright_toolkit::{BuildCache, Toolkit};
+use warpwright_winners::fit::Original;
+use warpwright_winners::{Kept, Standing, Store, Winner, identities};
+
+use super::document::Trace;
+use crate::args::Cli;
+use crate::failure::Failure;
+use crate::session::{self, parse, target, verified};
+
+/// Why a winner from elsewhere is not used.
+#[derive(Debug)]
+pub enum Unproved {
+    /// No module of the program has its kernel.
+    Absent,
+    /// Its launches become others.
+    Shape,
+    /// Its recipe is none.
+    Recipe(String),
+    /// Its recipe gives other code.
+    Code,
+    /// Its recipe cannot be carried out or proved.
+    Made(String),
+    /// What it gives may not stand in the kernel's place.
+    Unfit(String),
+}
+
+impl fmt::Display for Unproved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unproved::Absent => f.write_str("no module of the program has its kernel"),
+            Unproved::Shape => {
+                f.write_str("its launches become others, and only `tune` can prove that")
+            }
+            Unproved::Recipe(why) => write!(f, "its recipe is none: {why}"),
+            Unproved::Code => f.write_str("its recipe does not give its code here"),
+            Unproved::Made(why) | Unproved::Unfit(why) => f.write_str(why),
+        }
+    }
+}
+
+/// What became of one.
+pub struct Verdict {
+    /// Its symbol.
+    pub symbol: String,
+    /// It is used now, or a better one is; or why it is not.
+    pub outcome: Result<Kept, Unproved>,
+}
+
+/// Looks at all winners of a store that came from elsewhere, for the kernels of a program that was traced.
+pub fn verify(
+    cli: &Cli,
+    store: &Store,
+    trace: &Trace,
+    modules: &Path,
+) -> Result<Vec<Verdict>, Failure> {
+    let waiting = store.all()?.into_iter().filter_map(|entry| {
+        let winner = entry.winner.ok()?;
+        let waits = winner.standing == Standing::Imported;
+        waits.then_some((entry.path, winner))
+    });
+    let Some(facts) = &trace.gpu else {
+        return Ok(Vec::new());
+    };
+    let on_gpu = |(_, winner): &(_, Winner)| winner.gpu == facts.name;
+    let waiting: Vec<_> = waiting.filter(on_gpu).collect();
+    if waiting.is_empty() {
+        return Ok(Vec::new());
+    }
+    let gpu = warpwright_target::lookup(&format!("sm_{}", facts.sm))
+        .map_err(|e| Failure::input(e.to_string()))?;
+    let code = read_modules(modules);
+    let toolkit = session::toolkit(cli).ok();
+    let mut verdicts = Vec::new();
+    for (path, winner) in waiting {
+        let outcome = proved(&winner, &code, toolkit.as_ref(), &gpu);
+        let outcome = match outcome {
+            Ok(own) => Ok(store.promote(&path, &own)?),
+            Err(why) => Err(why),
+        };
+        let symbol = winner.symbol;
+        verdicts.push(Verdict { symbol, outcome });
+    }
+    Ok(verdicts)
+}
+
+/// Says what became of them.
+pub fn tell(verdicts: &[Verdict]) {
+    for Verdict { symbol, outcome } in verdicts {
+        let name = super::document::demangled(symbol);
+        match outcome {
+            Ok(Kept::Written(_)) => eprintln!("{name}: proved, and used from now on"),
+            Ok(Kept::Better(_)) => eprintln!("{name}: proved; a better one is used"),
+            Err(why) => complain!("{name}: not proved, and not used: {why}"),
+        }
+    }
+}
+
+/// A module that the program loads.
+struct Code {
+    cubin: Vec<u8>,
+    ptx: Option<String>,
+}
+
+fn read_modules(folder: &Path) -> Vec<Code> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|e| e == "cubin"));
+    paths.sort();
+    let read = |path: &std::path::PathBuf| {
+        Some(Code {
+            cubin: std::fs::read(path).ok()?,
+            ptx: std::fs::read_to_string(path.with_extension("ptx")).ok(),
+        })
+    };
+    paths.iter().filter_map(read).collect()
+}
+
+/// The winner with code that was made and proved here.
+fn proved(
+    winner: &Winner,
+    modules: &[Code],
+    toolkit: Option<&Toolkit>,
+    gpu: &Gpu,
+) -> Result<Winner, Unproved> {
+    if !winner.shape.is_same() {
+        return Err(Unproved::Shape);
+    }
+    let recipe: Recipe = winner
+        .recipe
+        .parse()
+        .map_err(|e: warpwright_pass::RecipeError| Unproved::Recipe(e.to_string()))?;
+    let wanted = digest(&winner.cubin, &winner.symbol).ok_or(Unproved::Code)?;
+    let mut why = Unproved::Absent;
+    for module in modules {
+        let kernels = identities(&module.cubin).unwrap_or_default();
+        let own = kernels.iter().find(|k| k.digest == winner.kernel);
+        let Some(kernel) = own.map(|k| &k.name) else {
+            continue;
+        };
+        for source in [module.ptx.as_deref().zip(toolkit).map(Some), Some(None)] {
+            let Some(source) = source else { continue };
+            match made(winner, (kernel, &recipe), module, source, gpu) {
+                Ok((cubin, _)) if digest(&cubin, kernel).as_ref() != Some(&wanted) => {
+                    why = Unproved::Code;
+                }
+                Ok((cubin, proof)) => return fitting(winner, module, kernel, (cubin, proof)),
+                Err(error) if !matches!(why, Unproved::Code) => why = error,
+                Err(_) => {}
+            }
+        }
+    }
+    Err(why)
+}
+
+fn digest(cubin: &[u8], kernel: &str) -> Option<String> {
+    let all = identities(cubin).ok()?;
+    all.into_iter().find(|k| k.name == kernel).map(|k| k.digest)
+}
+
+fn fitting(
+    winner: &Winner,
+    module: &Code,
+    kernel: &str,
+    (cubin, proof): (Vec<u8>, String),
+) -> Result<Winner, Unproved> {
+    let unfit = |e: &dyn std::fmt::Display| Unproved::Unfit(e.to_string());
+    let own = Winner {
+        symbol: kernel.to_owned(),
+        cubin,
+        proof,
+        standing: Standing::Proved,
+        ..winner.clone()
+    };
+    let original = Original::new(&module.cubin).map_err(|e| unfit(&e))?;
+    original.fits(kernel, &own).map_err(|e| unfit(&e))?;
+    Ok(own)
+}
+
+/// Carries a recipe out on a module, its PTX or its machine code, and proves it.
+fn made(
+    winner: &Winner,
+    (kernel, recipe): (&String, &Recipe),
+    module: &Code,
+    ptx: Option<(&str, &Toolkit)>,
+    gpu: &Gpu,
+) -> Result<(Vec<u8>, String), Unproved> {
+    let failed = |e: &dyn std::fmt::Display| Unproved::Made(e.to_string());
+    let cache = BuildCache::standard();
+    let (artifact, gpu) = match ptx {
+        Some((text, _)) => {
+            let parsed = parse(kernel, text).map_err(|_| failed(&"its PTX cannot be read"))?;
+            let gpu =
+                target(&parsed, Some(*gpu)).map_err(|_| failed(&"its PTX is for another GPU"))?;
+            let artifact = verified(parsed).map_err(|_| failed(&"its PTX is not valid"))?;
+            (artifact, gpu)
+        }
+        None => {
+            let artifact = Artifact::cubin(module.cubin.clone()).map_err(|e| failed(&e))?;
+            (artifact, *gpu)
+        }
+    };
+    let arch = gpu.target();
+    let workshop = ptx.map(|(_, toolkit)| workshop(toolkit, &cache, &arch, &artifact));
+    let scope = Scope {
+        gpu: Some(gpu),
+        kernels: std::slice::from_ref(kernel),
+        block: winner.guard.exact(Quantity::Block),
+        dynamic_smem: winner
+            .guard
+            .value(Quantity::DynamicShared)
+            .and_then(|bytes| bytes.try_into().ok()),
+        ..Scope::default()
+    };
+    let setting = scope
+        .setting(&artifact, kernel, &gpu)
+        .map_err(|e| failed(&e))?;
+    let bench = Bench {
+        workshop: workshop.as_ref(),
+        start: &artifact,
+        kernel,
+        setting,
+        fuel: Fuel::default(),
+    };
+    let (run, _) = bench
+        .run(None, recipe, Level::MachineCode)
+        .map_err(|e| failed(&e))?;
+    if let Some(caution) = run.cautions().into_iter().find(|c| c.wants_measurement()) {
+        return Err(failed(&format!("only a trial can tell, since {caution}")));
+    }
+    let proved = run.prove().map_err(|e| failed(&e))?;
+    if !proved.promises.is_empty() {
+        return Err(failed(&"its proof rests on what launches promise"));
+    }
+    let rung = proved.rungs.last().map(|(rung, _)| rung.to_string());
+    let cubin = proved.artifact().as_cubin().map(|bytes| bytes.to_vec());
+    let of = if ptx.is_some() { "PTX" } else { "machine code" };
+    let proof = format!("{of}: {}", rung.unwrap_or_else(|| "unchanged".into()));
+    Ok((cubin.ok_or(Unproved::Code)?, proof))
+}

@@ -1,0 +1,70 @@
+//! The parameters of a launch, as its caller passes them: pointers to their values, or a buffer.
+
+use std::ffi::c_void;
+
+use warpwright_launch::{Field, Packed, ParamBytes};
+use warpwright_winners::fit::Place;
+
+/// Pointers to the parameters' values, or another way to pass them.
+pub type Params = *mut *mut c_void;
+
+/// Parameters of a launch of a kernel whose parameters lie at `places`.
+#[derive(Clone, Copy)]
+pub struct Passed<'a> {
+    /// Pointers to the values, or null.
+    pub params: Params,
+    /// The other way, or null.
+    pub extra: Params,
+    /// Of each parameter its first byte in the buffer, and its size.
+    pub places: &'a [Place],
+}
+
+impl ParamBytes for Passed<'_> {
+    #[inline]
+    fn read(&self, field: Field) -> Option<u64> {
+        let &(_, size) = self.places.get(field.param())?;
+        if field.at() + field.bytes() > size as usize {
+            return None;
+        }
+        if self.params.is_null() {
+            let bytes = buffer(self.extra)??;
+            let places = self.places;
+            return Packed { bytes, places }.read(field);
+        }
+        // SAFETY: as many pointers as the kernel has parameters, each to as many bytes: the driver reads them next.
+        unsafe {
+            let value = *self.params.add(field.param());
+            if value.is_null() {
+                return None;
+            }
+            let at = value.cast::<u8>().add(field.at());
+            Some(match field.bytes() {
+                1 => at.read().into(),
+                2 => at.cast::<u16>().read_unaligned().into(),
+                4 => at.cast::<u32>().read_unaligned().into(),
+                _ => at.cast::<u64>().read_unaligned(),
+            })
+        }
+    }
+}
+
+/// The buffer among a launch's `extra`; `None` where they hold something unknown. Pairs of a number (1: the buffer, 2:
+/// a pointer to its size) and a pointer, up to a zero.
+pub fn buffer<'a>(extra: Params) -> Option<Option<&'a [u8]>> {
+    let (mut start, mut bytes) = (std::ptr::null::<u8>(), 0usize);
+    let mut at = extra;
+    // SAFETY: what the driver is to read.
+    unsafe {
+        while !at.is_null() && !(*at).is_null() {
+            let value = *at.add(1);
+            match *at as usize {
+                1 => start = value.cast(),
+                2 if !value.is_null() => bytes = *value.cast::<usize>(),
+                _ => return None,
+            }
+            at = at.add(2);
+        }
+        let has_one = !start.is_null();
+        Some(has_one.then(|| std::slice::from_raw_parts(start, bytes)))
+    }
+}
