@@ -32,6 +32,12 @@ fi
 cargo nextest run --workspace --locked "$@"
 cargo test --workspace --locked --doc --quiet
 
+# The store of winners and the library under attack, for a minute (scripts/attack.py --seconds 3600 --seed N for an hour).
+if [ "${WARPWRIGHT_OFFLINE:-0}" != 1 ]; then
+    cargo build --quiet --locked --package warpwright --package warpwright-inject
+    python3 scripts/attack.py --seconds 60
+fi
+
 # The Python package, with the debug profile: it shares what is compiled already.
 if [ -n "${WARPWRIGHT_PYTHON:-}" ] && "$WARPWRIGHT_PYTHON" -c 'import maturin, pytest, mypy' 2>/dev/null; then
     wheels=target/wheels/test

@@ -1,0 +1,457 @@
+#!/usr/bin/env python3
+"""Attacks the store of winners and the library that programs load, on the driver that computes on the host.
+
+  scripts/attack.py [--seconds N | --cases N] [--seed N] [--binary WARPWRIGHT] [--library LIB] [--only KIND]
+
+Each case spoils something (records, cubins under right digests, entries of the store, exports, logs, disks, processes in
+the middle of their work, signals) and runs a program with the library: nothing may change what it prints, its exit code or
+the signals that it gets. The cases follow from the seed. Needs a toolkit and cc, no GPU.
+"""
+import argparse, collections, hashlib, os, random, re, resource, shutil, signal, struct, subprocess, sys, tempfile, time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SOURCES = os.path.join(ROOT, "crates/inject/tests/program")
+PTX = ".version 8.0\n.target sm_90\n.address_size 64\n"
+SCALE = """.visible .entry scale(.param .u64 p, .param .u32 n) {
+    .reg .b64 %d<2>; .reg .f32 %f<3>;
+    ld.param.u64 %d0, [p]; ld.global.f32 %f0, [%d0];
+    fma.rn.f32 %f0, %f0, 0f40000000, 0f3F800000; st.global.f32 [%d0], %f0; ret;
+}
+"""
+SCENARIOS = ["plain", "library", "file", "enumerate", "attributes", "unload", "graph", "capture", "threads", "cooperative",
+             "cluster", "node-cluster", "node-copy", "required-cluster", "preferred-cluster", "policy", "extra", "link",
+             "fork-first", "fork-later", "contexts"]
+DOORS = ["dlsym", "proc1", "proc2", "thread", "local", "linked"]
+Run = collections.namedtuple("Run", "code out err")
+
+
+def ran(words, env=None, timeout=60, **more):
+    try:
+        done = subprocess.run(words, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              timeout=timeout, **more)
+        return Run(done.returncode, done.stdout, done.stderr)
+    except subprocess.TimeoutExpired:
+        return Run("hangs", b"", b"")
+
+
+class Bench:
+    def __init__(self, args):
+        self.binary, self.library = os.path.abspath(args.binary), os.path.abspath(args.library)
+        self.folder = tempfile.mkdtemp(prefix="attack-")
+        self.dice = random.Random(args.seed)
+        at = self.at
+        for out, words in [("libcuda.so.1", ["-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "fake_driver.c"]),
+                           ("host", ["host.c"]), ("host-linked", ["-DLINKED", "host.c", at("libcuda.so.1")])]:
+            subprocess.run(["cc", "-w", "-O1", "-o", at(out), *words, "-ldl", "-lpthread"], cwd=SOURCES, check=True)
+        self.ptxas = self.find_ptxas()
+        self.module = self.compile("", SCALE)
+        self.original = self.write("scale.cubin", self.module)
+        self.env = {"LD_LIBRARY_PATH": self.folder, "PATH": os.environ.get("PATH", ""), "HOME": self.folder,
+                    "TMPDIR": self.make("tmp"), "FAKE_LOG": at("fake.log"),
+                    "WARPWRIGHT_INJECT": self.library}
+        if "WARPWRIGHT_CACHE" in os.environ:
+            self.env["WARPWRIGHT_CACHE"] = os.environ["WARPWRIGHT_CACHE"]
+        self.kernel = self.digest_of()
+        self.fast = self.compile(".visible .global .u32 fake_fast = 1;\n", SCALE)
+        self.wrong = self.compile(".visible .global .u32 fake_wrong = 1;\n", SCALE)
+        self.expected = {}
+
+    def at(self, name):
+        return os.path.join(self.folder, name)
+
+    def make(self, name):
+        os.makedirs(self.at(name), mode=0o700, exist_ok=True)
+        return self.at(name)
+
+    def write(self, name, data):
+        with open(self.at(name), "wb") as file:
+            file.write(data)
+        return self.at(name)
+
+    def remove(self):
+        subprocess.run(["chmod", "-R", "u+rwx", self.folder], stderr=subprocess.DEVNULL)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def find_ptxas(self):
+        said = subprocess.run([self.binary, "toolkit", "--json"], stdout=subprocess.PIPE).stdout.decode()
+        found = re.search(r'"(/[^"]*/ptxas)"', said)
+        return found.group(1) if found else shutil.which("ptxas") or sys.exit("SKIPPED the attack: there is no ptxas")
+
+    def compile(self, variables, kernels):
+        path = self.write("one.ptx", (PTX + variables + kernels).encode())
+        subprocess.run([self.ptxas, "-arch=sm_90", path, "-o", self.at("one.cubin")], check=True)
+        with open(self.at("one.cubin"), "rb") as file:
+            return file.read()
+
+    def digest_of(self):
+        """The kernel's digest, from a trace of the program."""
+        env = dict(self.env, WARPWRIGHT_LOG="/dev/null")
+        trace = ran([self.binary, "trace", "--json", "--", self.at("host"), "dlsym", "plain", self.original], env)
+        found = re.search(rb'"digest": "([0-9a-f]{64})"', trace.out)
+        return found.group(1).decode() if found else sys.exit(f"no trace: {trace}")
+
+    # Records.
+    def facts(self, **more):
+        facts = {"kernel": self.kernel, "gpu": "Fake GPU",
+                 "guard": "block=256,1,1; grid.size>=4; grid.size<=7; cluster=1,1,1; smem=0", "shape": "same",
+                 "symbol": "scale", "recipe": "maxnreg(64)", "proof": "by hand", "original-ns": "2000",
+                 "winner-ns": "1000", "driver": "0", "date": "2026-11-22"}
+        facts.update(more)
+        return facts
+
+    @staticmethod
+    def signed(body, version=2):
+        return b"warpwright-winner %d %d %s\n" % (version, len(body), hashlib.sha256(body).hexdigest().encode()) + body
+
+    def record(self, cubin, **more):
+        lines = "".join(f"{name} {value}\n" for name, value in self.facts(**more).items())
+        return self.signed(lines.encode("utf-8", "surrogateescape") + b"\n" + cubin)
+
+    def store(self, *records):
+        folder = self.at("store")
+        if os.path.isdir(folder):
+            for name in os.listdir(os.fsencode(folder)):
+                path = os.path.join(os.fsencode(folder), name)
+                shutil.rmtree(path) if os.path.isdir(path) and not os.path.islink(path) else os.remove(path)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        os.chmod(folder, 0o700)
+        for number, data in enumerate(records):
+            self.entry(f"{number:016x}", data)
+        return folder
+
+    def entry(self, name, data):
+        path = os.path.join(self.at("store"), f"{self.kernel[:32]}-{name}.winner")
+        with open(path, "wb") as file:
+            file.write(data)
+        os.chmod(path, 0o600)
+        return path
+
+    # Programs.
+    def words(self, door, scenario):
+        host = "host-linked" if door == "linked" else "host"
+        return [self.at(host), door, scenario, self.original]
+
+    def plain(self, door, scenario):
+        key = (door, scenario)
+        if key not in self.expected:
+            self.expected[key] = ran(self.words(door, scenario), dict(self.env))
+        return self.expected[key]
+
+    def preloaded(self, mode="with", **more):
+        env = dict(self.env, LD_PRELOAD=self.library, WARPWRIGHT=mode, WARPWRIGHT_DB=self.at("store"),
+                   WARPWRIGHT_LOG=self.at("log"), WARPWRIGHT_DIR=self.make("notes"))
+        env.update(more)
+        return env
+
+    def check(self, what, env=None, scenario=None, door=None, **more):
+        """Runs a program with the library; a difference from the plain run ends the attack."""
+        scenario, door = scenario or self.dice.choice(SCENARIOS), door or self.dice.choice(DOORS)
+        plain = self.plain(door, scenario)
+        found = ran(self.words(door, scenario), env or self.preloaded(), **more)
+        self.same(what, plain, found, (door, scenario))
+
+    def same(self, what, plain, found, which=""):
+        if (plain.code, plain.out) != (found.code, found.out):
+            raise Difference(f"{what} {which}: {plain.code} {plain.out!r}, but then {found.code} {found.out!r} {found.err!r}")
+
+    def command(self, *words, **more):
+        return ran([self.binary, *words], dict(self.env, WARPWRIGHT_DB=self.at("store"), **more))
+
+    def listed(self, what):
+        """The store as a whole is read, whatever is in it."""
+        done = self.command("db", "list", "--json")
+        if done.code != 0:
+            raise Difference(f"{what}: db list ends with {done.code}: {done.err!r}")
+
+
+class Difference(Exception):
+    pass
+
+
+def spoiled(dice, data):
+    """Data with something wrong in it."""
+    data = bytearray(data)
+    for _ in range(dice.choice([1, 1, 1, 2, 5, 40])):
+        if not data:
+            break
+        at = dice.randrange(len(data))
+        kind = dice.randrange(7)
+        if kind == 0:
+            data[at] ^= 1 << dice.randrange(8)
+        elif kind == 1:
+            data[at] = dice.choice([0, 0xff, 0x7f, 0x80, 10, 32])
+        elif kind == 2:
+            del data[at:]
+        elif kind == 3:
+            del data[at:at + dice.choice([1, 4, 8, 64])]
+        elif kind == 4:
+            data[at:at] = bytes(dice.randrange(256) for _ in range(dice.choice([1, 4, 16, 64])))
+        elif kind == 5 and at + 8 <= len(data):
+            data[at:at + 8] = struct.pack("<Q", dice.choice([0, 1, 2**16, 2**31, 2**32 - 1, 2**63, 2**64 - 1, len(data)]))
+        else:
+            size = dice.choice([4, 24, 64])
+            other = dice.randrange(len(data))
+            data[at:at + size] = data[other:other + size]
+    return bytes(data)
+
+
+def damage(b):
+    b.store(spoiled(b.dice, b.record(b.fast)), *([b.record(b.fast)] if b.dice.random() < .3 else []))
+    b.check("a damaged record")
+
+
+def cubins(b):
+    """Other cubins under right digests; half of them differ in headers and tables, where most of the meaning is."""
+    data = bytearray(b.fast)
+    shoff, count = struct.unpack_from("<Q", data, 40)[0], struct.unpack_from("<H", data, 60)[0]
+    if b.dice.random() < .5:
+        for _ in range(b.dice.choice([1, 2, 6])):
+            at = b.dice.choice([b.dice.randrange(64), shoff + b.dice.randrange(64 * count)])
+            data[at] = b.dice.choice([0, 1, 0xff, b.dice.randrange(256)])
+        data = bytes(data)
+    else:
+        data = spoiled(b.dice, data)
+    b.store(b.record(data))
+    b.check("a cubin that was changed under a right digest")
+
+
+def facts(b):
+    d = b.dice
+    odd = ["", "0", "-1", "18446744073709551616", "always", "never", "block=0,1,1", "block=1,1,1", "param0=0", "param9:4=1",
+           "param1+4096:8>=1", "cluster=2,1,1", "smem>=0", "smem+4294967295", "block=1024,1,1; smem+4096",
+           "block=4294967295,1,1", "same", "disjoint(param0[9],param1[9])", "../../../tmp/x", "\u202e", "%s%n", "a" * 5000,
+           "trusted", "measured", "imported", "NaN", "1e999", "grid.x%0=0", "block.x%3=0", "param0%4=0"]
+    names = list(b.facts())
+    more = {name.replace("_", "-"): d.choice(odd) for name in d.sample(names, d.choice([1, 1, 2, 3])) if name != "kernel"}
+    if d.random() < .4:
+        more["shape"] = d.choice(["block=64,1,1", "block=32,2,1; smem+64", "smem+128", "block=7,1,1"])
+    if d.random() < .3:
+        more["standing"] = d.choice(["imported", "trusted", "proved", "blessed", ""])
+    record = b.record(b.fast, **more)
+    if d.random() < .2:
+        body = record[record.index(b"\n") + 1:]
+        record = b.signed(body, d.choice([0, 1, 3, 99, 4294967295]))
+    b.store(record, *([b.record(b.fast)] if d.random() < .3 else []))
+    b.check(f"a record with {more}")
+    if d.random() < .2:
+        b.listed(f"a record with {more}")
+
+
+def entries(b):
+    d, folder = b.dice, b.store(b.record(b.fast))
+    start = os.path.join(folder, b.kernel[:32])
+    for number in range(d.choice([1, 2, 4])):
+        path = f"{start}-{number:x}{d.choice(['', 'a', '.winner', chr(10), ' ', chr(0x1f600)])}.{d.choice(['winner', 'winner', 'imported', 'part-1-1', 'x'])}"
+        kind = d.randrange(9)
+        try:
+            if kind == 0:
+                os.mkfifo(path)
+            elif kind == 1:
+                os.mkdir(path)
+            elif kind == 2:
+                os.symlink(d.choice(["/dev/zero", "/dev/tty", "/nowhere", path, "/proc/self/mem", "/etc/passwd", "."]), path)
+            elif kind == 3:
+                with open(path, "wb") as file:
+                    file.truncate(d.choice([0, 1, 1 << 20, 1 << 30, 1 << 40]))
+            elif kind == 4:
+                with open(path, "wb") as file:
+                    file.write(b.record(b.fast))
+                os.chmod(path, d.choice([0o666, 0o000, 0o602, 0o4755]))
+            elif kind == 5:
+                os.link(f"{start}-{0:016x}.winner", path)
+            elif kind == 6:
+                os.rename(f"{start}-{0:016x}.winner", path)
+            elif kind == 7:
+                with open(os.fsencode(path[:-7]) + b"\xff\xfe.winner", "wb") as file:
+                    file.write(b"x")
+            else:
+                os.chmod(folder, d.choice([0o777, 0o1777, 0o770, 0o000, 0o500]))
+        except OSError:
+            pass
+    b.check("odd entries")
+    if d.random() < .3 and not os.stat(folder).st_mode & 0o002:
+        b.listed("odd entries")
+    os.chmod(folder, 0o700)
+
+
+def exports(b):
+    """What somebody else made is not used, whatever it says; and it writes nowhere else."""
+    d = b.dice
+    b.store(*([b.record(b.fast)] if d.random() < .3 else []))
+    hostile = b.record(b.wrong, **{"winner-ns": "1", "standing": d.choice(["measured", "trusted"]),
+                                   **({"kernel": d.choice(["../" * 9 + "tmp/x", "a" * 300, "/etc/x"])} if d.random() < .1 else {})})
+    parts = [hostile, b.record(b.fast), spoiled(d, hostile), b"warpwright-winner 2 99999999999999999999 x\n"]
+    path = b.write("export", b"".join(d.choice(parts[:2] if d.random() < .7 else parts) for _ in range(d.choice([1, 2, 3]))))
+    before = sorted(os.listdir(b.folder))
+    done = b.command("db", "import", path)
+    if done.code not in (0, 1):
+        raise Difference(f"an import ends with {done.code}: {done.err!r}")
+    if sorted(os.listdir(b.folder)) != before:
+        raise Difference("an import wrote outside of the store")
+    b.check("an export of somebody else")
+
+
+def kills(b):
+    """Writers that are killed leave whole records or none."""
+    b.store(b.record(b.fast))
+    path = b.write("export", b.record(b.fast) * b.dice.choice([1, 50]))
+    words = b.dice.choice([["db", "import", "--trust", path], ["db", "export", b.at("out")],
+                           ["trace", "--", *b.words("dlsym", "plain")]])
+    env = dict(b.env, WARPWRIGHT_DB=b.at("store"), WARPWRIGHT_LOG="/dev/null")
+    process = subprocess.Popen([b.binary, *words], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+    time.sleep(b.dice.random() * .05)
+    process.kill()
+    process.wait()
+    for name in os.listdir(b.at("store")):
+        data = os.stat(os.path.join(b.at("store"), name))
+        if ".part-" in name and data.st_mode & 0o077:
+            raise Difference(f"`{name}` can be read by others")
+    b.check("after a writer was killed")
+
+
+def disks(b):
+    """Files that cannot grow: by a limit, or because nothing is free."""
+    most = b.dice.choice([0, 1, 512, 4096])
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+    b.store(b.record(b.fast))
+    kind = b.dice.randrange(3)
+    if kind == 0:
+        env = b.preloaded(b.dice.choice(["with", "trace", "trace+with"]), FAKE_LOG="/dev/null")
+        b.check("files that cannot grow", env, preexec_fn=limit)
+    elif kind == 1:
+        path = b.write("export", b.record(b.fast))
+        done = ran([b.binary, "db", "import", "--trust", path], dict(b.env, WARPWRIGHT_DB=b.at("store")), preexec_fn=limit)
+        if done.code == "hangs":
+            raise Difference("an import hangs where files cannot grow")
+        b.check("after an import into a full store")
+    else:
+        b.check("a full device as log", b.preloaded(WARPWRIGHT_LOG="/dev/full"))
+
+
+def together(b):
+    """Processes that write, remove and read one store at a time."""
+    b.store(b.record(b.fast))
+    path = b.write("export", b.record(b.fast))
+    env = dict(b.env, WARPWRIGHT_DB=b.at("store"))
+    start = lambda words, env: subprocess.Popen(words, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                                stderr=subprocess.DEVNULL)
+    writers = [start([b.binary, *words], env) for words in
+               [["db", "import", "--trust", path], ["db", "list"], ["db", "remove", "scale"], ["db", "export", b.at("out")]]]
+    scenario = b.dice.choice(SCENARIOS)
+    programs = [(door, start(b.words(door, scenario), b.preloaded())) for door in b.dice.sample(DOORS, 3)]
+    for door, process in programs:
+        out = process.communicate(timeout=60)[0]
+        b.same("beside writers", b.plain(door, scenario), Run(process.returncode, out, b""), (door, scenario))
+    for process in writers:
+        process.communicate(timeout=60)
+
+
+def logs(b):
+    b.store(b.record(b.fast))
+    pipe = b.at("pipe")
+    if os.path.exists(pipe):
+        os.remove(pipe)
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK) if b.dice.random() < .5 else None
+    if reader is not None and b.dice.random() < .5:
+        writer = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        try:
+            while True:
+                os.write(writer, b"x" * 4096)
+        except BlockingIOError:
+            pass
+        os.close(writer)
+    log = b.dice.choice([pipe, pipe, "/", "/nowhere/log", "/dev/null", b.folder, "log", "/proc/self/mem"])
+    b.check(f"a log to {log}", b.preloaded(WARPWRIGHT_LOG=log, WARPWRIGHT=b.dice.choice(["with", "trace"])), cwd=b.make("tmp"))
+    if reader is not None:
+        os.close(reader)
+
+
+def settings(b):
+    b.store(b.record(b.fast))
+    odd = ["", "x", "/dev/null", "/dev/zero", "/", "a" * 5000, "../store", b.at("scale.cubin"), "/proc/self/fd/0", "with"]
+    env = b.preloaded()
+    for name in b.dice.sample(["WARPWRIGHT", "WARPWRIGHT_DB", "WARPWRIGHT_DIR", "WARPWRIGHT_LOG", "HOME", "XDG_DATA_HOME"], 2):
+        env[name] = b.dice.choice(odd + ["trace", "try", "trace+with"] * (name == "WARPWRIGHT"))
+    b.check("odd settings", env, cwd=b.make("tmp"))
+
+
+def signals(b):
+    """A signal to the command is one to the program."""
+    b.store(b.record(b.fast))
+    number = b.dice.choice([signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGINT])
+    handled = b.dice.random() < .6
+    name = number.name[3:]
+    trap = f"trap 'echo got {name}; exit 9' {name}; " if handled else ""
+    script = trap + "echo ready >&3; i=0; while [ $i -lt 100 ]; do sleep 0.05; i=$((i+1)); done; echo late"
+    results = []
+    for before in [[], [b.binary, b.dice.choice(["trace", "tune", "with"]), "--"]]:
+        read, write = os.pipe()
+        env = dict(b.env, WARPWRIGHT_DB=b.at("store"), WARPWRIGHT_LOG="/dev/null")
+        process = subprocess.Popen([*before, "bash", "-c", script.replace(">&3", f">&{write}")], env=env, pass_fds=[write],
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        os.close(write)
+        os.read(read, 16)
+        process.send_signal(number)
+        out = process.communicate(timeout=60)[0]
+        os.close(read)
+        code = process.returncode
+        results.append(Run(128 - code if code < 0 else code, out, b""))
+    b.same(f"{name} to {before[1:2]}, handled: {handled}", *results)
+
+
+def libraries(b):
+    """A library that is cut short is told, not passed over."""
+    with open(b.library, "rb") as file:
+        data = file.read()
+    end = b.dice.choice([0, 1, 63, 64, 4096, len(data) // 2, len(data) - 1])
+    path = b.write("cut.so", data[:end])
+    done = b.command("with", "--", *b.words("dlsym", "plain"), WARPWRIGHT_INJECT=path)
+    if done.code != 3 or b"library" not in done.err:
+        raise Difference(f"a library of {end} bytes: {done}")
+
+
+KINDS = [(damage, 25), (cubins, 30), (facts, 25), (entries, 12), (exports, 8), (kills, 4), (disks, 6), (together, 3),
+         (logs, 6), (settings, 6), (signals, 1), (libraries, 1)]
+
+
+def arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--cases", type=int)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--binary", default=os.path.join(ROOT, "target/debug/warpwright"))
+    parser.add_argument("--library", default=os.path.join(ROOT, "target/debug/libwarpwright_inject.so"))
+    parser.add_argument("--only")
+    parser.add_argument("--launches", type=int, default=2_000_000)
+    return parser.parse_args()
+
+
+def main():
+    args = arguments()
+    bench = Bench(args)
+    kinds = [(kind, weight) for kind, weight in KINDS if args.only in (None, kind.__name__)]
+    done, begun, failures = collections.Counter(), time.time(), []
+    try:
+        while (sum(done.values()) < args.cases if args.cases else time.time() - begun < args.seconds):
+            case = sum(done.values())
+            bench.dice = random.Random(f"{args.seed}/{case}")
+            kind = bench.dice.choices([k for k, _ in kinds], [w for _, w in kinds])[0]
+            try:
+                kind(bench)
+            except Difference as difference:
+                failures.append(f"case {case} ({kind.__name__}): {difference}")
+                print(failures[-1])
+            done[kind.__name__] += 1
+            if len(failures) > 20:
+                break
+    finally:
+        bench.remove()
+    print(f"seed {args.seed}: {sum(done.values())} cases in {time.time() - begun:.0f} s, {len(failures)} of them changed something")
+    print(", ".join(f"{name} {count}" for name, count in sorted(done.items())))
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
