@@ -38,8 +38,63 @@ pub struct Trace {
     pub modules: Vec<ModuleFacts>,
     /// Why modules were not looked at, each reason once.
     pub not_seen: Vec<String>,
-    /// Launches, by kernel and launch class; the most expensive first.
+    /// Launches, by kernel and launch class; the most expensive first (without a GPU: those of the most threads).
     pub launches: Vec<Launched>,
+    /// What is to be known of a trace that was made without a GPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without_gpu: Option<WithoutGpu>,
+}
+
+/// How far a trace holds that was made on the stand-in for CUDA.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WithoutGpu {
+    /// Launches up to this one, counted from 1, rest on nothing that was not computed; all do if it is absent.
+    pub exact_until: Option<u64>,
+    /// Kernels that did not run in the emulator, each once, in the order of their launches.
+    pub not_computed: Vec<Noted>,
+    /// What kernels did wrong.
+    pub faults: Vec<Noted>,
+    /// Functions of the runtime that the program asked for in vain.
+    pub unanswered: Vec<String>,
+    /// Why the program was ended.
+    pub ended: Option<String>,
+}
+
+/// Something about a launch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Noted {
+    /// Its number, counted from 1.
+    pub launch: u64,
+    /// Symbol.
+    pub kernel: String,
+    /// What.
+    pub why: String,
+}
+
+/// What the first launch of a class was given (without a GPU).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Given {
+    /// Number of the launch, counted from 1.
+    pub launch: u64,
+    /// The bytes of the parameters in hexadecimal digits; none if their sizes are not known.
+    pub parameters: String,
+    /// What of them points into allocations.
+    pub pointers: Vec<Pointed>,
+}
+
+/// A pointer among parameters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pointed {
+    /// Where it stands among the parameters, in bytes.
+    pub at: u32,
+    /// Number of the allocation, counted from 1.
+    pub allocation: u64,
+    /// Bytes of the allocation.
+    pub size: u64,
+    /// Where it points, in bytes from the allocation's begin.
+    pub offset: u64,
+    /// SHA-256 of what the allocation held before the launch, unless it is large.
+    pub digest: Option<String>,
 }
 
 /// The GPU of a trace.
@@ -107,12 +162,22 @@ pub struct Launched {
     pub tied: Option<String>,
     /// What limits it, whether there is something to be gained.
     pub hint: String,
+    /// What the first of these launches was given (without a GPU).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given: Option<Given>,
 }
 
 impl Launched {
     /// Blocks of the first launch.
     pub fn blocks(&self) -> u64 {
         self.grid.iter().map(|&n| u64::from(n)).product()
+    }
+
+    /// Threads of all launches.
+    pub fn threads(&self) -> u64 {
+        let block: u64 = self.block.iter().map(|&n| u64::from(n)).product();
+        let launches = self.launches + self.in_graphs;
+        self.blocks().saturating_mul(block).saturating_mul(launches)
     }
 
     /// The class of these launches.
@@ -187,6 +252,8 @@ pub fn read(folder: &Path, program: &[OsString], date: String) -> Result<Trace, 
         }),
         _ => None,
     });
+    let without_gpu = without_gpu(&launches, folder);
+    let (given, timed) = (given(&launches), without_gpu.is_none());
     let processes = launches
         .iter()
         .filter(|n| matches!(n, Note::Process(..)))
@@ -195,12 +262,19 @@ pub fn read(folder: &Path, program: &[OsString], date: String) -> Result<Trace, 
     let total: u64 = merged.iter().map(gpu_ns).sum();
     let mut rows: Vec<Launched> = merged
         .iter()
-        .map(|l| launched(l, total, code.get(&l.module), gpu.as_ref()))
+        .map(|l| Launched {
+            given: given
+                .get(&(l.kernel.clone(), l.module.clone(), l.class))
+                .cloned(),
+            ..launched(l, total, code.get(&l.module), gpu.as_ref(), timed)
+        })
         .collect();
     rows.sort_by(|a, b| {
-        b.gpu_ns
-            .cmp(&a.gpu_ns)
-            .then_with(|| a.kernel.cmp(&b.kernel))
+        let cost = |l: &Launched| match without_gpu {
+            Some(_) => l.threads(),
+            None => l.gpu_ns,
+        };
+        cost(b).cmp(&cost(a)).then_with(|| a.kernel.cmp(&b.kernel))
     });
     Ok(Trace {
         schema: SCHEMA.into(),
@@ -215,7 +289,67 @@ pub fn read(folder: &Path, program: &[OsString], date: String) -> Result<Trace, 
         modules,
         not_seen,
         launches: rows,
+        without_gpu,
     })
+}
+
+/// What the stand-in said, if it was one that wrote the notes: it names a GPU and times nothing.
+fn without_gpu(notes: &[Note], folder: &Path) -> Option<WithoutGpu> {
+    if !folder.join(STAND_IN).exists() {
+        return None;
+    }
+    let mut without = WithoutGpu::default();
+    for note in notes {
+        let noted = |launch: &u64, kernel: &String, why: &String| Noted {
+            launch: *launch,
+            kernel: kernel.clone(),
+            why: why.clone(),
+        };
+        match note {
+            Note::Uncomputed(launch, why, kernel) => {
+                without.not_computed.push(noted(launch, kernel, why));
+            }
+            Note::Fault(launch, kernel, what) => without.faults.push(noted(launch, kernel, what)),
+            Note::Exact(launch) => {
+                let least = without.exact_until.unwrap_or(u64::MAX).min(*launch);
+                without.exact_until = Some(least);
+            }
+            Note::Unanswered(name) => without.unanswered.push(name.clone()),
+            Note::Ended(why) => without.ended = Some(why.clone()),
+            _ => {}
+        }
+    }
+    Some(without)
+}
+
+/// The folder in that of the notes that leads programs to the stand-in.
+pub const STAND_IN: &str = "lib";
+
+/// What the first launches of the classes were given.
+fn given(notes: &[Note]) -> BTreeMap<(String, String, LaunchClass), Given> {
+    let all = notes.iter().filter_map(|note| {
+        let Note::Arguments(given) = note else {
+            return None;
+        };
+        let pointers = given.pointers.iter().map(|pointer| Pointed {
+            at: pointer.at,
+            allocation: pointer.allocation,
+            size: pointer.size,
+            offset: pointer.offset,
+            digest: pointer.digest.clone(),
+        });
+        let parameters = given.bytes.iter().map(|byte| format!("{byte:02x}"));
+        let key = (given.kernel.clone(), given.module.clone(), given.class);
+        Some((
+            key,
+            Given {
+                launch: given.number,
+                parameters: parameters.collect(),
+                pointers: pointers.collect(),
+            },
+        ))
+    });
+    all.collect()
 }
 
 struct Code {
@@ -224,7 +358,13 @@ struct Code {
     digests: BTreeMap<String, String>,
 }
 
-fn launched(l: &Launches, total: u64, code: Option<&Code>, facts: Option<&GpuFacts>) -> Launched {
+fn launched(
+    l: &Launches,
+    total: u64,
+    code: Option<&Code>,
+    facts: Option<&GpuFacts>,
+    timed: bool,
+) -> Launched {
     let ns = gpu_ns(l);
     let gpu = facts.and_then(|facts| lookup(&format!("sm_{}", facts.sm)).ok());
     let kernel = code.and_then(|code| code.parsed.as_ref()?.kernel(&l.kernel));
@@ -263,12 +403,13 @@ fn launched(l: &Launches, total: u64, code: Option<&Code>, facts: Option<&GpuFac
         occupancy,
         tied: Some("its module was not seen".into()),
         hint: String::new(),
+        given: None,
     };
     if let (Some(code), Some(kernel), Some(gpu)) = (code, kernel, gpu.as_ref()) {
         row.tied = bond(&code.cubin, &l.kernel)
             .err()
             .map(|tie| tie.to_string());
-        row.hint = hint(&row, kernel, gpu);
+        row.hint = hint(&row, kernel, gpu, timed);
     }
     if let Some(why) = &row.tied {
         row.hint = format!("is not replaced: {why}");
@@ -341,9 +482,9 @@ pub fn notes(folder: &Path, kind: &str) -> Result<Vec<Note>, Error> {
 const SHORT_NS: u64 = 3000;
 
 /// The hint for launches of a kernel whose code is at hand.
-fn hint(launched: &Launched, kernel: &Kernel, gpu: &Gpu) -> String {
+fn hint(launched: &Launched, kernel: &Kernel, gpu: &Gpu, timed: bool) -> String {
     let launches = launched.launches + launched.in_graphs;
-    if launched.gpu_ns / launches.max(1) < SHORT_NS {
+    if timed && launched.gpu_ns / launches.max(1) < SHORT_NS {
         return "too short to gain".into();
     }
     if launched.launches == 0 {

@@ -529,9 +529,33 @@ pub struct TraceArgs {
     /// Print one JSON document on stdout, after what the program prints there
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub without: NoGpuArgs,
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "PROGRAM")]
     pub program: Vec<OsString>,
+}
+
+/// `warpwright trace --no-gpu`
+#[derive(Debug, Clone, Args)]
+pub struct NoGpuArgs {
+    /// Run on a stand-in for CUDA: kernels in the emulator, for the launches alone (programs built with -cudart shared)
+    #[arg(long)]
+    pub no_gpu: bool,
+    /// The GPU that is stood in for
+    #[arg(long, value_name = "GPU", requires = "no_gpu", default_value = "h200")]
+    pub gpu: String,
+    /// Work of all kernels, in seconds as a reference machine takes them; then launches are recorded alone
+    #[arg(long, value_name = "SECONDS", requires = "no_gpu", default_value_t = 30.0, value_parser = parse_seconds)]
+    pub budget: f64,
+    /// Device memory in MiB
+    #[arg(
+        long,
+        value_name = "MIB",
+        requires = "no_gpu",
+        default_value_t = 16_384
+    )]
+    pub memory: u64,
 }
 
 /// `warpwright with`

@@ -133,7 +133,7 @@ fn run(cli: &mut Cli) -> Result<(), Failure> {
         Command::GpuSelftest(args) => commands::selftest::run(args),
         Command::Tune(args) => commands::tune::run(cli, args),
         Command::Measure(args) => commands::measure::run(args),
-        Command::Trace(args) => commands::inplace::trace::run(args),
+        Command::Trace(args) => commands::inplace::trace::run(cli, args),
         Command::With(args) => commands::inplace::with::run(cli, args),
         Command::Db(args) => commands::inplace::db::run(cli, args),
         // `main` hands the worker its arguments before they are parsed.

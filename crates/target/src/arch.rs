@@ -13,6 +13,20 @@ pub const THREADS_PER_BLOCK: u32 = 1024;
 /// The most threads that a block of any device has along x, y and z (same place).
 pub const BLOCK_DIMENSIONS: [u32; 3] = [1024, 1024, 64];
 
+/// The most blocks of a grid along x, y and z, from compute capability 3.0 on (same place).
+pub const GRID_DIMENSIONS: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
+
+/// Bytes of constant memory that a module's variables may take (same place).
+pub const CONSTANT_BYTES: u32 = 64 << 10;
+
+/// Bytes of the pages in which device memory is mapped: an access behind an allocation but within its last page is
+/// answered (`cuMemGetAllocationGranularity` on an H100 and an H200).
+pub const PAGE_BYTES: u64 = 2 << 20;
+
+/// Bytes that the rows of a pitched allocation are a multiple of, and that textures are aligned to (`deviceQuery` on an
+/// H100).
+pub const PITCH_BYTES: u64 = 512;
+
 /// The limits of registers per thread that ptxas takes: it raises smaller ones by itself (the ABI's minimum on
 /// sm_90, ptxas 13.5), and no thread can have more.
 pub const REGISTERS_PER_THREAD: std::ops::RangeInclusive<u32> = 24..=255;
@@ -185,6 +199,11 @@ impl Architecture {
     /// Major and minor compute capability: (9, 0).
     pub const fn compute_capability(&self) -> (u32, u32) {
         (self.sm / 10, self.sm % 10)
+    }
+
+    /// Are there clusters of blocks (CUDA C++ Programming Guide, compute capability 9.0)?
+    pub const fn has_clusters(&self) -> bool {
+        self.sm >= 90
     }
 
     /// Where a kernel's own shared memory begins, in bytes from the start of the block's: from compute

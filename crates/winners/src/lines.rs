@@ -27,6 +27,118 @@ pub enum Note {
     Refused(String, String),
     /// A kernel is being replaced: digest, recipe, name.
     Replaced(String, String, String),
+    /// What the first launch of a class was given (without a GPU).
+    Arguments(Arguments),
+    /// A kernel did not run: number of the launch, why, symbol (without a GPU).
+    Uncomputed(u64, String, String),
+    /// Up to this launch, counted from 1, nothing rests on what was not computed (without a GPU).
+    Exact(u64),
+    /// A kernel did something wrong: number of the launch, symbol, what (without a GPU).
+    Fault(u64, String, String),
+    /// A function of the runtime that is not answered (without a GPU).
+    Unanswered(String),
+    /// Why the program was ended (without a GPU).
+    Ended(String),
+}
+
+/// What a launch was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Arguments {
+    /// Number of the launch, counted from 1.
+    pub number: u64,
+    /// Digest of the kernel's module; `-` if it is not known.
+    pub module: String,
+    /// The class.
+    pub class: LaunchClass,
+    /// The bytes of its parameters; none if their sizes are not known.
+    pub bytes: Vec<u8>,
+    /// What of them points into allocations.
+    pub pointers: Vec<Pointer>,
+    /// Symbol.
+    pub kernel: String,
+}
+
+/// A pointer among a kernel's parameters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pointer {
+    /// Where it stands among the parameters, in bytes.
+    pub at: u32,
+    /// Number of the allocation, counted from 1.
+    pub allocation: u64,
+    /// The allocation's size in bytes.
+    pub size: u64,
+    /// Where it points, in bytes from the allocation's begin.
+    pub offset: u64,
+    /// SHA-256 of what the allocation held before the launch, unless it is large.
+    pub digest: Option<String>,
+}
+
+/// `8:1:4096:0:DIGEST`
+impl Pointer {
+    fn text(&self) -> String {
+        let digest = self.digest.as_deref().unwrap_or_default();
+        let Pointer {
+            at,
+            allocation,
+            size,
+            offset,
+            ..
+        } = self;
+        format!("{at}:{allocation}:{size}:{offset}:{digest}")
+    }
+
+    fn parse(text: &str) -> Option<Pointer> {
+        let mut parts = text.split(':');
+        let mut next = || parts.next();
+        Some(Pointer {
+            at: next()?.parse().ok()?,
+            allocation: next()?.parse().ok()?,
+            size: next()?.parse().ok()?,
+            offset: next()?.parse().ok()?,
+            digest: next()
+                .filter(|digest| !digest.is_empty())
+                .map(str::to_owned),
+        })
+    }
+}
+
+impl Arguments {
+    fn line(&self) -> String {
+        let bytes: String = self
+            .bytes
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let pointers: Vec<String> = self.pointers.iter().map(Pointer::text).collect();
+        let Arguments {
+            number,
+            module,
+            class,
+            kernel,
+            ..
+        } = self;
+        // A dash first: a list may be empty, a word may not.
+        format!(
+            "arguments {number} {module} {class} -{bytes} -{} {kernel}",
+            pointers.join(",")
+        )
+    }
+
+    fn parse(words: &mut Words<'_>) -> Option<Arguments> {
+        let (number, module, class) = (words.number()?, words.next()?.to_owned(), words.class()?);
+        let digits = words.next()?.strip_prefix('-')?.as_bytes();
+        let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+        let pointers = words.next()?.strip_prefix('-')?;
+        let pointers = pointers.split(',').filter(|text| !text.is_empty());
+        Some(Arguments {
+            number,
+            module,
+            class,
+            bytes: digits.chunks(2).map(byte).collect::<Option<_>>()?,
+            pointers: pointers.map(Pointer::parse).collect::<Option<_>>()?,
+            kernel: words.rest(),
+        })
+    }
 }
 
 /// Launches of one kernel in one class.
@@ -125,6 +237,13 @@ impl Note {
             Note::Replaced(kernel, recipe, name) => {
                 format!("replaced {kernel} {} {name}", recipe.replace(' ', ""))
             }
+            Note::Arguments(arguments) => arguments.line(),
+            // The symbol is one word.
+            Note::Uncomputed(number, why, kernel) => format!("uncomputed {number} {kernel} {why}"),
+            Note::Exact(number) => format!("exact {number}"),
+            Note::Fault(number, kernel, what) => format!("fault {number} {kernel} {what}"),
+            Note::Unanswered(name) => format!("unanswered {name}"),
+            Note::Ended(why) => format!("ended {why}"),
         };
         format!("{}\n", text.replace(['\n', '\r'], " "))
     }
@@ -174,6 +293,18 @@ impl Note {
                 let (kernel, recipe) = (words.next()?.to_owned(), words.next()?.to_owned());
                 Note::Replaced(kernel, recipe, words.rest())
             }
+            "arguments" => Note::Arguments(Arguments::parse(&mut words)?),
+            "uncomputed" => {
+                let (number, kernel) = (words.number()?, words.next()?.to_owned());
+                Note::Uncomputed(number, words.rest(), kernel)
+            }
+            "exact" => Note::Exact(words.number()?),
+            "fault" => {
+                let (number, kernel) = (words.number()?, words.next()?.to_owned());
+                Note::Fault(number, kernel, words.rest())
+            }
+            "unanswered" => Note::Unanswered(words.rest()),
+            "ended" => Note::Ended(words.rest()),
             _ => return None,
         })
     }
@@ -289,6 +420,23 @@ mod tests {
     #[test]
     fn notes_come_back() {
         let class = LaunchClass::new([9, 9, 1], [32, 2, 1], 7, [2, 1, 1]).unwrap();
+        let pointer = |digest| Pointer {
+            at: 8,
+            allocation: 2,
+            size: 4096,
+            offset: 16,
+            digest,
+        };
+        let arguments = |bytes, pointers| {
+            Note::Arguments(Arguments {
+                number: 9,
+                module: "cd".into(),
+                class,
+                bytes,
+                pointers,
+                kernel: "k".into(),
+            })
+        };
         let trial = |outcome| {
             Note::Trial(Trial {
                 kernel: "ab".into(),
@@ -321,6 +469,16 @@ mod tests {
             trial(Outcome::Failed(700)),
             Note::Refused("ab".into(), "no memory".into()),
             Note::Replaced("ab".into(), "maxnreg(64);compact".into(), "k".into()),
+            arguments(
+                vec![7, 255],
+                vec![pointer(None), pointer(Some("ef".into()))],
+            ),
+            arguments(Vec::new(), Vec::new()),
+            Note::Uncomputed(3, "it has no PTX".into(), "k".into()),
+            Note::Exact(4),
+            Note::Fault(5, "k".into(), "8 bytes at a null pointer".into()),
+            Note::Unanswered("cudaGLGetDevices".into()),
+            Note::Ended("it waited".into()),
         ];
         let text: String = notes.iter().map(Note::line).collect();
         assert_eq!(parse(&format!("{HEAD}\n{text}trial ab")), Some(notes));

@@ -238,10 +238,10 @@ impl Decoder<'_> {
 
     fn is_space(&mut self, words: &mut Words<'_>, operands: &[Operand]) -> Result<(), Reason> {
         let space = words.next().ok_or("a state space is missing")?;
-        let image = self.image.globals.iter().enumerate();
+        let (image, first) = (self.image.globals.iter().enumerate(), self.image.first);
         let constants: Vec<u64> = image
             .filter(|(_, g)| g.constant)
-            .map(|(i, _)| crate::memory::slot_address(i) >> crate::memory::SLOT_BITS)
+            .map(|(i, _)| crate::memory::slot_address(first + i) >> crate::memory::SLOT_BITS)
             .collect();
         let is_constant = move |a: u64| constants.contains(&(a >> crate::memory::SLOT_BITS));
         let f: LaneFn = match space {

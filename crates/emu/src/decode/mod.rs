@@ -20,6 +20,7 @@ use warpwright_ptx::{LineIndex, Space};
 
 use crate::fault::{DecodeError, Place, Unsupported};
 use crate::lanes::{Lanes, WARP};
+use crate::machine::Variable;
 use crate::memory::PARAM_WINDOW;
 use crate::memory::image::Image;
 use crate::program::{Function, Layout, Program, Site};
@@ -40,14 +41,36 @@ impl Emulator {
         reason = "an emulator is made for one kernel: the program"
     )]
     pub fn new(module: &Module, kernel: &str) -> Result<Program, DecodeError> {
+        Emulator::placed(module, kernel, 0)
+    }
+
+    /// The same, with the module's variables in the slots of memory from this one on
+    /// ([`Emulator::variables`]).
+    ///
+    /// # Errors
+    /// As [`Emulator::new`].
+    pub fn placed(module: &Module, kernel: &str, first: usize) -> Result<Program, DecodeError> {
         let entry = module.kernels().find(|(_, f)| &*f.name == kernel);
         let Some((entry, _)) = entry else {
             return Err(DecodeError::NoKernel(kernel.to_owned()));
         };
         let reach = Reach::of(module, entry);
-        let mut decoding = Decoding::new(module, entry, reach)?;
+        let mut decoding = Decoding::new(module, entry, reach, first)?;
         decoding.functions();
         decoding.finish(kernel)
+    }
+
+    /// The variables of a module that lie in global and constant memory, in the slots from this one on.
+    ///
+    /// # Errors
+    /// One is too large, or its initialiser is damaged.
+    pub fn variables(module: &Module, first: usize) -> Result<Vec<Variable>, DecodeError> {
+        let image = Image::new(module, &[], Vec::new(), first);
+        let image = image.map_err(|error| {
+            let (place, reason) = (Place::default(), error.to_string());
+            DecodeError::Unsupported(vec![Unsupported { place, reason }])
+        })?;
+        Ok(image.variables())
     }
 }
 
@@ -88,7 +111,12 @@ impl Constants {
 }
 
 impl<'m> Decoding<'m> {
-    fn new(module: &'m Module, entry: FuncId, reach: Reach) -> Result<Self, DecodeError> {
+    fn new(
+        module: &'m Module,
+        entry: FuncId,
+        reach: Reach,
+        first: usize,
+    ) -> Result<Self, DecodeError> {
         let lines = LineIndex::new(&module.source);
         let place = |reason: Reason| {
             let place = Place {
@@ -100,7 +128,7 @@ impl<'m> Decoding<'m> {
         if module.header.address_size != 64 {
             return Err(place("32-bit addresses".into()));
         }
-        let image = Image::new(module, &reach.shared, reach.functions);
+        let image = Image::new(module, &reach.shared, reach.functions, first);
         let mut image = image.map_err(|error| place(error.to_string()))?;
         for param in &module.functions[entry].params {
             let var = &module.variables[param.var];

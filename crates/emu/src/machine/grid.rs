@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use warpwright_launch::{Buffer, Launch};
 
 use super::block::{BlockRun, Grid, Progress};
+use super::device::{Device, Extents, Spent};
 use super::host::print;
 use crate::fault::{EmuError, Fault};
 use crate::memory::{Allocation, Memory, slot_address};
@@ -84,55 +85,112 @@ impl Program {
         options: &Options,
     ) -> Result<Outcome, EmuError> {
         let setup = Setup::new(self, launch, inputs, options)?;
-        let blocks = options.sampled(launch.grid_blocks());
-        let finished = match self.ordered || options.sequential {
-            true => self.run_in_order(&setup, options, blocks),
-            false => self.run_in_parallel(&setup, options, blocks),
+        let work = Work {
+            memory: &setup.memory,
+            params: &setup.params,
+            grid: setup.grid,
         };
-        let Finished {
-            counts, printed, ..
-        } = match finished {
+        let bytes = |&index: &usize| setup.memory.allocation(index).map(|a| a.bytes());
+        let finished = match self.execute(&work, options) {
             Ok(finished) => finished,
             Err(fault) => return Ok(Outcome::Faulted(fault)),
         };
-        let bytes = |&index: &usize| setup.memory.allocation(index).map(|a| a.bytes());
+        let buffers = setup.buffers.iter();
         Ok(Outcome::Finished(Results {
-            buffers: setup
-                .buffers
-                .iter()
-                .map(|i| bytes(i).unwrap_or_default())
-                .collect(),
-            statistics: counts.statistics(self),
-            approximate: counts.approximations(self),
-            printed,
+            buffers: buffers.map(|i| bytes(i).unwrap_or_default()).collect(),
+            statistics: finished.counts.statistics(self),
+            approximate: finished.counts.approximations(self),
+            printed: finished.printed,
         }))
+    }
+
+    /// Runs the kernel on the memory of a device; `params` are the bytes of its parameters as
+    /// [`Program::parameters`] says where they lie.
+    ///
+    /// # Errors
+    /// If the launch does not fit the kernel: other parameters, a block that no GPU takes.
+    pub fn run_on(
+        &self,
+        device: &Device,
+        extents: &Extents,
+        params: &[u8],
+        options: &Options,
+    ) -> Result<Result<Spent, Box<Fault>>, EmuError> {
+        let refuse = |message: String| EmuError::Launch {
+            kernel: self.name.clone(),
+            message,
+        };
+        self.admit(extents)
+            .map_err(|unfit| refuse(unfit.to_string()))?;
+        let has = self.image.params.len;
+        if params.len() as u64 != has {
+            let given = params.len();
+            let message = format!("{given} bytes of parameters, the kernel has {has}");
+            return Err(refuse(message));
+        }
+        let work = Work {
+            memory: &device.memory,
+            params,
+            grid: extents.grid(),
+        };
+        let finished = self.execute(&work, options);
+        Ok(finished.map(|finished| Spent {
+            work: finished.spent,
+            printed: finished.printed,
+        }))
+    }
+
+    fn execute(&self, work: &Work<'_>, options: &Options) -> Result<Finished, Box<Fault>> {
+        let blocks = work.grid.grid.iter().map(|&n| u64::from(n)).product();
+        let blocks = options.sampled(blocks);
+        match self.ordered || options.sequential {
+            true => self.run_in_order(work, options, blocks),
+            false => self.run_in_parallel(work, options, blocks),
+        }
+    }
+
+    /// Is it a launch that some GPU takes, and that the emulator knows?
+    fn admit(&self, extents: &Extents) -> Result<(), Unfit> {
+        let threads: u64 = extents.block.iter().map(|&n| u64::from(n)).product();
+        let is_empty = extents.grid.contains(&0);
+        if threads == 0 || threads > MAX_THREADS || is_empty {
+            let Extents { grid, block, .. } = extents;
+            return Err(Unfit::Extents(*grid, *block));
+        }
+        if extents.cluster.is_some_and(|c| c != [1, 1, 1]) {
+            return Err(Unfit::Clusters);
+        }
+        let dynamic = extents.dynamic_smem.into();
+        let shared = self.image.shared_layout(dynamic).len;
+        match shared > MAX_SHARED {
+            true => Err(Unfit::Shared(shared)),
+            false => Ok(()),
+        }
     }
 
     fn block<'a>(
         &'a self,
-        setup: &'a Setup,
+        work: &Work<'a>,
         options: &'a Options,
         number: u64,
         left: u64,
     ) -> Option<BlockRun<'a>> {
-        let blocks = setup.grid.grid.iter().map(|&extent| u64::from(extent));
+        let blocks = work.grid.grid.iter().map(|&extent| u64::from(extent));
         let place = options.place(number, blocks.product());
-        let index = Grid::unravel(setup.grid.grid, place);
-        let mut block = BlockRun::new(
-            self,
-            &setup.memory,
-            options,
-            &setup.params,
-            setup.grid,
-            index,
-        )?;
+        let index = Grid::unravel(work.grid.grid, place);
+        let Work {
+            memory,
+            params,
+            grid,
+        } = *work;
+        let mut block = BlockRun::new(self, memory, options, params, grid, index)?;
         block.block.left = left;
         Some(block)
     }
 
     fn run_in_parallel(
         &self,
-        setup: &Setup,
+        work: &Work<'_>,
         options: &Options,
         blocks: u64,
     ) -> Result<Finished, Box<Fault>> {
@@ -140,7 +198,7 @@ impl Program {
         for start in (0..blocks).step_by(WAVE as usize) {
             let left = options.total.saturating_sub(all.spent);
             let wave = start..(start + WAVE).min(blocks);
-            all.add(&self.run_wave(setup, options, wave, left)?);
+            all.add(&self.run_wave(work, options, wave, left)?);
         }
         Ok(all)
     }
@@ -148,7 +206,7 @@ impl Program {
     /// Runs some blocks; together they may be the first to exceed what is left for the launch, none may alone.
     fn run_wave(
         &self,
-        setup: &Setup,
+        work: &Work<'_>,
         options: &Options,
         wave: std::ops::Range<u64>,
         left: u64,
@@ -159,7 +217,7 @@ impl Program {
             if number > faulted.load(Relaxed) {
                 return None;
             }
-            let mut block = self.block(setup, options, number, left)?;
+            let mut block = self.block(work, options, number, left)?;
             loop {
                 match block.run(BLOCK_SLICE) {
                     Ok(Progress::Finished) => return Some(Ok(Finished::of(block))),
@@ -206,7 +264,7 @@ impl Program {
 
     fn run_in_order(
         &self,
-        setup: &Setup,
+        work: &Work<'_>,
         options: &Options,
         blocks: u64,
     ) -> Result<Finished, Box<Fault>> {
@@ -218,7 +276,7 @@ impl Program {
             let begun = match next < blocks {
                 true => {
                     all.spent += BLOCK_START;
-                    let block = self.block(setup, options, next, u64::MAX);
+                    let block = self.block(work, options, next, u64::MAX);
                     block.map(|block| (next, block))
                 }
                 false => None,
@@ -253,6 +311,14 @@ impl Program {
 }
 
 /// What all blocks of a launch share.
+#[derive(Clone, Copy)]
+struct Work<'a> {
+    memory: &'a Memory,
+    params: &'a [u8],
+    grid: Grid,
+}
+
+/// What a launch description comes to.
 struct Setup {
     memory: Memory,
     /// The kernel's parameters, as they lie in parameter space.
@@ -273,20 +339,14 @@ impl Setup {
             kernel: program.name.clone(),
             message,
         };
-        let threads: u64 = launch.block.iter().map(|&n| n as u64).product();
-        if threads == 0 || threads > MAX_THREADS || launch.grid_blocks() == 0 {
-            return Err(error(format!(
-                "a grid of {:?} blocks of {:?} threads",
-                launch.grid, launch.block
-            )));
-        }
-        if launch.cluster.is_some_and(|c| c != [1, 1, 1]) {
-            return Err(error("clusters of several blocks are not supported".into()));
-        }
-        let shared = program.image.shared_layout(launch.dynamic_smem.into()).len;
-        if shared > MAX_SHARED {
-            return Err(error(format!("{shared} bytes of shared memory")));
-        }
+        let extents = Extents {
+            grid: launch.grid,
+            block: launch.block,
+            cluster: launch.cluster,
+            dynamic_smem: launch.dynamic_smem,
+        };
+        let admitted = program.admit(&extents);
+        admitted.map_err(|unfit| error(unfit.to_string()))?;
         let wanted: Vec<&Buffer> = launch.buffers().collect();
         if wanted.len() != inputs.len() {
             return Err(error(format!(
@@ -359,13 +419,20 @@ impl Setup {
             },
             params,
             buffers,
-            grid: Grid {
-                grid: launch.grid,
-                block: launch.block,
-                dynamic_smem: launch.dynamic_smem,
-            },
+            grid: extents.grid(),
         })
     }
+}
+
+/// Why extents are none of a launch that is run.
+#[derive(Debug, thiserror::Error)]
+enum Unfit {
+    #[error("a grid of {0:?} blocks of {1:?} threads")]
+    Extents([u32; 3], [u32; 3]),
+    #[error("clusters of several blocks are not supported")]
+    Clusters,
+    #[error("{0} bytes of shared memory")]
+    Shared(u64),
 }
 
 /// Why arguments are not those of a kernel.

@@ -7,6 +7,7 @@ mod block;
 mod call;
 mod collective;
 mod copies;
+mod device;
 mod exec;
 mod frame;
 mod grid;
@@ -18,3 +19,4 @@ mod warp;
 
 pub(crate) use block::Grid;
 pub(crate) use grid::kernel_params;
+pub use device::{Device, Extents, Parameter, Spent, Variable};

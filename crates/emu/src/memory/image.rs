@@ -17,6 +17,8 @@ const SHARED_GAP: u64 = 256;
 
 /// Addresses of variables and functions.
 pub(crate) struct Image {
+    /// Slot of the first of the global variables.
+    pub first: usize,
     /// Global and constant variables, in the order of their allocations.
     pub globals: Vec<GlobalVariable>,
     /// Shared variables, static ones first.
@@ -56,8 +58,10 @@ impl Image {
         module: &Module,
         shared: &[VarId],
         functions: Vec<FuncId>,
+        first: usize,
     ) -> Result<Image, ImageError> {
         let mut image = Image {
+            first,
             globals: Vec::new(),
             shared: Layout {
                 regions: Vec::new(),
@@ -153,8 +157,8 @@ impl Image {
     pub fn address(&self, module: &Module, symbol: Symbol) -> Option<u64> {
         match symbol {
             Symbol::Func(func) => {
-                let index = self.functions.iter().position(|&f| f == func)?;
-                Some(FUNCTION_WINDOW + 16 * index as u64)
+                let reached = self.functions.contains(&func);
+                reached.then(|| function_address(func))
             }
             Symbol::Var(var) => match module.variables[var].space {
                 Space::Shared => self.shared_addresses.get(&var).copied(),
@@ -162,7 +166,7 @@ impl Image {
                     .globals
                     .iter()
                     .position(|g| g.var == var)
-                    .map(slot_address),
+                    .map(|index| slot_address(self.first + index)),
                 _ => None,
             },
         }
@@ -170,9 +174,8 @@ impl Image {
 
     /// The number of the function at an address.
     pub fn function_at(&self, address: u64) -> Option<usize> {
-        let offset = address.checked_sub(FUNCTION_WINDOW)?;
-        let index = (offset / 16) as usize;
-        (offset % 16 == 0 && index < self.functions.len()).then_some(index)
+        let is_there = |&func: &FuncId| function_address(func) == address;
+        self.functions.iter().position(is_there)
     }
 
     fn relocate(
@@ -203,17 +206,25 @@ impl Image {
     /// Fresh allocations for all global variables.
     pub fn allocations(&self) -> Vec<Allocation> {
         let all = self.globals.iter().enumerate();
-        all.map(|(i, g)| Allocation::new(g.name.clone(), slot_address(i), &g.bytes, g.constant))
-            .collect()
+        all.map(|(i, g)| {
+            let base = slot_address(self.first + i);
+            Allocation::new(g.name.clone(), base, &g.bytes, g.constant)
+        })
+        .collect()
     }
 }
 
-/// The address of a symbol that the kernel cannot reach but an initialiser names (the tables of
-/// virtual functions of other kernels): one where nothing is, so that its use is a fault.
-fn unreached(symbol: Symbol) -> u64 {
+/// The address of a function, for all kernels of its module the same.
+fn function_address(func: FuncId) -> u64 {
     use cranelift_entity::EntityRef;
+    FUNCTION_WINDOW + 16 * func.index() as u64
+}
+
+/// The address of a symbol that the kernel cannot reach but an initialiser names (the tables of
+/// virtual functions of other kernels): its use in this kernel is a fault.
+fn unreached(symbol: Symbol) -> u64 {
     match symbol {
-        Symbol::Func(func) => FUNCTION_WINDOW + (1 << 33) + 16 * func.index() as u64,
+        Symbol::Func(func) => function_address(func),
         Symbol::Var(_) => 0,
     }
 }

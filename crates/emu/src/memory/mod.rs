@@ -66,6 +66,20 @@ pub fn slot_address(index: usize) -> u64 {
     ((FIRST_SLOT + index as u64) << SLOT_BITS) + (1 << (SLOT_BITS - 1))
 }
 
+/// Where the bytes of an allocation are.
+enum Words {
+    Own(Box<[AtomicU32]>),
+    /// Somebody else's, who sees what kernels write.
+    Lent(&'static [AtomicU32]),
+}
+
+/// The slot that an address lies in.
+#[inline(always)]
+fn slot_of(address: u64) -> Option<usize> {
+    let index = (address >> SLOT_BITS).checked_sub(FIRST_SLOT)?;
+    usize::try_from(index).ok()
+}
+
 /// One allocation.
 pub struct Allocation {
     /// Its name in reports.
@@ -76,7 +90,7 @@ pub struct Allocation {
     pub len: u64,
     /// Is it constant memory?
     pub constant: bool,
-    words: Box<[AtomicU32]>,
+    words: Words,
 }
 
 impl Allocation {
@@ -92,14 +106,46 @@ impl Allocation {
             base,
             len: bytes.len() as u64,
             constant,
-            words: words.collect(),
+            words: Words::Own(words.collect()),
         }
+    }
+
+    /// An allocation over memory of somebody else; `len` bytes of it count.
+    pub fn lent(
+        name: String,
+        base: u64,
+        words: &'static [AtomicU32],
+        len: u64,
+        constant: bool,
+    ) -> Self {
+        Allocation {
+            name,
+            base,
+            len: len.min(4 * words.len() as u64),
+            constant,
+            words: Words::Lent(words),
+        }
+    }
+
+    #[inline(always)]
+    fn words(&self) -> &[AtomicU32] {
+        match &self.words {
+            Words::Own(words) => words,
+            Words::Lent(words) => words,
+        }
+    }
+
+    /// Itself and the offset in it, if it holds all of `size` bytes at an address.
+    #[inline(always)]
+    fn holds(&self, address: u64, size: u64) -> Option<(&Allocation, u64)> {
+        let offset = address.wrapping_sub(self.base);
+        (offset < self.len && size <= self.len - offset).then_some((self, offset))
     }
 
     /// The content.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes: Vec<u8> = self
-            .words
+            .words()
             .iter()
             .flat_map(|word| word.load(Relaxed).to_le_bytes())
             .collect();
@@ -111,7 +157,7 @@ impl Allocation {
     #[inline(always)]
     pub fn read(&self, offset: u64, size: u32) -> u64 {
         let index = (offset >> 2) as usize;
-        let word = |i: usize| self.words.get(i).map_or(0, |w| w.load(Relaxed)) as u64;
+        let word = |i: usize| self.words().get(i).map_or(0, |w| w.load(Relaxed)) as u64;
         match size {
             4 => word(index),
             8 => word(index) | word(index + 1) << 32,
@@ -124,7 +170,7 @@ impl Allocation {
     pub fn write(&self, offset: u64, size: u32, value: u64) {
         let index = (offset >> 2) as usize;
         let store = |i: usize, value: u64| {
-            if let Some(word) = self.words.get(i) {
+            if let Some(word) = self.words().get(i) {
                 word.store(value as u32, Relaxed);
             }
         };
@@ -138,7 +184,7 @@ impl Allocation {
             _ => {
                 let shift = 8 * (offset & 3) as u32;
                 let mask = (((1u64 << (8 * size)) - 1) as u32) << shift;
-                if let Some(word) = self.words.get(index) {
+                if let Some(word) = self.words().get(index) {
                     let set = |old: u32| Some(old & !mask | (value as u32) << shift & mask);
                     // The closure always returns `Some`, so the update cannot fail.
                     let _ = word.fetch_update(Relaxed, Relaxed, set);
@@ -151,6 +197,8 @@ impl Allocation {
 /// All global and constant memory of a run.
 pub struct Memory {
     allocations: Vec<Allocation>,
+    /// Memory that lies outside of the slots.
+    elsewhere: Vec<Allocation>,
     atomics: Mutex<()>,
     heap: Option<Heap>,
 }
@@ -166,6 +214,7 @@ impl Memory {
     pub fn new(allocations: Vec<Allocation>) -> Self {
         Memory {
             allocations,
+            elsewhere: Vec::new(),
             atomics: Mutex::new(()),
             heap: None,
         }
@@ -188,6 +237,31 @@ impl Memory {
         self
     }
 
+    /// Puts an allocation where its address says: into its slot, in place of what was there, or beside the slots.
+    pub fn put(&mut self, allocation: Allocation) {
+        self.remove(allocation.base);
+        match slot_of(allocation.base) {
+            Some(index) if allocation.base == slot_address(index) => {
+                for empty in self.allocations.len()..=index {
+                    let base = slot_address(empty);
+                    self.allocations
+                        .push(Allocation::new(String::new(), base, &[], false));
+                }
+                self.allocations[index] = allocation;
+            }
+            _ => self.elsewhere.push(allocation),
+        }
+    }
+
+    /// Removes the allocation that begins at an address.
+    pub fn remove(&mut self, base: u64) {
+        let own = slot_of(base).filter(|&index| base == slot_address(index));
+        if let Some(slot) = own.and_then(|index| self.allocations.get_mut(index)) {
+            *slot = Allocation::new(String::new(), base, &[], false);
+        }
+        self.elsewhere.retain(|other| other.base != base);
+    }
+
     /// `malloc`: an address of 16-byte alignment, or null when the heap is full.
     pub fn malloc(&self, bytes: u64) -> u64 {
         let Some(heap) = &self.heap else { return 0 };
@@ -204,16 +278,22 @@ impl Memory {
     /// The allocation whose slot an address lies in.
     #[inline(always)]
     pub fn slot(&self, address: u64) -> Option<&Allocation> {
-        let index = (address >> SLOT_BITS).checked_sub(FIRST_SLOT)?;
-        self.allocations.get(index as usize)
+        self.allocations.get(slot_of(address)?)
     }
 
     /// The allocation that holds all of `size` bytes at an address, and the offset in it.
     #[inline(always)]
     pub fn find(&self, address: u64, size: u64) -> Option<(&Allocation, u64)> {
-        let allocation = self.slot(address)?;
-        let offset = address.wrapping_sub(allocation.base);
-        (offset < allocation.len && size <= allocation.len - offset).then_some((allocation, offset))
+        let found = self.slot(address).and_then(|a| a.holds(address, size));
+        match found {
+            None if !self.elsewhere.is_empty() => self.find_elsewhere(address, size),
+            found => found,
+        }
+    }
+
+    #[cold]
+    fn find_elsewhere(&self, address: u64, size: u64) -> Option<(&Allocation, u64)> {
+        self.elsewhere.iter().find_map(|a| a.holds(address, size))
     }
 
     /// Allocation number `index`.
@@ -256,6 +336,26 @@ mod tests {
         assert!(memory.find(base - 1, 1).is_none());
         assert_eq!(memory.slot(base - 1).map(|a| a.name.as_str()), Some("a1"));
         assert!(memory.slot(0).is_none() && memory.slot(SHARED_WINDOW).is_none());
+    }
+
+    #[test]
+    fn what_is_put_lies_where_its_address_says() {
+        let mut memory = Memory::new(Vec::new());
+        let words: &'static [AtomicU32] = Vec::leak(vec![AtomicU32::new(7), AtomicU32::new(9)]);
+        let lent = |base| Allocation::lent("lent".into(), base, words, 6, false);
+        let (slot, beside) = (slot_address(3), 1 << 46 | 64);
+        memory.put(lent(slot));
+        memory.put(lent(beside));
+        for base in [slot, beside] {
+            assert!(memory.find(base + 4, 2).is_some() && memory.find(base + 4, 4).is_none());
+        }
+        assert!(memory.find(slot_address(2), 1).is_none());
+        let (found, at) = memory.find(beside + 4, 2).unwrap();
+        found.write(at, 2, 11);
+        assert_eq!(words[1].load(Relaxed), 11);
+        memory.remove(slot);
+        memory.remove(beside);
+        assert!(memory.find(slot, 1).is_none() && memory.find(beside, 1).is_none());
     }
 
     #[test]

@@ -6,11 +6,13 @@
 //! * [`signals`]: they reach it; [`work`]: a folder to work in.
 //! * [`verify`]: winners from elsewhere are proved.
 //! * [`candidates`]: what the pipeline proposes for a kernel.
+//! * [`no_gpu`]: a program on the stand-in for CUDA.
 //! * [`trace`], [`with`], [`tune`], [`db`]: the commands.
 
 mod candidates;
 pub mod db;
 pub mod document;
+mod no_gpu;
 mod program;
 mod signals;
 pub mod trace;

@@ -10,9 +10,23 @@ use std::process::{Command, ExitStatus};
 use super::signals;
 use crate::failure::Failure;
 
-/// The library's file name, and the variable that names another place.
-const LIBRARY: &str = "libwarpwright_inject.so";
-const LIBRARY_VARIABLE: &str = "WARPWRIGHT_INJECT";
+/// A library of ours: its file name, and the variable that names another place.
+pub struct Library {
+    file: &'static str,
+    variable: &'static str,
+}
+
+/// The library that stands in front of the driver.
+const INJECT: Library = Library {
+    file: "libwarpwright_inject.so",
+    variable: "WARPWRIGHT_INJECT",
+};
+
+/// The library that stands in for the runtime.
+pub const STANDIN: Library = Library {
+    file: "libwarpwright_standin.so",
+    variable: "WARPWRIGHT_STANDIN",
+};
 
 /// A program with its arguments.
 pub fn command(words: &[OsString]) -> Result<Command, Failure> {
@@ -26,7 +40,7 @@ pub fn command(words: &[OsString]) -> Result<Command, Failure> {
 
 /// Has the program load the library in this mode.
 pub fn inject(command: &mut Command, mode: &str) -> Result<(), Failure> {
-    let mut preload = library()?.into_os_string();
+    let mut preload = library(&INJECT)?.into_os_string();
     if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
         preload.push(":");
         preload.push(others);
@@ -47,12 +61,13 @@ pub fn whole(path: &Path) -> PathBuf {
 }
 
 /// The library: named by the variable, beside this program, or in the `lib` folder beside its folder.
-fn library() -> Result<PathBuf, Failure> {
+pub fn library(wanted: &Library) -> Result<PathBuf, Failure> {
+    let Library { file, variable } = *wanted;
     let missing = |what: String| Failure::Missing {
         what,
         mend: Some(format!(
-            "cargo build --release --workspace (in a checkout; `cargo install` has no libraries) puts {LIBRARY} beside \
-             `warpwright`; {LIBRARY_VARIABLE} names another place"
+            "cargo build --release --workspace (in a checkout; `cargo install` has no libraries) puts {file} beside \
+             `warpwright`; {variable} names another place"
         )),
     };
     let own = std::env::current_exe().and_then(|path| path.canonicalize());
@@ -62,13 +77,13 @@ fn library() -> Result<PathBuf, Failure> {
         ))
     })?;
     let folder = own.parent().unwrap_or(Path::new("."));
-    let named = std::env::var_os(LIBRARY_VARIABLE).map(PathBuf::from);
+    let named = std::env::var_os(variable).map(PathBuf::from);
     let places = match named {
         Some(named) => vec![named],
-        None => vec![folder.join(LIBRARY), folder.join("../lib").join(LIBRARY)],
+        None => vec![folder.join(file), folder.join("../lib").join(file)],
     };
     let found = places.iter().find_map(|place| place.canonicalize().ok());
-    let found = found.ok_or_else(|| missing(format!("{LIBRARY} is not found")))?;
+    let found = found.ok_or_else(|| missing(format!("{file} is not found")))?;
     if !is_whole(&found) {
         return Err(missing(format!(
             "`{}` is no whole library (is it cut short?), and programs would run without it",

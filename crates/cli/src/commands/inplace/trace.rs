@@ -3,25 +3,31 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use warpwright::trace::{Trace, read};
+use warpwright::trace::{Trace, WithoutGpu, read};
 use warpwright_diag::count;
 use warpwright_gpu::{FaultKind, devices};
 
+use super::document::demangled;
+use super::no_gpu::{built, stand_in};
 use super::program::{command, exit_code, inject, run as run_program};
 use super::signals;
 use super::work::Work;
-use crate::args::TraceArgs;
+use crate::args::{Cli, TraceArgs};
 use crate::commands::print_json;
 use crate::failure::Failure;
 use crate::input::write_atomically;
 use warpwright_report::table::Table;
 
 /// Runs the command.
-pub fn run(args: &TraceArgs) -> Result<(), Failure> {
+pub fn run(cli: &Cli, args: &TraceArgs) -> Result<(), Failure> {
     signals::begin();
     let folder = Work::new()?;
-    let mut program = command(&args.program)?;
-    look(&mut program, folder.path(), "trace")?;
+    let words = built(cli, &args.program, folder.path(), &args.without)?;
+    let mut program = command(&words)?;
+    match args.without.no_gpu {
+        true => stand_in(cli, &mut program, folder.path(), &args.without)?,
+        false => look(&mut program, folder.path(), "trace")?,
+    }
     let status = run_program(program, None)?;
     let mut trace = read(folder.path(), &args.program, warpwright_gpu::utc_now())?;
     if let Some(output) = &args.output {
@@ -34,8 +40,13 @@ pub fn run(args: &TraceArgs) -> Result<(), Failure> {
         true => print_json(&trace)?,
         false => print(&trace, args.rows),
     }
-    if trace.gpu.is_none() {
-        nothing_was_seen();
+    match (&trace.gpu, args.without.no_gpu) {
+        (None, true) => complain!(
+            "no launch was seen: the program starts no kernel, or has a CUDA runtime of its own (nvcc -cudart shared \
+             links the one that can be stood in for; nvcc below `trace --no-gpu` does so by itself)"
+        ),
+        (None, false) => nothing_was_seen(),
+        _ => {}
     }
     match exit_code(status) {
         0 => Ok(()),
@@ -93,18 +104,24 @@ fn print(trace: &Trace, rows: usize) {
     let total: u64 = trace.launches.iter().map(|l| l.gpu_ns).sum();
     let kernels: BTreeSet<&String> = trace.launches.iter().map(|l| &l.kernel).collect();
     let launches = trace.launches.iter().map(|l| l.launches + l.in_graphs);
+    let time = match &trace.without_gpu {
+        Some(_) => "no GPU,".to_owned(),
+        None => format!("{:.3} ms of GPU time in", total as f64 * 1e-6),
+    };
     println!(
-        "{}: {}, {:.3} ms of GPU time in {}, {}",
+        "{}: {}, {time} {}, {}",
         gpu.name,
         count(kernels.len(), "kernel"),
-        total as f64 * 1e-6,
         count(launches.sum::<u64>(), "launch"),
         count(trace.modules.len(), "module"),
     );
-    let mut table = Table::new(&[
+    // Without a GPU there are no times.
+    let timed = 2 * usize::from(trace.without_gpu.is_none());
+    let heads = [
         "ms", "share", "launches", "grid", "block", "smem", "regs", "spills", "occ.", "hint",
         "kernel",
-    ]);
+    ];
+    let mut table = Table::new(&heads[2 - timed..]);
     let dims = |[x, y, z]: [u32; 3]| match (y, z) {
         (1, 1) => x.to_string(),
         (_, 1) => format!("{x}x{y}"),
@@ -112,7 +129,7 @@ fn print(trace: &Trace, rows: usize) {
     };
     let number = |n: Option<u32>| n.map_or("?".to_owned(), |n| n.to_string());
     for l in trace.launches.iter().take(rows) {
-        table.row(vec![
+        let mut row = vec![
             format!("{:.3}", l.gpu_ns as f64 * 1e-6),
             format!("{:.1}%", l.share * 100.0),
             match l.in_graphs {
@@ -127,7 +144,8 @@ fn print(trace: &Trace, rows: usize) {
             l.occupancy.map_or("?".to_owned(), |p| format!("{p:.0}%")),
             l.hint.clone(),
             shortened(&l.name),
-        ]);
+        ];
+        table.row(row.split_off(2 - timed));
     }
     print!("{}", table.render(0));
     if trace.launches.len() > rows {
@@ -138,6 +156,44 @@ fn print(trace: &Trace, rows: usize) {
     }
     for why in not_seen(trace) {
         println!("{why}");
+    }
+    if let Some(without) = &trace.without_gpu {
+        print_without(without);
+    }
+}
+
+/// What a trace without a GPU is worth.
+fn print_without(without: &WithoutGpu) {
+    match (without.exact_until, without.not_computed.first()) {
+        (_, None) => println!("all kernels ran in the emulator: the program saw their results"),
+        (until, Some(first)) => {
+            println!(
+                "from launch {} on kernels were not computed: {}: {}",
+                first.launch,
+                shortened(&demangled(&first.kernel)),
+                first.why.lines().next().unwrap_or_default()
+            );
+            match until {
+                Some(until) => println!(
+                    "launches up to the {until}th are exact; later ones may rest on results that were not computed"
+                ),
+                None => println!("no launch can rest on a result that was not computed"),
+            }
+        }
+    }
+    for fault in &without.faults {
+        println!(
+            "launch {}: {}: {}",
+            fault.launch,
+            shortened(&demangled(&fault.kernel)),
+            fault.why
+        );
+    }
+    if !without.unanswered.is_empty() {
+        println!("refused: {}", without.unanswered.join(", "));
+    }
+    if let Some(why) = &without.ended {
+        println!("the program was ended: {why}");
     }
 }
 

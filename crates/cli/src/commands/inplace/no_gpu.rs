@@ -1,0 +1,112 @@
+//! `warpwright trace --no-gpu -- PROGRAM ARGS`: the program finds our runtime in CUDA's place.
+//!
+//! A source file is built first. The program finds the runtime by the loader's path. What it starts finds it as well, so that `make run` does; and an nvcc that it starts
+//! is told to link the shared runtime, and to put code and PTX for the GPU into what it builds.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::process::Command;
+
+use warpwright::trace::STAND_IN;
+use warpwright_target::{Gpu, lookup};
+use warpwright_toolkit::patience;
+
+use super::program::{STANDIN, library};
+use crate::args::{Cli, NoGpuArgs};
+use crate::failure::Failure;
+use crate::session;
+
+/// The names under which programs ask for the runtime: one for each version of its interface.
+const NAMES: [&str; 3] = ["libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"];
+
+/// Has the program run on the stand-in, which writes into a folder.
+pub fn stand_in(
+    cli: &Cli,
+    program: &mut Command,
+    folder: &Path,
+    args: &NoGpuArgs,
+) -> Result<(), Failure> {
+    let gpu = lookup(&args.gpu).map_err(|error| Failure::input(error.to_string()))?;
+    let (library, links) = (library(&STANDIN)?, folder.join(STAND_IN));
+    let failed = |e: std::io::Error| Failure::input(format!("`{}`: {e}", links.display()));
+    std::fs::create_dir(&links).map_err(failed)?;
+    for name in NAMES {
+        std::os::unix::fs::symlink(&library, links.join(name)).map_err(failed)?;
+    }
+    let toolkit = session::toolkit(cli).ok();
+    let nvcc = toolkit.as_ref().and_then(|toolkit| toolkit.nvcc().ok());
+    if let Some(bin) = nvcc.and_then(|nvcc| nvcc.tool().path.parent()) {
+        // Behind the user's own.
+        program.env("PATH", list("PATH", bin.as_os_str(), false));
+    }
+    program
+        .env(
+            "LD_LIBRARY_PATH",
+            list("LD_LIBRARY_PATH", links.as_os_str(), true),
+        )
+        .env("NVCC_APPEND_FLAGS", flags(&gpu))
+        .env("WARPWRIGHT_DIR", folder)
+        .env("WARPWRIGHT_GPU", &args.gpu)
+        .env("WARPWRIGHT_BUDGET", args.budget.to_string())
+        .env("WARPWRIGHT_MEMORY", (args.memory << 20).to_string());
+    Ok(())
+}
+
+/// The program to run: as it is named, or built of the source file that is named in its place.
+pub fn built(
+    cli: &Cli,
+    words: &[OsString],
+    folder: &Path,
+    args: &NoGpuArgs,
+) -> Result<Vec<OsString>, Failure> {
+    let source = words.first().map(Path::new);
+    let source = source.filter(|path| path.extension().is_some_and(|end| end == "cu"));
+    let Some(source) = source.filter(|_| args.no_gpu) else {
+        return Ok(words.to_vec());
+    };
+    let text = crate::input::text(source)?;
+    let toolkit = session::toolkit(cli)?;
+    let gpu = lookup(&args.gpu).map_err(|error| Failure::input(error.to_string()))?;
+    let program = toolkit.nvcc()?.program(&gpu.target(), patience())?;
+    // Its own headers stand beside it.
+    let beside = source
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    let beside = beside.unwrap_or(Path::new("."));
+    let beside = std::fs::canonicalize(beside).unwrap_or_else(|_| beside.to_owned());
+    let more = [
+        "-cudart".into(),
+        "shared".into(),
+        "-I".into(),
+        beside.into(),
+    ];
+    let made = program.executable("program", &text, &more)?;
+    let kept = folder.join("program");
+    std::fs::copy(&made, &kept)
+        .map_err(|e| Failure::input(format!("`{}`: {e}", kept.display())))?;
+    let own = std::iter::once(kept.into_os_string());
+    Ok(own.chain(words.iter().skip(1).cloned()).collect())
+}
+
+/// A list of folders in the environment with one more at its begin or end.
+fn list(name: &str, folder: &OsStr, first: bool) -> OsString {
+    let old = std::env::var_os(name).filter(|old| !old.is_empty());
+    match (old, first) {
+        (None, _) => folder.to_owned(),
+        (Some(old), true) => [folder, OsStr::new(":"), &old].into_iter().collect(),
+        (Some(old), false) => [&old, OsStr::new(":"), folder].into_iter().collect(),
+    }
+}
+
+/// What nvcc is told behind its own arguments.
+fn flags(gpu: &Gpu) -> OsString {
+    let sm = gpu.arch.sm;
+    let own = format!("-cudart shared -gencode arch=compute_{sm},code=[sm_{sm},compute_{sm}]");
+    let old = std::env::var_os("NVCC_APPEND_FLAGS").filter(|old| !old.is_empty());
+    match old {
+        None => own.into(),
+        Some(old) => [&old, OsStr::new(" "), OsStr::new(&own)]
+            .into_iter()
+            .collect(),
+    }
+}

@@ -1,0 +1,221 @@
+// A program of many parts: what the runtime answers, and what kernels leave. It says what it finds.
+#include <cstdio>
+#include <cstring>
+#include <cstdlib>
+
+__constant__ float weights[4];
+__device__ int counted;
+__managed__ int shared_with_host = 3;
+typedef float (*Function)(float);
+__device__ float twice(float x) { return 2 * x; }
+__device__ Function chosen = twice;
+
+__global__ void weigh(const float *a, float *b, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
+        b[i] = a[i] * weights[1] + 1;
+        atomicAdd(&counted, 1);
+    }
+    if (i == 0) {
+        printf("a kernel prints %d\n", n);
+        shared_with_host += 4;
+    }
+}
+__global__ void call(float *a, Function f) { a[threadIdx.x] = f(a[threadIdx.x]) + chosen(1); }
+__global__ void add(int *a, int by) { a[threadIdx.x] += by; }
+__global__ void dynamic(int *a) {
+    extern __shared__ int held[];
+    held[threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    a[threadIdx.x] = held[blockDim.x - 1 - threadIdx.x];
+}
+__global__ void beyond(int *a) { a[1 << 24] = 1; }
+__global__ void just_beyond(int *a) { a[100 + threadIdx.x] = 1; }
+__global__ void spin(int *a, int n) {
+    for (int i = 0; i < n; ++i) atomicAdd(a, i & 1);
+}
+__global__ void textured(cudaTextureObject_t t, float *a) { a[threadIdx.x] = tex1Dfetch<float>(t, threadIdx.x); }
+__global__ void converge(float *residual) { *residual *= 0.5f; }
+
+static void say(const char *what, cudaError_t e) { printf("%s: %s\n", what, cudaGetErrorName(e)); }
+
+static void modules() {
+    float host[1000], *a, *b;
+    for (int i = 0; i < 1000; ++i) host[i] = i;
+    float own[4] = {1, 2, 3, 4};
+    say("symbol", cudaMemcpyToSymbol(weights, own, sizeof own));
+    say("symbol too long", cudaMemcpyToSymbol(weights, host, 20));
+    cudaMalloc(&a, sizeof host);
+    cudaMalloc(&b, sizeof host);
+    say("to", cudaMemcpy(a, host, sizeof host, cudaMemcpyHostToDevice));
+    weigh<<<4, 256>>>(a, b, 1000);
+    say("from", cudaMemcpy(host, b, sizeof host, cudaMemcpyDeviceToHost));
+    int count = 0;
+    cudaMemcpyFromSymbol(&count, counted, sizeof count);
+    printf("%g %g, counted %d, shared %d\n", host[0], host[999], count, shared_with_host);
+    Function f;
+    cudaMemcpyFromSymbol(&f, chosen, sizeof f);
+    call<<<1, 4>>>(b, f);
+    cudaMemcpy(host, b, 16, cudaMemcpyDeviceToHost);
+    printf("called %g %g\n", host[0], host[3]);
+    say("too far", cudaMemcpy(host, a, 5000, cudaMemcpyDeviceToHost));
+    say("last", cudaGetLastError());
+    say("last again", cudaGetLastError());
+    say("free", cudaFree(a));
+    say("free twice", cudaFree(a));
+    size_t pitch, room, all;
+    char *rows, picture[3][5] = {"abcd", "efgh", "ijkl"}, back[3][5] = {};
+    cudaMallocPitch(&rows, &pitch, 5, 3);
+    cudaMemcpy2D(rows, pitch, picture, 5, 5, 3, cudaMemcpyHostToDevice);
+    cudaMemset2D(rows + 1, pitch, 'x', 2, 3);
+    cudaMemcpy2D(back, 5, rows, pitch, 5, 3, cudaMemcpyDeviceToHost);
+    printf("pitch %zu: %s %s %s\n", pitch, back[0], back[1], back[2]);
+    cudaMemGetInfo(&room, &all);
+    void *large;
+    say("more than there is", cudaMalloc(&large, all + 1));
+    int *pinned, *seen;
+    cudaHostAlloc(&pinned, 128, cudaHostAllocMapped);
+    cudaHostGetDevicePointer(&seen, pinned, 0);
+    pinned[31] = 5;
+    add<<<1, 32>>>(seen, 2);
+    cudaDeviceSynchronize();
+    printf("pinned %d\n", pinned[31]);
+    static int registered[64];
+    cudaHostRegister(registered, sizeof registered, 0);
+    add<<<1, 32>>>(registered, 9);
+    cudaDeviceSynchronize();
+    printf("registered %d\n", registered[31]);
+    cudaPointerAttributes attributes;
+    cudaPointerGetAttributes(&attributes, b);
+    printf("memory of type %d\n", attributes.type);
+}
+
+static void host_function(void *data) { *(int *)data += 1; }
+
+static void launches() {
+    int *a, host[32], called = 0;
+    cudaMalloc(&a, 1 << 20);
+    cudaMemset(a, 0, 128);
+    add<<<1, 2048>>>(a, 1);
+    say("too many threads", cudaGetLastError());
+    add<<<0, 32>>>(a, 1);
+    say("no blocks", cudaGetLastError());
+    dynamic<<<1, 256, 100000>>>(a);
+    say("too much shared memory", cudaGetLastError());
+    say("attribute", cudaFuncSetAttribute(dynamic, cudaFuncAttributeMaxDynamicSharedMemorySize, 100000));
+    dynamic<<<1, 256, 100000>>>(a);
+    say("with the attribute", cudaGetLastError());
+    cudaMemcpy(host, a, 128, cudaMemcpyDeviceToHost);
+    printf("reversed %d\n", host[0]);
+    int blocks, size;
+    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, dynamic, 256, 100000);
+    printf("%d blocks\n", blocks);
+    cudaOccupancyMaxPotentialBlockSize(&blocks, &size, add);
+    printf("%d blocks of %d\n", blocks, size);
+    cudaDeviceProp p;
+    cudaGetDeviceProperties(&p, 0);
+    printf("%d SMs, %d.%d, %zu, %zu\n", p.multiProcessorCount, p.major, p.minor, p.sharedMemPerBlockOptin, p.sharedMemPerMultiprocessor);
+
+    cudaStream_t s, other;
+    cudaEvent_t fork, join;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    cudaStreamCreate(&s);
+    cudaStreamCreate(&other);
+    cudaEventCreate(&fork);
+    cudaEventCreate(&join);
+    cudaMemset(a, 0, 128);
+    say("begin", cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
+    add<<<1, 32, 0, s>>>(a, 1);
+    cudaEventRecord(fork, s);
+    cudaStreamWaitEvent(other, fork, 0);
+    add<<<1, 32, 0, other>>>(a, 10);
+    cudaLaunchHostFunc(other, host_function, &called);
+    cudaEventRecord(join, other);
+    cudaStreamWaitEvent(s, join, 0);
+    say("end", cudaStreamEndCapture(s, &graph));
+    cudaMemcpy(host, a, 128, cudaMemcpyDeviceToHost);
+    printf("captured %d\n", host[5]);
+    cudaGraphInstantiate(&exec, graph, 0);
+    cudaGraphLaunch(exec, s);
+    cudaGraphLaunch(exec, s);
+    cudaMemcpyAsync(host, a, 128, cudaMemcpyDeviceToHost, s);
+    cudaStreamSynchronize(s);
+    printf("replayed %d, called %d\n", host[5], called);
+
+    cudaGraphCreate(&graph, 0);
+    cudaGraphNode_t node, copy;
+    int by = 100;
+    void *args[] = {&a, &by};
+    cudaKernelNodeParams params = {(void *)add, dim3(1), dim3(32), 0, args, nullptr};
+    cudaGraphAddKernelNode(&node, graph, nullptr, 0, &params);
+    cudaGraphAddMemcpyNode1D(&copy, graph, &node, 1, host, a, 128, cudaMemcpyDeviceToHost);
+    cudaGraphInstantiate(&exec, graph, 0);
+    cudaGraphLaunch(exec, s);
+    by = 1000;
+    say("changed", cudaGraphExecKernelNodeSetParams(exec, node, &params));
+    cudaGraphLaunch(exec, s);
+    printf("built %d\n", host[5]);
+    float ms = 0;
+    cudaEventRecord(fork);
+    cudaEventRecord(join);
+    cudaEventElapsedTime(&ms, fork, join);
+    printf("time goes on: %d\n", ms > 0);
+    int value;
+    say("refused", cudaGetDriverEntryPointByVersion("cuInit", (void **)&value, 13000, 0, nullptr));
+}
+
+static void faults() {
+    int *a;
+    cudaMalloc(&a, 400);
+    just_beyond<<<1, 4>>>(a);
+    say("in the same page", cudaDeviceSynchronize());
+    beyond<<<1, 1>>>(a);
+    say("after what was not computed", cudaDeviceSynchronize());
+}
+
+static void fault() {
+    int *a;
+    cudaMalloc(&a, 400);
+    beyond<<<1, 1>>>(a);
+    say("launch", cudaGetLastError());
+    say("far beyond", cudaDeviceSynchronize());
+    say("it stays", cudaMalloc(&a, 4));
+    add<<<1, 1>>>(a, 1);
+    say("launch", cudaGetLastError());
+}
+
+static void budget(int n) {
+    int *a, host = 0;
+    cudaMalloc(&a, 4);
+    cudaMemset(a, 0, 4);
+    add<<<1, 1>>>(a, 7);
+    spin<<<1, 32>>>(a, n);
+    add<<<2, 1>>>(a, 7);
+    cudaMemcpy(&host, a, 4, cudaMemcpyDeviceToHost);
+    add<<<3, 1>>>(a, 7);
+}
+
+static void waits() {
+    float *residual, host = 1;
+    cudaTextureObject_t texture = 0;
+    cudaMalloc(&residual, 128);
+    cudaMemcpy(residual, &host, 4, cudaMemcpyHostToDevice);
+    textured<<<1, 32>>>(texture, residual);
+    do {
+        converge<<<1, 1>>>(residual);
+        cudaMemcpy(&host, residual, 4, cudaMemcpyDeviceToHost);
+    } while (host > 1e-3f);
+    printf("it cannot come here\n");
+}
+
+int main(int argc, char **argv) {
+    const char *what = argc > 1 ? argv[1] : "modules";
+    if (!strcmp(what, "modules")) modules();
+    if (!strcmp(what, "launches")) launches();
+    if (!strcmp(what, "faults")) faults();
+    if (!strcmp(what, "fault")) fault();
+    if (!strcmp(what, "budget")) budget(atoi(argv[2]));
+    if (!strcmp(what, "waits")) waits();
+    return 0;
+}
