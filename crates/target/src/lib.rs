@@ -31,8 +31,8 @@ mod units;
 pub use arch::{
     Architecture, BLOCK_DIMENSIONS, BelowNeed, CONSTANT_BYTES, GRID_DIMENSIONS, LINE_BYTES,
     LOCAL_MEMORY_PER_THREAD, Latency, PAGE_BYTES, PITCH_BYTES, REGISTERS_PER_THREAD,
-    RegisterAllocation, RegisterFile, SECTOR_BYTES, STACK_PER_THREAD, SharedMemory, THREADS_PER_BLOCK, ThreadLimits,
-    Throughput, WARP_SIZE,
+    RegisterAllocation, RegisterFile, SECTOR_BYTES, STACK_PER_THREAD, SharedMemory,
+    THREADS_PER_BLOCK, ThreadLimits, Throughput, WARP_SIZE,
 };
 pub use board::Board;
 pub use distances::{

@@ -18,5 +18,5 @@ mod transfer;
 mod warp;
 
 pub(crate) use block::Grid;
-pub(crate) use grid::kernel_params;
 pub use device::{Device, Extents, Parameter, Spent, Variable};
+pub(crate) use grid::kernel_params;
