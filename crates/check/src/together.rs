@@ -74,15 +74,15 @@ impl<S: Semantics> Prover<'_, S> {
         }
         let mut decisions = Pairs::default();
         for (node, parts) in self.product.nodes.iter().zip(self.parting()) {
-            match node.decision.filter(|_| parts) {
-                Some(decision) => match decision.pair() {
-                    Some(pair) => decisions
-                        .join(pair)
-                        .map_err(|pair| self.parted(pair.map(Some)))?,
-                    None => return Err(self.parted(decision.insts)),
-                },
-                None => {}
-            }
+            let Some(decision) = node.decision.filter(|_| parts) else {
+                continue;
+            };
+            let Some(pair) = decision.pair() else {
+                return Err(self.parted(decision.insts));
+            };
+            decisions
+                .join(pair)
+                .map_err(|pair| self.parted(pair.map(Some)))?;
         }
         Ok(())
     }

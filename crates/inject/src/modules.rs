@@ -332,12 +332,15 @@ fn keep(code: &image::Code) {
     note("modules", &[Note::Module(digest)]);
 }
 
+/// A winner, and the places of its code that were read.
+type Known = (Winner, Arc<[Place]>);
+
 /// What the store has for the kernels of a module, read when it is asked for.
 struct Stored<'a> {
     cubin: &'a [u8],
     gpu: &'a Gpu,
     original: OnceCell<Option<Original>>,
-    known: RefCell<BTreeMap<String, Vec<(Winner, Arc<[Place]>)>>>,
+    known: RefCell<BTreeMap<String, Vec<Known>>>,
 }
 
 impl<'a> Stored<'a> {
