@@ -210,7 +210,10 @@ fn no_better_winner_is_replaced() {
     let lying = timed(1, Standing::Trusted);
     let kept = store.keep(&lying).expect("looked at");
     assert!(matches!(kept, Kept::Better(_)));
-    assert_eq!(of_kernel(&store, &own.kernel, "H200"), std::slice::from_ref(&own));
+    assert_eq!(
+        of_kernel(&store, &own.kernel, "H200"),
+        std::slice::from_ref(&own)
+    );
     let slower = timed(1600, Standing::Measured);
     assert!(matches!(store.keep(&slower), Ok(Kept::Better(_))));
     let faster = timed(1400, Standing::Measured);
@@ -250,7 +253,10 @@ fn winners_are_tried_in_order() {
     fs::rename(path, folder.path().join(named)).expect("renamed");
     let fast = winner("aa", "H200", 1);
     store.put(&fast).expect("written");
-    assert_eq!(of_kernel(&store, &fast.kernel, "H200"), std::slice::from_ref(&fast));
+    assert_eq!(
+        of_kernel(&store, &fast.kernel, "H200"),
+        std::slice::from_ref(&fast)
+    );
     let narrow = Winner {
         guard: "256,1,1 smem 0 cluster 0,0,0 grid 0"
             .parse::<LaunchClass>()
@@ -318,7 +324,10 @@ fn bad_entries_are_entries() {
     assert_eq!(of("5"), Err(RecordError::TooLarge(1 << 30)));
     assert_eq!(of("6"), Err(RecordError::Exposed));
     assert_eq!(of("7"), Ok(good.clone()));
-    assert_eq!(of_kernel(&store, &good.kernel, "H200"), std::slice::from_ref(&good));
+    assert_eq!(
+        of_kernel(&store, &good.kernel, "H200"),
+        std::slice::from_ref(&good)
+    );
     assert_eq!(
         store.export().expect("exported").len(),
         2 * good.to_bytes().len()
