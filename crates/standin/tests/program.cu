@@ -93,7 +93,7 @@ static void modules() {
 static void host_function(void *data) { *(int *)data += 1; }
 
 static void launches() {
-    int *a, host[32], called = 0;
+    int *a = nullptr, host[32] = {}, called = 0;
     cudaMalloc(&a, 1 << 20);
     cudaMemset(a, 0, 128);
     add<<<1, 2048>>>(a, 1);
@@ -107,19 +107,19 @@ static void launches() {
     say("with the attribute", cudaGetLastError());
     cudaMemcpy(host, a, 128, cudaMemcpyDeviceToHost);
     printf("reversed %d\n", host[0]);
-    int blocks, size;
+    int blocks = 0, size = 0;
     cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, dynamic, 256, 100000);
     printf("%d blocks\n", blocks);
     cudaOccupancyMaxPotentialBlockSize(&blocks, &size, add);
     printf("%d blocks of %d\n", blocks, size);
-    cudaDeviceProp p;
+    cudaDeviceProp p = {};
     cudaGetDeviceProperties(&p, 0);
     printf("%d SMs, %d.%d, %zu, %zu\n", p.multiProcessorCount, p.major, p.minor, p.sharedMemPerBlockOptin, p.sharedMemPerMultiprocessor);
 
-    cudaStream_t s, other;
-    cudaEvent_t fork, join;
-    cudaGraph_t graph;
-    cudaGraphExec_t exec;
+    cudaStream_t s = nullptr, other = nullptr;
+    cudaEvent_t fork = nullptr, join = nullptr;
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t exec = nullptr;
     cudaStreamCreate(&s);
     cudaStreamCreate(&other);
     cudaEventCreate(&fork);
@@ -144,7 +144,7 @@ static void launches() {
     printf("replayed %d, called %d\n", host[5], called);
 
     cudaGraphCreate(&graph, 0);
-    cudaGraphNode_t node, copy;
+    cudaGraphNode_t node = nullptr, copy = nullptr;
     int by = 100;
     void *args[] = {&a, &by};
     cudaKernelNodeParams params = {(void *)add, dim3(1), dim3(32), 0, args, nullptr};
@@ -161,8 +161,8 @@ static void launches() {
     cudaEventRecord(join);
     cudaEventElapsedTime(&ms, fork, join);
     printf("time goes on: %d\n", ms > 0);
-    int value;
-    say("refused", cudaGetDriverEntryPointByVersion("cuInit", (void **)&value, 13000, 0, nullptr));
+    void *value = nullptr;
+    say("refused", cudaGetDriverEntryPointByVersion("cuInit", &value, 13000, 0, nullptr));
 }
 
 static void faults() {
