@@ -373,6 +373,12 @@ pub const TERMS: &[Term] = &[
          end is the most registers at which they still reside.",
     ),
     term(
+        "standing",
+        &["imported", "trusted"],
+        "Why a winner in the store may be launched: measured here, proved here against the program's own module, or trusted \
+         by `db import --trust`. One that is imported is not used until `db verify` or the next `tune` has proved it.",
+    ),
+    term(
         "stencil",
         &["points", "UF"],
         "A computation in which each output point is made of its neighbours (its points) in the input. UF is how many \
