@@ -10,6 +10,7 @@
 //! * [`demotion`]: how far register demotion reaches on the examples.
 //! * [`orders`]: other orders of machine code, right and wrong.
 //! * [`precision`]: right rewrites that the checker does not prove, by reason.
+//! * [`forms`]: every form that the emulator runs, on a GPU.
 //! * [`hardware`]: the same kernels (and the examples) on a GPU, bit for bit against the emulator.
 //! * [`ptxas`]: the same kernels built by ptxas in many ways, on a GPU.
 //!
@@ -22,6 +23,7 @@ pub mod case;
 pub mod constants;
 pub mod controls;
 pub mod demotion;
+pub mod forms;
 pub mod hardware;
 pub mod machine_code;
 pub mod orders;

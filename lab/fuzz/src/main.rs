@@ -11,7 +11,7 @@ use warpwright_fuzz::controls::Controls;
 use warpwright_fuzz::machine_code::{self, Assembler};
 use warpwright_fuzz::totals::{Failed, Totals};
 use warpwright_fuzz::{
-    case, constants, controls, demotion, hardware, orders, passes, precision, ptxas, suite,
+    case, constants, controls, demotion, forms, hardware, orders, passes, precision, ptxas, suite,
 };
 use warpwright_toolkit::{FindOptions, Toolkit};
 
@@ -50,6 +50,14 @@ enum Command {
         /// The sum
         #[arg(short, long)]
         output: PathBuf,
+    },
+    /// Write the kernels that run every form of the emulator on a device (`bench/forms.py` runs them)
+    Forms {
+        /// The folder
+        folder: PathBuf,
+        /// Do not write: list what differs in the results that a device gave for this folder
+        #[arg(long, value_name = "FOLDER")]
+        compare: Option<PathBuf>,
     },
     /// Hold constant expressions and immediates against ptxas, 1,000 for each seed
     Constants {
@@ -308,6 +316,10 @@ fn main() -> ExitCode {
             print_precision(from, count);
             Ok(true)
         }
+        Command::Forms { folder, compare } => match compare {
+            Some(result) => compare_forms(&folder, &result),
+            None => prepare_forms(&folder),
+        },
         Command::Constants { from, count } => against_ptxas(from, count),
         Command::Proofs {
             examples,
@@ -725,4 +737,45 @@ fn against_hardware(
         report.compared, report.gpu, report.identical, report.approximate, report.disagreeing
     );
     Ok(report.disagreeing == 0)
+}
+
+fn prepare_forms(folder: &Path) -> Result<bool, String> {
+    let toolkit = Toolkit::find(&FindOptions::default()).map_err(|e| e.to_string())?;
+    let ptxas = toolkit.ptxas().map_err(|e| e.to_string())?;
+    let manifest = forms::prepare(ptxas, folder)?;
+    let forms: usize = manifest.kernels.iter().map(|k| k.forms.len()).sum();
+    println!(
+        "{forms} instructions in {} kernels; {} lines of the table are not run, {} instructions fault",
+        manifest.kernels.len(),
+        manifest.excluded.len(),
+        manifest.faults.len()
+    );
+    Ok(true)
+}
+
+fn compare_forms(folder: &Path, result: &Path) -> Result<bool, String> {
+    let forms::Comparison {
+        gpu,
+        failed,
+        differences,
+    } = forms::compare(folder, result)?;
+    for (kernel, why) in &failed {
+        println!("{kernel}: {why}");
+    }
+    for d in &differences {
+        let how = if d.approximate { "approximate: " } else { "" };
+        println!(
+            "{how}{} ({} words, by {} at most)",
+            d.text, d.words, d.distance
+        );
+        d.examples
+            .iter()
+            .for_each(|example| println!("    {example}"));
+    }
+    let exact = differences.iter().filter(|d| !d.approximate).count();
+    println!(
+        "{gpu}: {exact} forms differ, {} approximate ones",
+        differences.len() - exact
+    );
+    Ok(exact == 0 && failed.is_empty())
 }
