@@ -47,8 +47,11 @@ impl Function {
         }
     }
 
-    /// The function of a value; NaNs are canonical, `.ftz` flushes input and result.
+    /// The function of a value; NaNs are as [`Real::invalid`] says, `.ftz` flushes input and result.
     pub fn apply<T: Real>(self, ftz: bool, x: T) -> T {
+        if x.to_f64().is_nan() {
+            return T::invalid([x; 3]);
+        }
         let x = if ftz { x.flushed() } else { x };
         let result = round_to::<T>(self.of(x.to_f64()));
         if ftz { result.flushed() } else { result }
@@ -83,7 +86,7 @@ pub fn gross_f64(function: Function, x: f64) -> f64 {
     let upper = |x: f64| f64::from_bits(x.to_bits() & !0xffff_ffff).flushed();
     let result = function.of(upper(x));
     if result.is_nan() {
-        return f64::nan();
+        return f64::from_bits(0x7fff_ffff_0000_0000);
     }
     upper(result)
 }
@@ -143,5 +146,7 @@ mod tests {
         let r = gross_f64(Function::Rcp, f64::from_bits(3f64.to_bits() | 0x1234));
         assert_eq!(r.to_bits(), (1f64 / 3.0).to_bits() & !0xffff_ffff);
         assert_eq!(gross_f64(Function::Rcp, f64::from_bits(5)), f64::INFINITY);
+        let nan = gross_f64(Function::Rsqrt, -1.0);
+        assert_eq!(nan.to_bits(), 0x7fff_ffff_0000_0000);
     }
 }

@@ -64,11 +64,21 @@ pub fn bfind<T: Int>(shift_amount: bool, a: T) -> u32 {
     }
 }
 
+/// Place and length of a bit field, each at most 255. In 32 bits the upper bits of the operands do not count; in 64
+/// they do (an H200: ptxas's own sequence).
+#[inline(always)]
+fn field<T: Int>(pos: u32, len: u32) -> (u32, u32) {
+    match T::BITS {
+        64 => (pos.min(0xff), len.min(0xff)),
+        _ => (pos & 0xff, len & 0xff),
+    }
+}
+
 /// `bfe`: the field of `len` bits at `pos`, extended by its sign or by zeros. The sign bit of a
 /// field that runs over the register's end is the register's own.
 #[inline(always)]
 pub fn bfe<T: Int>(a: T, pos: u32, len: u32) -> T {
-    let (pos, len) = (pos & 0xff, len & 0xff);
+    let (pos, len) = field::<T>(pos, len);
     let top = T::BITS - 1;
     let sign = len != 0 && a.widest() < 0 && (pos + len - 1) >= top
         || len != 0 && signed::<T>() && a.to_lane() >> (pos + len - 1).min(top) & 1 != 0;
@@ -87,7 +97,7 @@ fn signed<T: Int>() -> bool {
 /// `bfi`: `b` with `len` bits of `a` inserted at `pos`.
 #[inline(always)]
 pub fn bfi<T: Int>(a: T, b: T, pos: u32, len: u32) -> T {
-    let (pos, len) = (pos & 0xff, len & 0xff);
+    let (pos, len) = field::<T>(pos, len);
     let width = if len >= 64 { u64::MAX } else { (1 << len) - 1 };
     let mask = width.checked_shl(pos).unwrap_or(0);
     let moved = a.to_lane().checked_shl(pos).unwrap_or(0);

@@ -105,6 +105,15 @@ pub struct Finish {
 ///
 /// NaNs come out as [`nan`] says.
 pub fn float_to_float(from: Format, to: Format, round: Round, how: Finish, lane: u64) -> u64 {
+    // A conversion to the same type that does nothing is a move (code of ptxas).
+    if from == to && how == Finish::default() && matches!(to, soft::F32 | soft::F64) {
+        return lane & mask(from);
+    }
+    // To `.f16` an H200 flushes nothing: rounded up or down, a subnormal counts.
+    let how = Finish {
+        ftz: how.ftz && to != soft::F16,
+        ..how
+    };
     let mut value = flush(from, how.ftz, from.unpack(lane & mask(from)));
     if how.integral {
         value = value.to_integer(round).unwrap_or(value);
@@ -133,15 +142,15 @@ pub fn float_to_float(from: Format, to: Format, round: Round, how: Finish, lane:
 }
 
 /// What a conversion makes of a NaN. To and from `.f64` sign and payload stay, and it becomes
-/// quiet (with `.ftz`, what `.f32` arithmetic makes of it); `.bf16` to `.f32` keeps all bits;
-/// everything else is canonical.
+/// quiet (with `.ftz`, what `.f32` arithmetic makes of it); `.bf16` to `.f32` without `.ftz` keeps all
+/// bits; everything else is canonical.
 pub fn nan(from: Format, to: Format, ftz: bool, bits: u64) -> u64 {
     let bits = match ftz && from == soft::F32 {
         true => from.nan(),
         false => bits,
     };
     if (from, to) == (soft::BF16, soft::F32) {
-        return bits << 16;
+        return if ftz { to.nan() } else { bits << 16 };
     }
     if from != soft::F64 && to != soft::F64 {
         return to.pack(Round::Zero, Value::Nan);
@@ -183,11 +192,13 @@ fn mask(format: Format) -> u64 {
 
 /// `.f32` to `.tf32`: 10 fraction bits, in the upper 19 bits of the register.
 ///
-/// `.rna` rounds by adding to the bits, which cuts a NaN's payload short.
+/// `.rna` rounds by adding to the bits, which cuts a NaN's payload short; `.satfinite` steps back from everything that is
+/// not finite, NaNs among it.
 pub fn float_to_tf32(round: Round, how: Finish, lane: u64) -> u64 {
     let is_nan = soft::F32.unpack(lane & 0xffff_ffff) == Value::Nan;
     if round == Round::NearestAway && is_nan {
-        return lane & 0xffff_e000;
+        let cut = lane & 0xffff_e000;
+        return if how.satfinite { cut - 0x2000 } else { cut };
     }
     float_to_float(soft::F32, soft::TF32, round, how, lane) << 13
 }

@@ -58,8 +58,7 @@ impl Operation {
             Operation::Max => a.max(b),
             // Rounds halves away from zero.
             Operation::Average => (a + b + (a + b >= 0) as i64) >> 1,
-            // The intermediate result has 34 bits.
-            Operation::Shl { wrap } => (a << amount(wrap)) << 30 >> 30,
+            Operation::Shl { wrap } => a << amount(wrap),
             Operation::Shr { wrap } => a >> amount(wrap),
             Operation::Set(compare) => compare.int(a, b) as i64,
         }
@@ -86,7 +85,7 @@ pub enum Second {
 pub struct Scalar {
     /// What it computes.
     pub operation: Operation,
-    /// `.dtype` is `.s32`.
+    /// `.dtype` is `.s32` (of `vset`, which has none: `.atype`).
     pub d_signed: bool,
     /// Part and signedness of `a`.
     pub a: (Select, bool),
@@ -102,40 +101,54 @@ impl Scalar {
     /// Executes it.
     pub fn apply(self, a: u32, b: u32, c: u32) -> u32 {
         let (a, b) = (self.a.0.read(a, self.a.1), self.b.0.read(b, self.b.1));
-        let mut result = self.operation.apply(a, b);
-        if self.sat {
-            let bits = match self.second {
-                Second::Merge(select) => select.bits,
-                _ => 32,
-            };
-            result = clamp(result, bits, self.d_signed);
-        }
-        let order = |x: u32| {
-            if self.d_signed {
-                x as i32 as i64
-            } else {
-                x as i64
-            }
-        };
-        let result = result as u32;
+        let wide = self.saturated(self.operation.apply(a, b));
+        let result = wide as u32;
         match self.second {
             Second::None => result,
             Second::Add => result.wrapping_add(c),
-            Second::Min => {
-                if order(result) < order(c) {
-                    result
-                } else {
-                    c
-                }
-            }
-            Second::Max => {
-                if order(result) > order(c) {
-                    result
-                } else {
-                    c
-                }
-            }
+            Second::Min if self.order(wide) < self.order_of(c) => result,
+            Second::Max if self.order(wide) > self.order_of(c) => result,
+            Second::Min | Second::Max => c,
             Second::Merge(select) => select.merge(result, c),
+        }
+    }
+
+    /// What `.sat` makes of an intermediate result.
+    ///
+    /// The ISA clamps to the destination's type. Code of ptxas for sm_90 (on an H200) does so for parts, signed
+    /// destinations and left shifts, which it takes from an intermediate result of 34 bits; to an unsigned word
+    /// everything else is clamped from below alone.
+    fn saturated(self, wide: i64) -> i64 {
+        let is_shift = matches!(self.operation, Operation::Shl { .. });
+        let cut = if is_shift { wide << 30 >> 30 } else { wide };
+        match self.second {
+            _ if !self.sat => wide,
+            Second::Merge(select) => clamp(cut, select.bits, self.d_signed),
+            _ if is_shift || self.d_signed => clamp(cut, 32, self.d_signed),
+            _ => wide.max(0),
+        }
+    }
+
+    /// The place of an intermediate result among operands of `.min` and `.max`: all its 64 bits are compared, but of
+    /// sums, differences and saturated unsigned shifts the low word, sign-extended (code of ptxas for sm_90).
+    fn order(self, wide: i64) -> i128 {
+        let is_cut = match self.operation {
+            Operation::Add | Operation::Sub => true,
+            Operation::Shl { .. } | Operation::Shr { .. } => self.sat && !self.d_signed,
+            _ => false,
+        };
+        let wide = if is_cut { wide as i32 as i64 } else { wide };
+        match self.d_signed {
+            true => wide.into(),
+            false => (wide as u64).into(),
+        }
+    }
+
+    /// The place of `c`.
+    fn order_of(self, c: u32) -> i128 {
+        match self.d_signed {
+            true => (c as i32).into(),
+            false => c.into(),
         }
     }
 }
@@ -167,31 +180,25 @@ pub struct Mad {
 }
 
 impl Mad {
-    /// Executes it.
+    /// Executes it, as code of ptxas for sm_90 does: a product of signed words (parts are extended first) and the signed
+    /// `c`, in 64 bits; without signs among the types the shift brings zeros in.
     pub fn apply(self, a: u32, b: u32, c: u32) -> u32 {
         let signed = self.a.1 || self.b.1 || self.negate_product || self.negate_c;
-        let product = self.a.0.read(a, self.a.1) as i128 * self.b.0.read(b, self.b.1) as i128;
-        // Scaled products take `c` as signed whatever the types (code of ptxas for sm_90).
-        let c = match signed || self.scale > 0 {
-            true => c as i32 as i128,
-            false => c as i128,
+        let word = |(part, signed): (Select, bool), x: u32| i64::from(part.read(x, signed) as i32);
+        let product = word(self.a, a).wrapping_mul(word(self.b, b));
+        let c = i64::from(c as i32);
+        let complement = |x: i64, negate: bool| if negate { !x } else { x };
+        let carry = self.plus_one || self.negate_product || self.negate_c;
+        let sum = complement(product, self.negate_product)
+            .wrapping_add(complement(c, self.negate_c))
+            .wrapping_add(carry.into());
+        let result = match signed || self.scale == 0 {
+            true => sum >> self.scale,
+            false => (sum as u64 >> self.scale) as i64,
         };
-        let c = if self.negate_c {
-            !(c as i32) as i128
-        } else {
-            c
-        };
-        let product = if self.negate_product {
-            !product
-        } else {
-            product
-        };
-        let carry = (self.plus_one || self.negate_product || self.negate_c) as i128;
-        let result = (product + c + carry) >> self.scale;
-        match (self.sat, signed) {
-            (false, _) => result as u32,
-            (true, true) => result.clamp(i32::MIN as i128, i32::MAX as i128) as u32,
-            (true, false) => result.clamp(0, u32::MAX as i128) as u32,
+        match self.sat {
+            true => clamp(result, 32, signed) as u32,
+            false => result as u32,
         }
     }
 }

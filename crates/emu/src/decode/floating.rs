@@ -283,7 +283,9 @@ impl Decoder<'_> {
 }
 
 /// The sum of two numbers for atomic operations, to nearest even.
-pub(super) fn atomic_add(ty: Type, ftz: bool) -> Option<fn(u64, u64) -> u64> {
+///
+/// In global memory `.f32` flushes subnormals, and in `.f64` a NaN stays as it is (an H200).
+pub(super) fn atomic_add(ty: Type, global: bool) -> Option<fn(u64, u64) -> u64> {
     fn sum<T: Real>(a: u64, b: u64) -> u64 {
         float::add(Mode::RN, T::from_lane(a), T::from_lane(b)).to_lane()
     }
@@ -295,12 +297,17 @@ pub(super) fn atomic_add(ty: Type, ftz: bool) -> Option<fn(u64, u64) -> u64> {
         };
         float::add(mode, f32::from_lane(a), f32::from_lane(b)).to_lane()
     }
+    fn with_nan(a: u64, b: u64) -> u64 {
+        let nans = [b, a].into_iter().find(|&x| f64::from_bits(x).is_nan());
+        nans.unwrap_or_else(|| sum::<f64>(a, b))
+    }
     fn pairs<T: Real>(a: u64, b: u64) -> u64 {
         sum::<T>(a & 0xffff, b & 0xffff) | sum::<T>(a >> 16, b >> 16) << 16
     }
     Some(match ty {
-        Type::F32 if ftz => flushed,
+        Type::F32 if global => flushed,
         Type::F32 => sum::<f32>,
+        Type::F64 if global => with_nan,
         Type::F64 => sum::<f64>,
         Type::F16 => sum::<F16>,
         Type::Bf16 => sum::<Bf16>,

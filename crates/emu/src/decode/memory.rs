@@ -82,9 +82,7 @@ impl Decoder<'_> {
         } else {
             (ty.bytes(), vector)
         };
-        if ty == Type::Pred || count > 8 {
-            return Err(format!("a vector of {vector} elements of type {ty}"));
-        }
+        is_vector(ty, vector, count)?;
         let access = self.access(address, space, elem, count)?;
         let elements = self.elements(d);
         if elements.len() != vector as usize {
@@ -125,9 +123,7 @@ impl Decoder<'_> {
         } else {
             (ty.bytes(), vector)
         };
-        if ty == Type::Pred || count > 8 {
-            return Err(format!("a vector of {vector} elements of type {ty}"));
-        }
+        is_vector(ty, vector, count)?;
         let access = self.access(address, space, elem, count)?;
         let elements = self.elements(value);
         if elements.len() != vector as usize {
@@ -233,13 +229,21 @@ impl Decoder<'_> {
     }
 }
 
+/// May so many elements be loaded or stored at once? ptxas 13.5 crashes on eight narrow ones, or stores words in their
+/// place.
+fn is_vector(ty: Type, vector: u32, count: u32) -> Result<(), Reason> {
+    match ty == Type::Pred || count > 8 || (count == 8 && ty.bits() < 32) {
+        true => Err(format!("a vector of {vector} elements of type {ty}")),
+        false => Ok(()),
+    }
+}
+
 /// The function of an atomic operation: old value, operand, second operand.
 fn operation(name: &str, ty: Type, global: bool) -> Result<AtomicFn, Reason> {
     let unknown = || format!("atomic .{name} of type {ty}");
     if ty.is_float() && matches!(name, "add" | "min" | "max") {
         return match name {
             "add" => {
-                // In global memory `.f32` sums flush subnormals; elsewhere nothing does.
                 let add = floating::atomic_add(ty, global).ok_or_else(unknown)?;
                 Ok(Box::new(move |old, b, _| add(old, b)))
             }

@@ -25,9 +25,10 @@ impl Decoder<'_> {
             return self.video_mad(words, operands);
         }
         let is_set = base == "vset";
-        // `vset` has no destination type: its result is unsigned.
-        let d_signed = !is_set && signed(words.ty()?)?;
-        let (a_signed, b_signed) = (signed(words.ty()?)?, signed(words.ty()?)?);
+        // `vset` has no destination type: `.min` and `.max` compare as the first operand is signed.
+        let first = signed(words.ty()?)?;
+        let a_signed = if is_set { first } else { signed(words.ty()?)? };
+        let (d_signed, b_signed) = (first, signed(words.ty()?)?);
         let sat = words.take("sat");
         let wrap = words.take("wrap");
         words.take("clamp");

@@ -1,11 +1,12 @@
 //! What a device gave against the emulator, form by form.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::values::THREADS;
-use super::{Entry, Manifest, emulate};
+use super::{Entry, Manifest, digest, emulate};
 
 /// What `bench/forms.py` writes beside the raw words.
 #[derive(Debug, Deserialize)]
@@ -56,28 +57,33 @@ pub fn compare(folder: &Path, result: &Path) -> Result<Comparison, String> {
     let raw = read(&result.join("raw.bin"))?;
     let operands = read(&folder.join("operands.bin"))?;
     let mut all = Vec::new();
-    let mut last: Option<(usize, Vec<u8>)> = None;
-    for &(kernel, form, at) in &found.differing {
-        let number = kernel;
-        let kernel = manifest
-            .kernels
-            .get(number)
-            .ok_or("a kernel that the campaign does not have")?;
-        let entry = kernel
-            .forms
-            .get(form)
-            .ok_or("a form that the campaign does not have")?;
-        if last.as_ref().is_none_or(|(of, _)| *of != number) {
-            let text = read(&folder.join(format!("{}.ptx", kernel.name)))?;
-            let text = String::from_utf8(text).map_err(|e| e.to_string())?;
-            let run = emulate(&text, kernel.words, &operands)?.map_err(|stopped| stopped.why)?;
-            last = Some((number, run.output));
+    for (number, kernel) in manifest.kernels.iter().enumerate() {
+        let differing = found.differing.iter().filter(|&&(of, ..)| of == number);
+        let at: BTreeMap<usize, usize> = differing.map(|&(_, form, at)| (form, at)).collect();
+        let text = read(&folder.join(format!("{}.ptx", kernel.name)))?;
+        let text = String::from_utf8(text).map_err(|e| e.to_string())?;
+        if found.failed.iter().any(|(name, _)| *name == kernel.name) {
+            continue;
         }
-        let bytes = entry.words * THREADS * 8;
-        let theirs = raw.get(at..at + bytes).ok_or("raw.bin is too short")?;
-        let Some((_, output)) = &last else { continue };
-        let ours = &output[entry.at * THREADS * 8..][..bytes];
-        all.push(difference(entry, &operands, ours, theirs));
+        let Ok(run) = emulate(&text, kernel.words, &operands)? else {
+            // Something is refused or a fault by now.
+            continue;
+        };
+        for (form, entry) in kernel.forms.iter().enumerate() {
+            let bytes = entry.words * THREADS * 8;
+            let ours = run.output.get(entry.at * THREADS * 8..).unwrap_or_default();
+            let ours = ours.get(..bytes).ok_or("the output is too short")?;
+            match at.get(&form) {
+                Some(&at) => {
+                    let theirs = raw.get(at..at + bytes).ok_or("raw.bin is too short")?;
+                    all.extend(
+                        (ours != theirs).then(|| difference(entry, &operands, ours, theirs)),
+                    );
+                }
+                None if digest(ours) != entry.digest => all.push(Difference::unseen(entry)),
+                None => {}
+            }
+        }
     }
     all.sort_by_key(|d| d.approximate);
     Ok(Comparison {
@@ -85,6 +91,19 @@ pub fn compare(folder: &Path, result: &Path) -> Result<Comparison, String> {
         failed: found.failed,
         differences: all,
     })
+}
+
+impl Difference {
+    /// The device agreed with what the emulator gave then.
+    fn unseen(entry: &Entry) -> Difference {
+        Difference {
+            text: entry.text.clone(),
+            approximate: entry.approximate,
+            words: 0,
+            distance: 0,
+            examples: vec!["no longer what the device agreed with".into()],
+        }
+    }
 }
 
 fn difference(entry: &Entry, operands: &[u8], ours: &[u8], theirs: &[u8]) -> Difference {
