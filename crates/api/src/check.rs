@@ -1,7 +1,8 @@
 //! Is one kernel a correct version of another?
 
 use serde::Serialize;
-use warpwright_check::{CubinOptions, NEW_KERNEL, Verdict, check_files, check_modules};
+use warpwright_check::{CubinOptions, NEW_KERNEL, Verdict, check_files, check_modules, signature};
+use warpwright_launch::{Condition, Guard, Quantity, Signature};
 use warpwright_pass::names::is_named;
 use warpwright_pass::witness::{Witness, refute};
 use warpwright_pass::{Block, ScopeError};
@@ -22,6 +23,9 @@ pub struct CheckOptions {
     pub block: Option<[u32; 3]>,
     /// The most dynamic shared memory of a launch in bytes per block.
     pub dynamic_smem: Option<u32>,
+    /// What every launch meets, as a guard says it (`block=256,1,1; n=4096`). Parameters go by name where one kernel is
+    /// checked.
+    pub assume: Option<String>,
     /// Options for nvcc, for CUDA C.
     pub nvcc: Vec<String>,
 }
@@ -77,6 +81,9 @@ pub struct FunctionVerdict {
     /// What must hold of launches for the proof to be one: nothing refuses others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub promises: Option<Promised>,
+    /// What was assumed of launches, as a guard says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assumed: Option<String>,
     /// What was tried, in this order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tried: Vec<Tried>,
@@ -168,6 +175,7 @@ impl FunctionVerdict {
             verdict,
             text,
             promises: None,
+            assumed: None,
             tried: Vec::new(),
             difference: None,
             witness: None,
@@ -369,9 +377,22 @@ fn modules(a: &Module, b: &Module, options: &CheckOptions) -> Result<Vec<Functio
     };
     have_one_in_common([&a.name, &b.name], [entries(a), entries(b)])?;
     is_launched(a, options, &is_meant)?;
+    let meant: Vec<_> = (a.kernels())
+        .filter(|(_, kernel)| kernel.body.is_some() && is_meant(&kernel.name))
+        .collect();
+    let names = match meant[..] {
+        [(id, _)] => signature(a, id),
+        _ => Signature::default(),
+    };
+    let assume = assumed(options, &names)?;
+    let assumed = (!assume.is_always()).then(|| assume.named(&names).to_string());
+    let of_launches = assumed
+        .as_ref()
+        .map_or_else(String::new, |text| format!(", at launches of {text}"));
     let options = warpwright_check::Options {
         block: options.block,
         dynamic_smem: options.dynamic_smem,
+        assume,
     };
     let verdicts = check_modules(a, b, &options).into_iter();
     let verdicts = verdicts.filter(|(name, _)| is_meant(name)).collect();
@@ -380,13 +401,50 @@ fn modules(a: &Module, b: &Module, options: &CheckOptions) -> Result<Vec<Functio
         .map(|(name, verdict, witness)| FunctionVerdict {
             name,
             verdict: verdict.word(),
-            text: verdict.to_string(),
+            text: match verdict.is_proved() {
+                true => format!("{verdict}{of_launches}"),
+                false => verdict.to_string(),
+            },
             promises: None,
+            assumed: assumed.clone(),
             tried: tried(&verdict, witness.as_ref(), true),
             difference: Difference::of(&verdict, Some([a, b])),
             witness,
         })
         .collect())
+}
+
+/// What is assumed of launches.
+fn assumed(options: &CheckOptions, names: &Signature) -> Result<Guard, Error> {
+    let text = options.assume.as_deref().unwrap_or_default();
+    Guard::parse(text, names).map_err(|error| Error::Assume {
+        text: text.to_owned(),
+        error,
+    })
+}
+
+/// The same of machine code, as far as it is understood there.
+fn assumed_of_code(options: &CheckOptions) -> Result<CubinOptions, Error> {
+    let guard = assumed(options, &Signature::default())?;
+    let is_understood = |condition: &Condition| match condition {
+        Condition::In(Quantity::Block(_), _) => guard.exact(Quantity::Block).is_some(),
+        Condition::In(Quantity::DynamicShared, _) => true,
+        _ => false,
+    };
+    if guard.is_never()
+        || !guard
+            .conditions()
+            .all(|condition| is_understood(&condition))
+    {
+        return Err(Error::AssumeOfMachineCode(guard.to_string()));
+    }
+    let most = guard.known(Quantity::DynamicShared).high();
+    Ok(CubinOptions {
+        block: options.block.or(guard.exact(Quantity::Block)),
+        dynamic_smem: (options.dynamic_smem)
+            .or(u32::try_from(most).ok().filter(|most| *most < u32::MAX)),
+        ..CubinOptions::default()
+    })
 }
 
 /// The block that is stated must be one that a kernel takes: of several it need not be everyone's.
@@ -483,11 +541,7 @@ fn cubins(
     [old, new]: [&[u8]; 2],
     options: &CheckOptions,
 ) -> Result<Vec<FunctionVerdict>, Error> {
-    let holds = CubinOptions {
-        block: options.block,
-        dynamic_smem: options.dynamic_smem,
-        ..CubinOptions::default()
-    };
+    let holds = assumed_of_code(options)?;
     let verdicts = check_files(old, new, &holds).map_err(|error| Error::Unreadable {
         a: a.to_owned(),
         b: b.to_owned(),
@@ -509,6 +563,7 @@ fn cubins(
                 name,
                 verdict: Verdict::word(&answer.verdict),
                 text,
+                assumed: None,
                 promises: holds.then_some(Promised {
                     block: promises.block,
                     dynamic_smem: promises.dynamic_smem,

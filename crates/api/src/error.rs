@@ -2,7 +2,7 @@
 
 use warpwright_driver::OptError;
 use warpwright_driver::opt;
-use warpwright_launch::LaunchError;
+use warpwright_launch::{GuardError, LaunchError};
 use warpwright_pass::{RunError, ScopeError};
 use warpwright_report::ReportError;
 use warpwright_rewrite::PairingError;
@@ -299,6 +299,19 @@ pub enum Error {
         /// `function` or `kernel`.
         what: &'static str,
     },
+    /// What is to be assumed of launches cannot be read.
+    #[error("`{text}`: {error} (at `{}`)", .text.get(.error.span.clone()).unwrap_or_default())]
+    Assume {
+        /// What was written.
+        text: String,
+        /// What is wrong.
+        error: GuardError,
+    },
+    /// Something that is assumed is not understood of machine code.
+    #[error(
+        "of machine code only an exact block and dynamic shared memory can be assumed, not `{0}`"
+    )]
+    AssumeOfMachineCode(String),
     /// Two files without a kernel of the same name.
     #[error("`{a}` and `{b}` have no kernel in common: the first has {of_a}, the second {of_b}")]
     NothingInCommon {

@@ -126,7 +126,10 @@ impl<S: Semantics> Machine<'_, S> {
         };
         for (index, value) in step.results.iter().enumerate() {
             if let Some(value) = value {
-                let term = self.result(&results, index);
+                let term = match step.known.get(index) {
+                    Some(&Some((known, high))) if known == high => self.terms.constant(known),
+                    _ => self.result(&results, index),
+                };
                 self.write(side, *value, term, guard);
             }
         }
@@ -178,7 +181,23 @@ impl<S: Semantics> Machine<'_, S> {
         }
     }
 
+    /// An operation on constants.
+    fn fold(&mut self, step: &Step, args: &Args) -> Option<Results> {
+        let values: Option<SmallVec<[u64; 4]>> =
+            args.iter().map(|&arg| self.terms.as_const(arg)).collect();
+        let value = step.fold?.value(&values?)?;
+        let first = self.terms.constant(value);
+        let other = self.terms.constant(value & 1 ^ 1);
+        let count = step.results.len().min(2);
+        Some(Results::Terms(SmallVec::from_slice(
+            &[first, other][..count],
+        )))
+    }
+
     fn compute(&mut self, step: &Step, op: Sym, args: &Args) -> Results {
+        if let Some(constant) = self.fold(step, args) {
+            return constant;
+        }
         let terms = &mut self.terms;
         let term = match (step.meaning, args.as_slice()) {
             (Meaning::Copy, &[a]) => a,

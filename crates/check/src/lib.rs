@@ -3,15 +3,18 @@
 mod compare;
 mod execute;
 mod facts;
+mod fold;
 mod guided;
 mod induction;
 mod inflight;
+mod known;
 mod linear;
 mod machine;
 mod memory;
 mod product;
 mod prove;
 mod ptx;
+mod range;
 mod report;
 mod sass;
 mod semantics;
@@ -23,8 +26,9 @@ mod together;
 mod trace;
 mod verdict;
 
+pub use fold::{Comparison, Fold, IntOp};
 pub use prove::check;
-pub use ptx::{NEW_KERNEL, Options, check_functions, check_modules};
+pub use ptx::{NEW_KERNEL, Options, check_functions, check_modules, signature};
 pub use sass::{
     Answer, ControlFields, CubinOptions, Promises, answer, check_cubins, check_files, check_kernels,
 };

@@ -10,6 +10,8 @@ use std::fmt;
 use smallvec::SmallVec;
 use warpwright_flow::{Function, Inst, Queue, Value};
 
+use crate::fold::Fold;
+
 /// A function whose instructions have a meaning.
 pub trait Semantics: Function {
     /// What `inst` does.
@@ -117,6 +119,12 @@ pub struct Step {
     pub reads_flag: bool,
     /// Writes the carry flag.
     pub writes_flag: bool,
+    /// What its first result is as a function of integers; a second one is the other answer.
+    pub fold: Option<Fold>,
+    /// Results, by number, whose values lie between two numbers.
+    pub known: SmallVec<[Option<(u64, u64)>; 2]>,
+    /// Arguments, by number, whose values lie between two numbers.
+    pub bounds: SmallVec<[(usize, u64, u64); 1]>,
 }
 
 impl Step {
@@ -134,6 +142,9 @@ impl Step {
             is_collective: false,
             reads_flag: false,
             writes_flag: false,
+            fold: None,
+            known: SmallVec::new(),
+            bounds: SmallVec::new(),
         }
     }
 }

@@ -5,8 +5,9 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::{Run, parse, run};
-use warpwright_check::{Options, Verdict, check_functions, check_modules};
+use common::{Run, parse, run_under};
+use warpwright_check::{Options, Verdict, check_functions, check_modules, signature};
+use warpwright_launch::Guard;
 use warpwright_ptx::Module;
 
 /// What a file says of its own run in its header: not run at all, or the same in both versions, and
@@ -64,12 +65,13 @@ fn difference(path: &Path, aliases: bool) -> Result<Option<String>, String> {
         .unwrap_or("64")
         .to_owned();
     let [(first, original), (second, rewritten)] = versions(path);
+    let guard = assumed(&text, &first, original);
     let inputs = [(1, false), (5, false), (40, false), (2, true)];
     for (n, alias) in inputs {
         if alias && !aliases {
             continue;
         }
-        let of = |module, kernel| launch(module, kernel, &block, n, alias);
+        let of = |module, kernel| launch(module, kernel, &block, n, alias, &guard);
         let before = of(&first, original);
         if let Run::Faulted(fault) = before {
             return Err(fault);
@@ -84,7 +86,7 @@ fn difference(path: &Path, aliases: bool) -> Result<Option<String>, String> {
 }
 
 /// One block of a kernel that takes 512 words to write, 512 words to read, and a number.
-fn launch(module: &Module, kernel: &str, block: &str, n: u32, alias: bool) -> Run {
+fn launch(module: &Module, kernel: &str, block: &str, n: u32, alias: bool, guard: &Guard) -> Run {
     let words = |seed: u32| {
         format!(
             "type = \"s32\"\nshape = [512]\noutput = true\n\
@@ -102,7 +104,17 @@ fn launch(module: &Module, kernel: &str, block: &str, n: u32, alias: bool) -> Ru
          [[args]]\nname = \"out\"\n{output}\n[[args]]\nname = \"in\"\n{input}\n\
          [[args]]\nname = \"n\"\ntype = \"u32\"\nvalue = {n}\n"
     );
-    run(module, &text)
+    run_under(module, &text, guard)
+}
+
+/// The guard that a file's header assumes.
+fn assumed(text: &str, module: &Module, kernel: &str) -> Guard {
+    let mut words = text.lines().take_while(|line| line.starts_with("//"));
+    let guard = words.find_map(|line| line.split("assume:").nth(1));
+    let Some((guard, id)) = guard.zip(module.function(kernel)) else {
+        return Guard::always();
+    };
+    Guard::parse(guard, &signature(module, id)).expect("a guard")
 }
 
 #[test]

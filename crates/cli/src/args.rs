@@ -659,6 +659,9 @@ pub struct CheckArgs {
     /// The most dynamic shared memory of a launch in bytes per block, for cubins
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub dynamic_smem: Option<u32>,
+    /// What every launch meets, such as `block=256,1,1; n=4096` (docs/launch.md)
+    #[arg(long, value_name = "GUARD", conflicts_with_all = ["run", "gpu"])]
+    pub assume: Option<String>,
     #[command(flatten)]
     pub setup: RunSetup,
     #[command(flatten)]

@@ -205,6 +205,25 @@ fn implication_is_true_of_launches() {
 }
 
 #[test]
+fn one_of_a_guard_and_its_opposites_holds() {
+    let mut random = Random(13);
+    let mut opposites = 0;
+    for _ in 0..1000 {
+        let guard = random.guard();
+        let Some(others) = guard.complement() else {
+            continue;
+        };
+        opposites += others.len();
+        for _ in 0..20 {
+            let launch = random.launch();
+            let any = others.iter().any(|other| other.holds(&launch.get()));
+            assert_ne!(guard.holds(&launch.get()), any, "{guard}");
+        }
+    }
+    assert!(opposites > 500, "{opposites}");
+}
+
+#[test]
 fn implication_knows_products_and_parts() {
     let guard = |text: &str| -> Guard { text.parse().unwrap() };
     let covers = |a: &str, b: &str| guard(a).covers(&guard(b));

@@ -12,6 +12,7 @@ use warpwright_cudac::File;
 use warpwright_cudac::diag::Source as Text;
 use warpwright_cudac::replace::Note;
 use warpwright_ladder::{CompileError, Fall, Rung as Compared, Tools, read_alone};
+use warpwright_launch::Guard;
 use warpwright_ptx::Module;
 use warpwright_sass::Cubin;
 use warpwright_stencil::dsl;
@@ -128,6 +129,8 @@ pub struct Step {
     pub notes: Vec<String>,
     /// What no proof covers.
     pub cautions: Vec<Caution>,
+    /// The launches that what it wrote is right for.
+    pub guard: Guard,
     /// Instructions that it added, weighted by loops, as far as it counts them.
     pub cost: f64,
     /// What it and the verifier took.
@@ -208,6 +211,8 @@ pub struct Proved {
     pub rungs: Vec<(Rung, Duration)>,
     /// What must hold of launches for the proofs to be ones, though nothing refuses others; each once.
     pub promises: Vec<Promises>,
+    /// The launches that it is right for; nothing refuses others.
+    pub guard: Guard,
 }
 
 /// A proof that was not found.
@@ -245,6 +250,12 @@ impl Run {
         all
     }
 
+    /// The launches that the result is right for.
+    pub fn guard(&self) -> Guard {
+        let guards = self.steps.iter().map(|step| &step.guard);
+        guards.fold(Guard::always(), |all, guard| all.and(guard))
+    }
+
     /// Proves every step if the budget suffices.
     ///
     /// # Errors
@@ -276,6 +287,7 @@ impl Run {
             ptx: self.ptx.clone(),
             rungs: rungs?,
             promises,
+            guard: self.guard(),
         })
     }
 
@@ -432,20 +444,24 @@ impl<'a> Executor<'a> {
             }
             (product, _) => product,
         };
-        let (notes, cautions, cost, new) = match product {
-            Product::Text(new) => {
-                let fresh = parse(artifact, &new.content);
-                (new.notes, new.cautions, new.cost, fresh)
-            }
+        let Rewritten {
+            content: new,
+            mut notes,
+            cautions,
+            cost,
+            guard,
+            cases,
+        } = match product {
+            Product::Text(new) => new.map(|text| parse(artifact, &text)),
             // It comes of CUDA C alone.
             Product::Emulated(_) => return Err(refused(Refusal::NoBody)),
-            Product::Cubin(new) => (
-                new.notes,
-                new.cautions,
-                new.cost,
-                Artifact::cubin(new.content),
-            ),
+            Product::Cubin(new) => new.map(Artifact::cubin),
         };
+        if !guard.is_always() {
+            notes.push(format!(
+                "right at launches of {guard} alone; at others it computes something else, and nothing refuses them"
+            ));
+        }
         let new = new.map_err(|invalid| RunError::Invalid {
             pass: pass.clone(),
             invalid,
@@ -465,13 +481,10 @@ impl<'a> Executor<'a> {
             (false, _) => None,
             (true, Level::Source) if comparison.is_some() => None,
             (true, Level::Source) => Some(self.as_ptx(pass, [artifact, &new], target)?),
-            (true, _) => Some(Obligation::new(
-                pass,
-                artifact,
-                &new,
-                kernel,
-                &target.setting,
-            )),
+            (true, _) => Some(
+                Obligation::new(pass, artifact, &new, kernel, &target.setting)
+                    .under(&guard, &cases),
+            ),
         };
         let step = Step {
             pass: pass.clone(),
@@ -480,6 +493,7 @@ impl<'a> Executor<'a> {
             is_changed,
             notes,
             cautions,
+            guard,
             cost,
             elapsed: start
                 .elapsed()
@@ -504,6 +518,8 @@ impl<'a> Executor<'a> {
             notes,
             cautions,
             cost,
+            guard,
+            cases,
         } = new;
         let mut text = file.text.clone();
         if let Some(mut rewrite) = content {
@@ -542,6 +558,8 @@ impl<'a> Executor<'a> {
             notes,
             cautions,
             cost,
+            guard,
+            cases,
         })
     }
 

@@ -10,6 +10,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use warpwright_cudac::replace::Note;
 use warpwright_ladder::{Rung, Tools};
+use warpwright_launch::Guard;
 use warpwright_ptx::Module;
 
 use crate::options::{ArgumentError, Arguments, Options, Parameter, Written};
@@ -170,6 +171,10 @@ pub struct Rewritten<T> {
     pub cautions: Vec<Caution>,
     /// Instructions that were added, weighted by loops, as far as the pass counts them.
     pub cost: f64,
+    /// The launches that it is right for.
+    pub guard: Guard,
+    /// Launches that the proof looks at apart from all others.
+    pub cases: Guard,
 }
 
 impl<T> Rewritten<T> {
@@ -180,7 +185,35 @@ impl<T> Rewritten<T> {
             notes: Vec::new(),
             cautions: Vec::new(),
             cost: 0.0,
+            guard: Guard::always(),
+            cases: Guard::always(),
         }
+    }
+
+    /// The same with other content.
+    pub fn map<U>(self, of: impl FnOnce(T) -> U) -> Rewritten<U> {
+        Rewritten {
+            content: of(self.content),
+            notes: self.notes,
+            cautions: self.cautions,
+            cost: self.cost,
+            guard: self.guard,
+            cases: self.cases,
+        }
+    }
+
+    /// The same, right for the launches of a guard alone.
+    #[must_use]
+    pub fn under(mut self, guard: Guard) -> Self {
+        self.guard = guard;
+        self
+    }
+
+    /// The same, which goes another way at launches of a guard than at others: it is proved for either.
+    #[must_use]
+    pub fn in_cases_of(mut self, cases: Guard) -> Self {
+        self.cases = cases;
+        self
     }
 
     /// The same with a sentence about it.

@@ -7,6 +7,7 @@ use warpwright_check::{
     Answer, Cause, ControlFields, CubinOptions, Options, Promises, Verdict, answer,
     check_functions, check_modules,
 };
+use warpwright_launch::Guard;
 use warpwright_ptx::Module;
 use warpwright_ptx::syntax::{Kind, Tile};
 use warpwright_sass::{Cubin, Elf};
@@ -72,6 +73,8 @@ pub struct Obligation {
     pub(crate) kernel: Option<String>,
     pub(crate) block: Option<[u32; 3]>,
     pub(crate) dynamic_smem: Option<u32>,
+    /// What is assumed of launches, one proof for each.
+    pub(crate) cases: Vec<Guard>,
 }
 
 impl Obligation {
@@ -92,7 +95,21 @@ impl Obligation {
             after: after.clone(),
             kernel: kernel.map(str::to_owned),
             dynamic_smem: setting.dynamic_smem,
+            cases: vec![Guard::always()],
         }
+    }
+
+    /// The same for the launches of a guard, in one proof for those of `cases` and others for the rest. Cases that
+    /// cannot be told apart are one.
+    pub(crate) fn under(mut self, guard: &Guard, cases: &Guard) -> Obligation {
+        self.cases = match cases.complement() {
+            None => vec![guard.clone()],
+            Some(rest) => {
+                let split = [cases.clone()].into_iter().chain(rest);
+                split.map(|case| guard.and(&case)).collect()
+            }
+        };
+        self
     }
 
     /// What the proof takes, in nominal microseconds.
@@ -103,7 +120,7 @@ impl Obligation {
                 true => 0,
                 false => {
                     let all = [before, after].map(|module| self.instructions(module));
-                    PROOF_OF_PTX * (all[0] + all[1])
+                    PROOF_OF_PTX * (all[0] + all[1]) * self.cases.len() as u64
                 }
             };
         }
@@ -174,11 +191,11 @@ impl Obligation {
     }
 
     fn check_ptx(&self, before: &Module, after: &Module) -> (Verdict, Promises) {
-        let free = self.check_ptx_with(before, after, None);
+        let free = self.check_cases(before, after, None);
         // How much dynamic memory a launch has is a promise only where the proof needs it.
         match (free.cause(), self.dynamic_smem) {
             (Some(Cause::DynamicSharedMemory), Some(_)) => {
-                let promised = self.check_ptx_with(before, after, self.dynamic_smem);
+                let promised = self.check_cases(before, after, self.dynamic_smem);
                 let promises = Promises {
                     dynamic_smem: self.dynamic_smem,
                     ..Promises::default()
@@ -189,16 +206,33 @@ impl Obligation {
         }
     }
 
-    fn check_ptx_with(
+    /// The first case that is not proved, or that all are.
+    fn check_cases(&self, before: &Module, after: &Module, dynamic_smem: Option<u32>) -> Verdict {
+        let cases = self.cases.iter().filter(|case| !case.is_never());
+        let mut open = cases
+            .map(|case| self.check_case(before, after, case, dynamic_smem))
+            .filter(|verdict| !verdict.is_proved());
+        open.next().unwrap_or(Verdict::Proved)
+    }
+
+    fn check_case(
         &self,
         before: &Module,
         after: &Module,
+        case: &Guard,
         dynamic_smem: Option<u32>,
     ) -> Verdict {
         let options = Options {
-            block: self.block,
+            block: self.block.filter(|_| case.is_always()),
             dynamic_smem,
+            assume: match self.block {
+                Some(block) if !case.is_always() => case.clone().block(block),
+                _ => case.clone(),
+            },
         };
+        if options.assume.is_never() {
+            return Verdict::Proved; // No launch is like that.
+        }
         let Some(kernel) = &self.kernel else {
             let verdicts = check_modules(before, after, &options).into_iter();
             let mut open = verdicts

@@ -148,7 +148,8 @@ impl Invocation {
                 (true, false) => "x",
                 (false, _) => "-",
             };
-            label += &value;
+            // What a file's name had better not have.
+            label += &value.replace([':', '=', '&'], "-");
             is_first = false;
         }
         label
@@ -380,6 +381,10 @@ mod tests {
                 "allocate-80x3+maxnreg-80",
             ),
             ("reduce", "reduce"),
+            (
+                "specialize(block=64x1x1, params=param0:4=3&param1+4:4=9, guarded=yes)",
+                "specialize-64x1x1-param0-4-3-param1+4-4-9-yes",
+            ),
             ("remat(4, rules=paper)", "remat-4-paper"),
         ] {
             assert_eq!(recipe(text).to_string(), text);

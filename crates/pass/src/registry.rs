@@ -27,6 +27,7 @@ pub static PASSES: &[Registered] = &[
     Registered::of::<Remat>(),
     Registered::of::<Schedule>(),
     Registered::of::<SmemSpilling>(),
+    Registered::of::<Specialize>(),
     Registered::of::<SpillShared>(),
     Registered::of::<SpillToShared>(),
     Registered::of::<Stream>(),

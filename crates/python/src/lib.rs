@@ -172,6 +172,7 @@ fn check(
         kernel,
         block,
         dynamic_smem,
+        assume: None,
         nvcc,
     };
     let checked = worked(py, move |_| optimizer.check(&a, &b, &options))?;

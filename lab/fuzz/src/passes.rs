@@ -10,7 +10,9 @@ use crate::totals::Totals;
 use warpwright_check::Cause;
 use warpwright_emu::{Options, Results};
 use warpwright_fuzzgen::{Program, launch_toml, print, reduce};
+use warpwright_launch::{Facts, Parts, Source};
 use warpwright_pass::options::Arguments;
+use warpwright_pass::passes::Specialize;
 use warpwright_pass::{Artifact, Invocation, Recipe, RecipeError, Refusal, Scope};
 use warpwright_ptx::Module;
 
@@ -82,6 +84,12 @@ pub enum Failure {
     Assignment(assignment::Broken),
 }
 
+/// The pass that is told the kernel's launch.
+const SPECIALIZE: &str = "specialize";
+
+/// Which facts about it.
+const FACTS: &str = "facts";
+
 /// The passes with a goal, in the order of [`runs`].
 pub const PASSES: [&str; 4] = ["remat", "spill-shared", "allocate", "reduce"];
 
@@ -141,6 +149,13 @@ pub fn runs(turn: u64) -> Vec<Run> {
                 ("tests", pick(&["each", "auto"], 8)),
             ],
         ),
+        Run::of(
+            SPECIALIZE,
+            vec![
+                (FACTS, pick(&["all", "grid", "params"], 4)),
+                ("guarded", pick(&["no", "no", "no", "yes"], 4)),
+            ],
+        ),
         Run::of("throttle", vec![("blocks", blocks), ("by", "smem")]),
         Run {
             name: DIRECTIVES,
@@ -196,7 +211,11 @@ impl Subject {
         };
         let newer = (run.name == DIRECTIVES).then(|| self.newer()).transpose()?;
         let input = newer.as_ref().unwrap_or(&self.artifact);
-        let applied = proved::apply(&recipe(run, goal)?, input, &scope);
+        let recipe = match run.name {
+            SPECIALIZE => self.specialized(run),
+            _ => recipe(run, goal)?,
+        };
+        let applied = proved::apply(&recipe, input, &scope);
         let artifact = match decided(run, applied).map_err(Failure::Pass)? {
             Applied::Changed(new) => new,
             Applied::Unchanged => return Ok(Applied::Unchanged),
@@ -217,6 +236,23 @@ impl Subject {
         }
         *unwritten += u64::from(self.same_results(new)?);
         Ok(Applied::Changed(artifact))
+    }
+
+    /// The version for the kernel's own launch, or for a part of what is known of it.
+    fn specialized(&self, run: &Run) -> Recipe {
+        let options = run.passes.iter().flat_map(|(_, options)| options);
+        let is = |name, value| options.clone().any(|&option| option == (name, value));
+        let parts = Parts {
+            block: !is(FACTS, "params"),
+            grid: !is(FACTS, "params"),
+            params: !is(FACTS, "grid"),
+            ..Parts::ALL
+        };
+        let facts = Facts::of(&self.case.launch, Source::Described);
+        Recipe::default().with(Specialize {
+            guarded: is("guarded", "yes"),
+            ..Specialize::of(&facts.guard(parts))
+        })
     }
 
     /// The kernel in the first PTX version that has every directive.

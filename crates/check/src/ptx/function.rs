@@ -10,7 +10,10 @@ use warpwright_ptx::{
     Reg, Space, Symbol, VarId, Variable as PtxVariable, View,
 };
 
+use super::assumed::Assumed;
 use super::step;
+use crate::known::Known;
+use crate::range::Range;
 use crate::semantics::{
     Arg, Effect, Name, Semantics, SlotSpace, Spaces, Step, Unsupported, Variable,
 };
@@ -18,6 +21,10 @@ use crate::semantics::{
 /// A function with a body, and names for its variables that both versions share.
 pub(super) struct PtxFunction<'m> {
     pub(super) view: View<'m>,
+    /// The launches that it is looked at for.
+    pub(super) assumed: Assumed,
+    /// What that makes certain.
+    known: Known,
     names: BTreeMap<VarId, Name>,
     /// May something outside the grid end while the function runs, so that memory changes that the grid
     /// itself leaves alone (`griddepcontrol.wait`, here or in what is called)?
@@ -40,6 +47,29 @@ impl<'m> PtxFunction<'m> {
         Some(format!(" ({file}:{line})"))
     }
 
+    /// The function as it is at launches for which something is assumed: what then always goes one way does so, and what
+    /// is then constant is a constant.
+    pub(super) fn at_launches(module: &'m Module, id: FuncId, assumed: Assumed) -> Option<Self> {
+        let mut function = Self::new(module, id)?;
+        if !assumed.is_nothing() && function.view.function().kind == FunctionKind::Entry {
+            function.assumed = assumed;
+            function.known = Known::of(&function);
+        }
+        Some(function)
+    }
+
+    /// What `bytes` bytes of a kernel's parameter can be, if something is assumed.
+    pub(super) fn parameter(&self, symbol: Symbol, at: i64, bytes: u32) -> Option<Range> {
+        let mut params = self.view.function().params.iter();
+        let index = params.position(|param| Symbol::Var(param.var) == symbol)?;
+        self.assumed.parameter(index, at, bytes)
+    }
+
+    /// Is it certain that an instruction is never executed?
+    fn is_off(&self, inst: Inst) -> bool {
+        self.known.guards.get(&inst) == Some(&false)
+    }
+
     pub(super) fn new(module: &'m Module, id: FuncId) -> Option<Self> {
         let view = module.view(id)?;
         let names = names(module, &view);
@@ -56,6 +86,8 @@ impl<'m> PtxFunction<'m> {
             });
         Some(PtxFunction {
             view,
+            assumed: Assumed::default(),
+            known: Known::default(),
             names,
             waits_for_grids,
             parameter_escapes,
@@ -232,36 +264,40 @@ impl warpwright_flow::Function for PtxFunction<'_> {
     fn for_each_use(&self, inst: Inst, visit: impl FnMut(Value)) {
         match self.is_end(inst) {
             true => self.returned().for_each(visit),
+            false if self.is_off(inst) => {}
             false => self.view.for_each_use(inst, visit),
         }
     }
 
     fn for_each_def(&self, inst: Inst, visit: impl FnMut(Value)) {
-        if !self.is_end(inst) {
+        if !self.is_end(inst) && !self.is_off(inst) {
             self.view.for_each_def(inst, visit);
         }
     }
 
     fn is_predicated(&self, inst: Inst) -> bool {
-        !self.is_end(inst) && self.view.is_predicated(inst)
+        !self.is_end(inst)
+            && self.view.is_predicated(inst)
+            && !self.known.guards.contains_key(&inst)
     }
 
     fn transfer(&self, inst: Inst) -> Transfer {
         match self.is_end(inst) {
             true => Transfer::Return,
+            false if self.is_off(inst) => Transfer::Next,
             false => self.view.transfer(inst),
         }
     }
 
     fn for_each_target(&self, inst: Inst, visit: impl FnMut(Inst)) {
-        if !self.is_end(inst) {
+        if !self.is_end(inst) && !self.is_off(inst) {
             self.view.for_each_target(inst, visit);
         }
     }
 
     /// Fragments only: descriptors and predicates are read when the instruction issues.
     fn for_each_held(&self, inst: Inst, mut visit: impl FnMut(Queue, Value)) {
-        if self.is_end(inst) {
+        if self.is_end(inst) || self.is_off(inst) {
             return;
         }
         let body = self.view.body();
@@ -273,7 +309,7 @@ impl warpwright_flow::Function for PtxFunction<'_> {
     }
 
     fn waits(&self, inst: Inst) -> Queues {
-        match self.is_end(inst) {
+        match self.is_end(inst) || self.is_off(inst) {
             true => Queues::NONE,
             false => self.view.waits(inst),
         }
@@ -300,6 +336,14 @@ impl Semantics for PtxFunction<'_> {
             return Ok(step);
         }
         let mut step = step::step(self, warpwright_ptx::Inst::from_u32(inst.as_u32()))?;
+        match self.known.guards.get(&inst) {
+            Some(false) => return Ok(Step::new("nothing")),
+            Some(true) => step.guard = None,
+            None => {}
+        }
+        if let Some(values) = self.known.values.get(&inst) {
+            step.known.clone_from(values);
+        }
         if let Some(mask) = self.masks.get(&inst) {
             step.op += mask;
         }

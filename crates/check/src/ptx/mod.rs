@@ -1,5 +1,7 @@
 //! The checker on PTX.
 
+mod assumed;
+mod fold;
 mod function;
 mod launches;
 mod meaning;
@@ -7,15 +9,17 @@ mod places;
 mod step;
 mod surroundings;
 
+use warpwright_launch::{Guard, Quantity, Signature};
 use warpwright_ptx::{FuncId, Module};
 
 use crate::prove::check;
 use crate::verdict::{Cause, Reason, Verdict};
+use assumed::Assumed;
 use function::PtxFunction;
 use surroundings::{Surroundings, different_heads, different_modules, is_apart, new_name};
 
 /// What the caller knows beside the two modules.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// The exact block that the kernel is launched with, in threads. Without it, `.reqntid` is
     /// used, or else any block up to `.maxntid` threads.
@@ -23,6 +27,33 @@ pub struct Options {
     /// The most dynamic shared memory that a launch will have, in bytes. Unless it is given, kernels that may use any
     /// are undecided where the rewritten version has more shared memory.
     pub dynamic_smem: Option<u32>,
+    /// Every launch of the kernels meets this: parameters and extents that it states are constants, and what is decided by
+    /// them goes one way. It says nothing of functions that are no kernels.
+    pub assume: Guard,
+}
+
+/// The parameters of a function, as guards name them.
+pub fn signature(module: &Module, function: FuncId) -> Signature {
+    let params = module.functions[function].params.iter();
+    Signature::new(params.map(|param| {
+        let variable = &module.variables[param.var];
+        let bytes = u32::try_from(variable.bytes()).unwrap_or(u32::MAX);
+        (variable.name.to_string(), bytes)
+    }))
+}
+
+impl Options {
+    /// The block is a part of what is assumed, and what is assumed may say the block.
+    fn completed(mut self) -> Options {
+        if self.assume.is_always() {
+            return self;
+        }
+        match self.block {
+            Some(block) => self.assume = self.assume.block(block),
+            None => self.block = self.assume.exact(Quantity::Block),
+        }
+        self
+    }
 }
 
 /// What kind of reason there is, and the reason.
@@ -58,9 +89,11 @@ fn check_bodies(
     new: (&Surroundings<'_>, FuncId),
     options: &Options,
 ) -> Verdict {
+    let options = &options.clone().completed();
+    let assumed = || Assumed::new(options.assume.clone());
     let views = (
-        PtxFunction::new(original.0.module, original.1),
-        PtxFunction::new(new.0.module, new.1),
+        PtxFunction::at_launches(original.0.module, original.1, assumed()),
+        PtxFunction::at_launches(new.0.module, new.1, assumed()),
     );
     let (Some(a), Some(b)) = views else {
         return undecided("there is no such function with a body");

@@ -7,12 +7,15 @@ use warpwright_ptx::{
     Type, TypeKind,
 };
 
+use super::fold::fold;
 use super::function::PtxFunction;
 use super::meaning::{meaning, relation};
+use crate::range::Range;
 use crate::semantics::{
     Access, Address, Arg, Base, Coordinate, Effect, Extend, Guard, Meaning, Name, SlotSpace,
     Spaces, Step, Unsupported,
 };
+use crate::term::{sign_extended, truncate};
 use warpwright_flow::{Function as _, Value};
 
 type Result<T> = std::result::Result<T, Unsupported>;
@@ -69,7 +72,9 @@ pub(super) fn step(function: &PtxFunction<'_>, inst: Inst) -> Result<Step> {
         builder.step.args.extend(returned.map(Arg::Value));
     }
     if builder.step.effect == Effect::Pure {
-        builder.step.meaning = meaning(opcode, &builder.step, builder.is_exact(operands));
+        let is_exact = builder.is_exact(operands);
+        builder.step.meaning = meaning(opcode, &builder.step, is_exact);
+        builder.step.fold = fold(opcode, &builder.step).filter(|_| is_exact);
     }
     builder.one_spelling();
     Ok(builder.step)
@@ -291,7 +296,15 @@ impl Builder<'_> {
             _ => u8::MAX,
         };
         let is_word = seen.ty.is_some_and(|ty| ty.bits() == 32);
+        let range = self.function.assumed.special(reg, dim).filter(|_| is_word);
+        if let Some(range) = range {
+            let index = self.step.args.len();
+            self.step.bounds.push((index, range.low, range.high));
+        }
         Ok(match reg {
+            _ if range.is_some_and(|range| range.value().is_some()) => {
+                Arg::Const(range.map_or(0, |range| range.low))
+            }
             S::Tid if dim < 3 && is_word => Arg::Coordinate(Coordinate::Thread(dim)),
             S::NTid if dim < 3 && is_word => Arg::Coordinate(Coordinate::Block(dim)),
             S::TotalSmemSize | S::AggrSmemSize => {
@@ -354,12 +367,22 @@ impl Builder<'_> {
             }
             _ => false,
         };
+        let extend = self.extend(ty, operands)?;
+        if let (Some(Space::Param), PtxBase::Symbol(symbol)) = (self.opcode.space, address.base) {
+            self.step.known = (0..lanes)
+                .map(|lane| {
+                    let at = address.offset + i64::from(lane * ty.bytes());
+                    let range = self.function.parameter(symbol, at, ty.bytes())?;
+                    extended(range, ty.bits(), extend)
+                })
+                .collect();
+        }
         self.step.access = Some(Access {
             address: self.address(address)?,
             bytes: ty.bytes(),
             lanes,
             space,
-            extend: self.extend(ty, operands)?,
+            extend,
         });
         Ok(())
     }
@@ -539,6 +562,16 @@ impl Builder<'_> {
         }
         fits
     }
+}
+
+/// An element of so many bits as its register holds it.
+fn extended(range: Range, bits: u32, extend: Extend) -> Option<(u64, u64)> {
+    let wide = |value: u64| match extend {
+        Extend::Sign(to) => truncate(sign_extended(value, bits) as u64, to),
+        Extend::No | Extend::Zero(_) => value,
+    };
+    let (low, high) = (wide(range.low), wide(range.high));
+    (low <= high).then_some((low, high))
 }
 
 /// Does it matter which threads execute it together? What is called may do anything.

@@ -3,7 +3,7 @@
 #![allow(dead_code)] // Each test binary uses its own part.
 
 use warpwright_emu::{Emulator, Options, Outcome};
-use warpwright_launch::{LaunchFile, no_files};
+use warpwright_launch::{Guard, LaunchFile, no_files};
 use warpwright_ptx::{Diagnostic, Module};
 
 /// What a run comes to: the bits of all buffers, or how it failed.
@@ -15,9 +15,17 @@ pub enum Run {
 
 /// Runs the kernel that a launch description names.
 pub fn run(module: &Module, launch: &str) -> Run {
+    run_under(module, launch, &Guard::always())
+}
+
+/// The same at a launch that meets a guard.
+pub fn run_under(module: &Module, launch: &str, guard: &Guard) -> Run {
     let launch = LaunchFile::parse(launch, "launch.toml")
         .and_then(|file| file.resolve("small", &[]))
         .unwrap_or_else(|error| panic!("{error}"));
+    let Some(launch) = guard.satisfied(&launch) else {
+        return Run::Faulted("no such launch".to_owned());
+    };
     let inputs: Result<Vec<_>, _> = launch.buffers().map(|b| b.materialize(&no_files)).collect();
     let inputs = inputs.unwrap_or_else(|error| panic!("{error}"));
     let program = match Emulator::new(module, &launch.kernel) {

@@ -163,6 +163,7 @@ fn symbolic(args: &CheckArgs, nvcc: Vec<String>) -> Result<CheckOptions, Failure
         kernel: setup.kernel.clone().or(launch.map(|l| l.kernel.clone())),
         block: args.block.or(launch.map(|l| l.block)),
         dynamic_smem: args.dynamic_smem.or(launch.map(|l| l.dynamic_smem)),
+        assume: args.assume.clone(),
         nvcc,
     })
 }

@@ -304,6 +304,34 @@ impl Guard {
         })
     }
 
+    /// Guards of which one holds wherever this one does not. `None` where a condition has no such opposite.
+    pub fn complement(&self) -> Option<Vec<Guard>> {
+        if self.is_never {
+            return Some(vec![Guard::always()]);
+        }
+        let mut others = Vec::new();
+        for condition in self.conditions() {
+            let Condition::In(quantity, set) = condition else {
+                return None;
+            };
+            if set.step() > 1 {
+                return None;
+            }
+            let natural = quantity.natural();
+            let below = set
+                .low()
+                .checked_sub(1)
+                .and_then(|high| Set::new(natural.low(), high, 1));
+            let above = set
+                .high()
+                .checked_add(1)
+                .and_then(|low| Set::new(low, natural.high(), 1));
+            let sides = below.into_iter().chain(above);
+            others.extend(sides.map(|side| Guard::always().with(Condition::In(quantity, side))));
+        }
+        Some(others)
+    }
+
     fn restrict(&mut self, quantity: Quantity, set: Option<Set>) {
         let before = self.sets.get(&quantity).copied();
         let before = before.unwrap_or(quantity.natural());

@@ -16,5 +16,6 @@ pub mod remat;
 pub mod slice;
 pub mod smem_spilling;
 pub mod spare;
+pub mod specialize;
 pub mod spill_shared;
 pub mod unroll;

@@ -1,6 +1,7 @@
 //! Commands of the checker.
 
-use warpwright_check::{Options, check_functions, check_modules};
+use warpwright_check::{Options, check_functions, check_modules, signature};
+use warpwright_launch::Guard;
 use warpwright_ptx::{Diagnostic, FuncId, Module};
 
 use crate::case::Case;
@@ -11,7 +12,7 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: "check",
         about: "is kernel `rewritten` a correct version of kernel `original`, for blocks of X,Y,Z \
-                threads, and so many bytes of dynamic shared memory? The file's name begins with `right`, `wrong` or `unclear`",
+                threads, and so many bytes of dynamic shared memory, at launches that meet `assume:GUARD`? The file's name begins with `right`, `wrong` or `unclear`",
         run: check,
     },
     Command {
@@ -23,10 +24,11 @@ pub const COMMANDS: &[Command] = &[
 
 fn check(case: &Case, args: &[String]) -> Result<String, String> {
     let module = parse(&case.file_name(), &case.source)?;
+    let original = kernel(&module, "original")?;
     let verdict = check_functions(
-        (&module, kernel(&module, "original")?),
+        (&module, original),
         (&module, kernel(&module, "rewritten")?),
-        &options(args)?,
+        &options(args, (&module, original))?,
     );
     expected(case, verdict.word()).map(|()| verdict.to_string())
 }
@@ -41,7 +43,9 @@ fn modules(case: &Case, args: &[String]) -> Result<String, String> {
         .ok_or("there is no line `// rewritten`")?;
     let original = parse("original.ptx", first)?;
     let new = parse("rewritten.ptx", second)?;
-    let verdicts = check_modules(&original, &new, &options(args)?);
+    let first = original.kernels().next().map(|(id, _)| id);
+    let first = first.ok_or("there is no kernel")?;
+    let verdicts = check_modules(&original, &new, &options(args, (&original, first))?);
     let worst = ["refuted", "undecided"]
         .into_iter()
         .find(|word| verdicts.iter().any(|(_, verdict)| verdict.word() == *word));
@@ -61,16 +65,23 @@ fn parse(name: &str, source: &str) -> Result<Module, String> {
     }
 }
 
-fn options(args: &[String]) -> Result<Options, String> {
-    let block = args.first().map(|text| block(text)).transpose()?;
-    let dynamic = args.get(1).map(|text| text.parse());
-    let dynamic = dynamic
-        .transpose()
-        .map_err(|_| "dynamic shared memory is a number of bytes")?;
-    Ok(Options {
-        block,
-        dynamic_smem: dynamic,
-    })
+fn options(args: &[String], (module, kernel): (&Module, FuncId)) -> Result<Options, String> {
+    let mut options = Options::default();
+    for word in args {
+        match word.strip_prefix("assume:") {
+            Some(guard) => {
+                let guard = Guard::parse(guard, &signature(module, kernel));
+                options.assume = guard.map_err(|error| error.to_string())?;
+            }
+            None if options.block.is_none() => options.block = Some(block(word)?),
+            None => {
+                let bytes = word.parse();
+                options.dynamic_smem =
+                    Some(bytes.map_err(|_| "dynamic shared memory is a number of bytes")?);
+            }
+        }
+    }
+    Ok(options)
 }
 
 /// Blessing must not turn a wrong rewrite into a right one.
