@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use warpwright_diag::count;
+use warpwright_launch::{Facts, Guard, Parts, Source};
 use warpwright_pass::passes::{Reduce, SmemSpilling};
 use warpwright_pass::ptx::facts::{kernel_pressure, uses_dynamic_shared};
 use warpwright_pass::ptx::{fusion, slice::Slices};
@@ -28,7 +29,7 @@ use crate::opt::{
 use crate::proposal::{
     Goal, Peers, Situation, Throttled, all_spilling, first_round, for_machine_code, goals,
     is_hopeless, is_rewritten, loops_and_caches, peers, register_limit, reworked, second_round,
-    steps, third_round, throttles,
+    specialised, steps, third_round, throttles,
 };
 use crate::residency::{hold, occupy};
 use crate::score::score_all;
@@ -338,6 +339,10 @@ impl<'a> Exploration<'a> {
         promising.retain(|candidate| is_thorough || !is_hopeless(candidate));
         self.build(second_round(&situation, &promising))?;
         self.score();
+        if let Some(guard) = self.launch() {
+            self.build(specialised(&guard, &self.candidates()))?;
+            self.score();
+        }
         let goals = goals(&situation, &self.candidates());
         if self.may_rewrite(module) {
             let mut recipes = third_round(&goals);
@@ -351,6 +356,19 @@ impl<'a> Exploration<'a> {
         let is_known = |recipe: &Recipe| self.known.contains_key(recipe);
         let known = known.filter(is_known).filter(Recipe::fits_ptx).collect();
         self.build(known)
+    }
+
+    /// The launch that candidates are measured at, where one is described: nothing less than that is worth a version.
+    fn launch(&self) -> Option<Guard> {
+        let launch = self.request.scope.launch;
+        let launch = launch.filter(|launch| launch.kernel == self.bench.kernel)?;
+        let parts = Parts {
+            cluster: false,
+            dynamic_smem: false,
+            ..Parts::ALL
+        };
+        let guard = Facts::of(launch, Source::Described).exact().guard(parts);
+        (self.request.proofs == Proofs::All).then_some(guard)
     }
 
     /// Are candidates built that the model sees no hope for? Measurements may tell another tale.
@@ -636,6 +654,14 @@ impl<'a> Exploration<'a> {
         let Built { candidate, run, .. } = &mut self.built[index];
         let found = run.as_ref()?.prove_within(&mut self.budget);
         match found {
+            Ok(proved) if !proved.guard.is_always() => {
+                let text = format!(
+                    "right at launches of {} alone, and nothing refuses others",
+                    proved.guard
+                );
+                candidate.reject(Rejection::new(Because::Launch, text));
+                None
+            }
             Ok(proved) => {
                 let rung = proved.rungs.iter().map(|(rung, _)| *rung).max();
                 let cautions = run.as_ref().map(Run::cautions).unwrap_or_default();

@@ -10,10 +10,11 @@
 //! Departure from CRAT: points above OptTLP are not pruned, because the estimate is not exact and a
 //! build is cheap; the paper's own choice, with pruning, is reported beside ours (docs/regs.md).
 
+use warpwright_launch::Guard;
 use warpwright_pass::passes::{
     Allocate, Cache, Compact, Demote, LoadPolicy, MaxNReg, MaxNTid, MinNCtaPerSm, Prefetch, Reduce,
-    Remat, Schedule, ScheduleBy, SmemSpilling, SpillShared, SpillToShared, StorePolicy, Target,
-    Tests, Throttle, ThrottleBy, Unroll, UsageLevel,
+    Remat, Schedule, ScheduleBy, SmemSpilling, Specialize, SpillShared, SpillToShared, StorePolicy,
+    Target, Tests, Throttle, ThrottleBy, Unroll, UsageLevel,
 };
 use warpwright_pass::throttle::{array_for, by_registers, registers_for};
 use warpwright_pass::{Invocation, Level, Recipe};
@@ -38,6 +39,7 @@ pub fn is_rewritten(recipe: &Recipe) -> bool {
             || pass.get::<Throttle>().is_some()
             || pass.get::<Unroll>().is_some()
             || pass.get::<Cache>().is_some()
+            || pass.get::<Specialize>().is_some()
     };
     recipe.at(Level::Ptx).any(rewrites)
 }
@@ -74,6 +76,8 @@ const MOST_SHARED: usize = 4;
 const MOST_COMPARED: usize = 6;
 /// Limits that our own passes are tried at.
 const MOST_GOALS: usize = 3;
+/// Limits at which versions for the launch are tried.
+const MOST_SPECIALISED: usize = 3;
 /// Throttles that are measured.
 const MOST_THROTTLES: usize = 4;
 
@@ -386,6 +390,23 @@ pub fn third_round(goals: &[Goal]) -> Vec<Recipe> {
             .with(MaxNReg { registers })
     };
     goals.iter().map(at).collect()
+}
+
+/// The kernel for the launch that is stated, with the original behind a branch at the entry, alone and at the limits
+/// that the model likes best. For measurement alone: the model sees both versions and weighs them alike.
+pub fn specialised(guard: &Guard, scored: &[Candidate]) -> Vec<Recipe> {
+    let special = Recipe::default().with(Specialize {
+        guarded: true,
+        ..Specialize::of(guard)
+    });
+    let mut limits: Vec<&Candidate> = (scored.iter())
+        .filter(|candidate| register_limit(&candidate.recipe).is_some())
+        .collect();
+    limits.sort_by(|a, b| predicted(a).total_cmp(&predicted(b)));
+    let limited = limits.iter().take(MOST_SPECIALISED);
+    let limited = limited.filter_map(|candidate| register_limit(&candidate.recipe));
+    let limited = limited.map(|registers| special.with(MaxNReg { registers }));
+    [special.clone()].into_iter().chain(limited).collect()
 }
 
 /// A kernel that may be throttled.
