@@ -3,6 +3,7 @@
 use serde::Serialize;
 use warpwright_check::{CubinOptions, NEW_KERNEL, Verdict, check_files, check_modules, signature};
 use warpwright_launch::{Condition, Guard, Quantity, Signature};
+use warpwright_pass::miscompiled;
 use warpwright_pass::names::is_named;
 use warpwright_pass::witness::{Witness, refute};
 use warpwright_pass::{Block, ScopeError};
@@ -11,7 +12,7 @@ use warpwright_sass::Cubin;
 use warpwright_sass::fatbin::{Entry, Fatbin, Kind};
 
 use crate::device_code::{has_kernels, some_names};
-use crate::front::{Compile, module};
+use crate::front::{Compile, module, target};
 use crate::{Error, Input, Level, Optimizer};
 
 /// What holds of the launches, and what is checked.
@@ -45,6 +46,9 @@ pub struct Checked {
     pub verdict: &'static str,
     /// Function by function.
     pub functions: Vec<FunctionVerdict>,
+    /// Where the ptxas that was found may make wrong code of the second input, whatever the verdict.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub miscompiled: Vec<String>,
 }
 
 impl Checked {
@@ -60,6 +64,7 @@ impl Checked {
             how,
             verdict: worst.unwrap_or("proved"),
             functions,
+            miscompiled: Vec::new(),
         }
     }
 
@@ -297,6 +302,7 @@ impl Optimizer {
     /// # Errors
     /// [`Error`]: one of the two cannot be read, or there is nothing to check.
     pub fn check(&self, a: &Input, b: &Input, options: &CheckOptions) -> Result<Checked, Error> {
+        let mut miscompiled = Vec::new();
         let functions = match (a.level, b.level) {
             (Level::Cubin, Level::Cubin) => {
                 cubins([&a.name, &b.name], [&a.bytes, &b.bytes], options)?
@@ -311,7 +317,9 @@ impl Optimizer {
                     Level::Cuda => self.compared(input, &options.nvcc),
                     _ => self.compared(input, &[]),
                 };
-                modules(&compared(a)?, &compared(b)?, options)?
+                let (a, b) = (compared(a)?, compared(b)?);
+                miscompiled = self.miscompiled(&b);
+                modules(&a, &b, options)?
             }
             _ => {
                 return Err(Error::Kinds {
@@ -320,7 +328,23 @@ impl Optimizer {
                 });
             }
         };
-        Ok(Checked::new(a, b, "symbolically", functions))
+        Ok(Checked {
+            miscompiled,
+            ..Checked::new(a, b, "symbolically", functions)
+        })
+    }
+
+    /// Where the ptxas that was found may make wrong code of a module for its own target.
+    fn miscompiled(&self, module: &Module) -> Vec<String> {
+        let version = self.assembler().and_then(|toolkit| {
+            let version = toolkit.ptxas().ok()?.tool().version().ok()?;
+            Some((version.major, version.minor))
+        });
+        let (Some(version), Ok(gpu)) = (version, target(module, None)) else {
+            return Vec::new();
+        };
+        let met = miscompiled::met(module, version, gpu.arch.sm);
+        met.iter().map(ToString::to_string).collect()
     }
 
     /// The module of an input that is to be compared: of CUDA C with lines, so that a difference can be shown in the

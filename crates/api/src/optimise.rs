@@ -14,6 +14,7 @@ use warpwright_driver::opt::{
 };
 use warpwright_driver::{Peers, Proofs};
 use warpwright_launch::Launch;
+use warpwright_pass::miscompiled;
 use warpwright_pass::names::{is_named, selected};
 use warpwright_pass::passes::UsageLevel;
 use warpwright_pass::ptx::slice::Slices;
@@ -388,6 +389,25 @@ impl Optimizer {
         self.toolkit().filter(|toolkit| toolkit.ptxas().is_ok())
     }
 
+    /// Another ptxas, where the one that was found may make wrong code of a module ([`miscompiled`]) and the cache has one
+    /// that is known to be right; and what that means. A ptxas that the user named stays.
+    fn right_assembler(&self, artifact: &Artifact, gpu: &Gpu) -> Option<(Toolkit, String)> {
+        let module = artifact.as_module()?;
+        let version = |toolkit: &Toolkit| {
+            let version = toolkit.ptxas().ok()?.tool().version().ok()?;
+            Some((version.major, version.minor))
+        };
+        let found = self.assembler().filter(|toolkit| !toolkit.is_named())?;
+        let met = miscompiled::met(module, version(found)?, gpu.arch.sm);
+        let first = met.first()?;
+        let is_right = |toolkit: &Toolkit| {
+            version(toolkit).is_some_and(|v| miscompiled::met(module, v, gpu.arch.sm).is_empty())
+        };
+        let other = Toolkit::cached().into_iter().find(is_right)?;
+        let note = format!("built by ptxas {} instead: {first}", ptxas_version(&other)?);
+        Some((other, note))
+    }
+
     pub(crate) fn cache(&self) -> &BuildCache {
         &self.cache
     }
@@ -462,7 +482,13 @@ impl Optimizer {
         scope.seen = &seen;
         let request = options.request(&gpu, scope);
         let arch = gpu.target();
-        let assembler = self.assembler();
+        // What somebody else's ptxas has made is compared with its own.
+        let right = match options.made {
+            None => self.right_assembler(&artifact, &gpu),
+            Some(_) => None,
+        };
+        let right = right.as_ref();
+        let assembler = right.map(|right| &right.0).or(self.assembler());
         let workshop = assembler.map(|toolkit| Workshop {
             extra: &options.ptxas,
             ..workshop(toolkit, &self.cache, &arch, &artifact)
@@ -482,7 +508,7 @@ impl Optimizer {
                 }
             }
         }
-        let one = match &workshop {
+        let mut one = match &workshop {
             Some(workshop) => {
                 let one = one(Some(workshop), &artifact, options, &request, watch);
                 one.map_err(|error| {
@@ -494,6 +520,9 @@ impl Optimizer {
             }
             None => estimated(&artifact, &request)?,
         };
+        if let (Some((_, note)), Some(first)) = (right, one.reports.first_mut()) {
+            first.notes.push(note.clone());
+        }
         let code = match options.emit {
             Emit::Ptx => annotated(&String::from_utf8_lossy(&one.code), &one.reports).into_bytes(),
             Emit::Cubin => one.code,

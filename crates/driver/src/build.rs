@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use warpwright_pass::executor::{BuildFailure, RunError};
+use warpwright_pass::miscompiled::{Met, met};
 use warpwright_pass::passes::SpillToShared;
 use warpwright_pass::{
     Artifact, AssemblerOptions, Builders, Executor, Fuel, Level, Recipe, Run, Setting, Target,
 };
+use warpwright_ptx::Module;
 use warpwright_sass::{Cubin, Kernel, Unit};
 use warpwright_target::Gpu;
 use warpwright_toolkit::{
@@ -34,6 +36,16 @@ pub struct Workshop<'a> {
 }
 
 impl Workshop<'_> {
+    /// Where this ptxas may make wrong code of a module.
+    pub fn miscompiles<'m>(&self, module: &'m Module, gpu: &Gpu) -> Vec<Met<'m>> {
+        let version = self
+            .toolkit
+            .ptxas()
+            .and_then(|ptxas| ptxas.tool().version());
+        let version = version.map(|version| (version.major, version.minor));
+        version.map_or_else(|_| Vec::new(), |version| met(module, version, gpu.arch.sm))
+    }
+
     /// Builds a module's text.
     pub fn assemble(&self, ptx: &str, options: AssemblerOptions) -> Result<Build, ToolError> {
         let ptxas: Ptxas = self.toolkit.ptxas()?;

@@ -752,6 +752,14 @@ impl<'a> Exploration<'a> {
     fn remarks(&mut self, module: &Module, function: &Function) {
         let setting = self.bench.setting;
         self.notes.extend(not_promised(&self.bench.setting.block));
+        let kernel = self.bench.kernel;
+        let met = self
+            .bench
+            .workshop
+            .into_iter()
+            .flat_map(|workshop| workshop.miscompiles(module, setting.gpu));
+        let own = met.filter(|met| met.kernel == kernel);
+        self.notes.extend(own.map(|met| met.to_string()));
         let by_ptxas = SmemSpilling::obstacle(module, function, setting.dynamic());
         let by_us = match setting.dynamic_smem {
             _ if self.request.ptx_only => Some("PTX cannot hold an edit of the machine code"),

@@ -26,6 +26,7 @@ use warpwright_driver::proposal::Peers;
 use warpwright_driver::residency::{hold, occupy};
 use warpwright_driver::score::score_all;
 use warpwright_pass::Reliance;
+use warpwright_pass::miscompiled::met;
 use warpwright_pass::names::source_name;
 use warpwright_pass::passes::{MaxNReg, SpillToShared, UsageLevel};
 use warpwright_pass::{Artifact, Fuel, Invalid, Level, Plan, Recipe, Scope, ScopeError};
@@ -155,6 +156,26 @@ pub struct Found {
 
 /// A choice for one kernel, with the share of the time that it promises, unless its recipe was named.
 type Choice = (Chosen, Option<f64>);
+
+/// Where the real ptxas may make wrong code of a module.
+pub fn miscompiled(toolkit: &Toolkit, request: &Request, ptx: Option<&str>) -> Vec<String> {
+    let version = toolkit.ptxas().and_then(|ptxas| ptxas.tool().version());
+    let (Ok(version), Some(ptx)) = (version, ptx) else {
+        return Vec::new();
+    };
+    let arch = request.gpu.clone().unwrap_or_else(|| "sm_75".into());
+    let (Ok(gpu), Ok(module)) = (lookup(&arch), Artifact::parse("ptx", ptx)) else {
+        return Vec::new();
+    };
+    let version = (version.major, version.minor);
+    let met = module
+        .as_module()
+        .map(|module| met(module, version, gpu.arch.sm));
+    met.into_iter()
+        .flatten()
+        .map(|met| met.to_string())
+        .collect()
+}
 
 /// A better build of a module, if one is sure.
 ///

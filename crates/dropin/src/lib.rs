@@ -113,6 +113,9 @@ pub fn main() -> ExitCode {
     if !ran.status.success() {
         return ran.pass_on();
     }
+    for met in engine::miscompiled(&toolkit, &request, ptx.as_deref()) {
+        note(&format!("{}: {met}", request.name()));
+    }
     match improved(toolkit, &settings, &request, ptx, (&ran.stderr, took)) {
         Ok((better, messages)) => match replace(Path::new(&request.output), &better.cubin) {
             Ok(()) => {

@@ -6,6 +6,7 @@
 //! * [`executor`]: verify, apply, verify, prove ([`proof`]), time, fuel; what it works on is an [`Artifact`].
 //! * [`carry`](mod@carry): recipes on a whole input, every step proved.
 //! * [`witness`]: a difference that the checker found, shown in the emulator.
+//! * [`miscompiled`]: versions of ptxas that make wrong code.
 //! * [`names`]: kernels as their sources call them.
 //! * [`reliance`]: what a kernel relies on that its code does not show.
 //! * [`scope`], [`site`], [`launch`]: what callers state about kernels and launches, and what a pass is given.
@@ -21,6 +22,7 @@ pub mod executor;
 mod hazard;
 pub mod launch;
 mod legacy;
+pub mod miscompiled;
 pub mod names;
 pub mod options;
 mod own_shared;

@@ -200,7 +200,7 @@ impl Reliance {
 }
 
 /// The kernel and the functions with a body that it names, and those name in turn.
-fn reached(module: &Module, kernel: FuncId) -> BTreeSet<FuncId> {
+pub(crate) fn reached(module: &Module, kernel: FuncId) -> BTreeSet<FuncId> {
     let mut found = BTreeSet::from([kernel]);
     let mut work = vec![kernel];
     while let Some(id) = work.pop() {

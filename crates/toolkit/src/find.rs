@@ -82,6 +82,19 @@ impl Toolkit {
         Toolkit::named(&dir, Origin::Cache)
     }
 
+    /// All toolkits in the cache, the newest first.
+    pub fn cached() -> Vec<Toolkit> {
+        let dirs = cache_dir().map(|dir| install::installed_in(&dir));
+        let dirs = dirs.unwrap_or_default().into_iter();
+        let found = dirs.filter_map(|dir| Toolkit::named(&dir, Origin::Cache).ok());
+        found.collect()
+    }
+
+    /// Did the user say that this one is to be used?
+    pub fn is_named(&self) -> bool {
+        self.named.is_some()
+    }
+
     /// The toolkit in one directory and nothing else.
     fn named(dir: &Path, origin: Origin) -> Result<Toolkit, NotFound> {
         let mut tools = BTreeMap::new();

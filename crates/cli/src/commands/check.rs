@@ -102,6 +102,9 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
                 println!("{}", fitted(line));
             }
         }
+        for met in &document.miscompiled {
+            println!("{}", wrap(&format!("note: {met}"), "", "  ").join("\n"));
+        }
         let are_cubins = a.level == Level::Cubin && b.level == Level::Cubin;
         if worst == "undecided" && are_cubins && !args.run {
             let note = "note: two cubins can be proved equal where one is a rewrite of the other; for two builds of \
@@ -348,6 +351,17 @@ const MAY_BE_ROUNDING: f64 = 1e-2;
 fn tells_little(buffer: &Buffer, input: &[u8], output: &[u8]) -> Option<String> {
     if input == output {
         return Some("it is as it was before the launch".to_owned());
+    }
+    let mut elements = output.chunks_exact(buffer.ty.size());
+    if let Some(first) = elements.clone().next()
+        && buffer.len > 1
+        && elements.all(|element| element == first)
+    {
+        let value = shown(buffer.ty, buffer.ty.to_f64(buffer.ty.read(first)));
+        return Some(match value.as_str() {
+            "NaN" => "every element is NaN".to_owned(),
+            value => format!("every element is {value}"),
+        });
     }
     let elements = output.chunks_exact(buffer.ty.size());
     let is_nan = |bytes: &[u8]| buffer.ty.to_f64(buffer.ty.read(bytes)).is_nan();
