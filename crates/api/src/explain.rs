@@ -116,7 +116,15 @@ impl Optimizer {
         let artifact = verified(module)?;
         let mut explanations = Vec::new();
         for kernel in scope.kernels(&artifact)? {
-            let setting = scope.setting(&artifact, &kernel, &gpu)?;
+            let mut setting = scope.setting(&artifact, &kernel, &gpu)?;
+            // Occupancy goes by the launch that cycles are counted at.
+            if setting.dynamic_smem.is_none() && setting.seen_dynamic.is_none() {
+                let own = options.counted.iter().find(|counted| {
+                    let launch = &counted.launch;
+                    is_named(&launch.kernel, &kernel) && launch.block == setting.block.dims
+                });
+                setting.seen_dynamic = own.map(|counted| counted.launch.dynamic_smem);
+            }
             let found = artifact
                 .as_module()
                 .and_then(|module| Some((module, module.function(&kernel)?)));

@@ -738,6 +738,16 @@ fn equal_outputs_that_tell_little_are_named() {
     );
     let some = screen("i%2?a[i]:sqrtf(-1.0f-a[i])");
     assert!(some.contains("512 of 1024 elements are NaN"), "{some}");
+    for (value, words) in [
+        ("0.0f", "every element is 0"),
+        ("2.5f*(i>=0)", "every element is 2.5"),
+    ] {
+        let constant = screen(value);
+        assert!(
+            constant.contains(&format!("`b` tells little: {words}")),
+            "{constant}"
+        );
+    }
     let fine = screen("a[i]+1");
     assert!(
         fine.contains("equal bit for bit") && !fine.contains("tells little"),

@@ -189,3 +189,27 @@ fn where_blocks_wait_for_each_other_no_fewer_reside() {
         assert_eq!(is_open, is_free, "{file}: {candidates:#?}");
     }
 }
+
+/// The build with the fewest spills cannot be launched with blocks of this size; CRAT goes by those that can.
+#[test]
+fn blocks_of_1024_threads_have_a_spill_cost() {
+    if require_toolkit("reliance: 1024 threads").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    std::fs::write(
+        at.join("k.ptx"),
+        kernel(".maxntid 1024, 1, 1", 96, "bar.sync 0;\n"),
+    )
+    .unwrap();
+    let found = document(at, &["opt", "k.ptx", "--gpu", "sm_90a", "--json"]);
+    let report = &found["kernels"][0];
+    let default = &report["candidates"][0];
+    assert!(
+        default["resources"]["spill_store_bytes"].as_u64() > Some(0),
+        "{default}"
+    );
+    assert!(!default["score"]["tpsc"].is_null(), "{default}");
+    assert!(!report["crat"]["choice"].is_null(), "{}", report["crat"]);
+}

@@ -77,8 +77,8 @@ pub fn score_all(setting: &Setting, opt_tlp: Option<&OptTlp>, built: &mut [Built
     }
 }
 
-/// The profile of the first build with the fewest bytes of spills, among those that ptxas alone has
-/// made: what the others have inserted their spill code into.
+/// The profile of the first build with the fewest bytes of spills, among those that ptxas alone has made and that can be
+/// launched: what the others have inserted their spill code into.
 fn least_spilling(setting: &Setting, built: &[Built]) -> Option<warpwright_sass::Profile> {
     let bytes = |b: &&Built| {
         let resources = b.candidate.resources();
@@ -86,7 +86,8 @@ fn least_spilling(setting: &Setting, built: &[Built]) -> Option<warpwright_sass:
     };
     let plain = |b: &&Built| {
         let recipe = &b.candidate.recipe;
-        !spills_elsewhere(recipe) && !is_rewritten(recipe)
+        let is_launched = b.candidate.residency().is_some();
+        is_launched && !spills_elsewhere(recipe) && !is_rewritten(recipe)
     };
     let least = built.iter().filter(plain).min_by_key(bytes)?;
     let case = case(setting, least, None)?;

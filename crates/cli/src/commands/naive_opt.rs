@@ -8,13 +8,13 @@ use warpwright_cudac::File;
 use warpwright_cudac::diag::{Diagnostic, render_all};
 use warpwright_driver::naive::{Chosen, Kind, NoStencil, choose, kind};
 use warpwright_driver::opt::failure;
-use warpwright_ladder::{Checked, Rung};
+use warpwright_ladder::{Checked, CompileError, Rung};
 use warpwright_naive::explain;
 use warpwright_naive::ir::Kernel;
 use warpwright_naive::recognise::is_marked;
 use warpwright_naive::versions::Problem;
 use warpwright_pass::names::is_definition_named;
-use warpwright_pass::{Caution, Executor, Fuel, Setting, Target};
+use warpwright_pass::{Artifact, Builders, Caution, Executor, Fuel, Setting, Target};
 use warpwright_target::Gpu;
 
 use super::pass::source;
@@ -237,7 +237,7 @@ pub fn run(
     cli: &Cli,
     args: &OptArgs,
     input: &Input,
-    (mut found, left): (Vec<Found>, Vec<Left>),
+    (mut found, mut left): (Vec<Found>, Vec<Left>),
 ) -> Result<(), Failure> {
     if found.len() > 1 && args.show.report.is_some() {
         let what = "--report shows one kernel: --kernel NAME names it";
@@ -261,7 +261,17 @@ pub fn run(
             let file = source(input, text.clone());
             let target = target_of(&kernel.name, &gpu, &args.stencil.sizes);
             let chosen = choose(kernel, (&file, &target), &mut executor);
-            let chosen = chosen.map_err(|e| Failure::from(failure(e)))?;
+            let mut chosen = chosen.map_err(|e| Failure::from(failure(e)))?;
+            if let Some(kept) = &chosen.kept
+                && let Err(why) = compiles(&source(input, kept.text.clone()), &executor.builders)
+            {
+                left.push(Left {
+                    kernel: kernel.name.clone(),
+                    reason: format!("nvcc refuses the file with it rewritten: {why}"),
+                });
+                chosen.kept = None;
+                chosen.version = None;
+            }
             let mut document = document(args, input, kernel, &chosen, gpu.to_string());
             document.no_stencil = of.no_stencil;
             document.uses = uses_left(chosen.kept.as_ref(), &kernel.name, [input.text()?, &text]);
@@ -309,6 +319,21 @@ pub fn run(
     match is_checked || args.stencil.unchecked {
         true => Ok(()),
         false => Err(Failure::Quiet(5)),
+    }
+}
+
+/// Does nvcc take a file as a whole? Kernels are compared alone where its host code stands in the way, and launches are
+/// rewritten after that. Without nvcc nobody knows.
+///
+/// # Errors
+/// What it says.
+pub fn compiles(file: &Artifact, builders: &Builders<'_>) -> Result<(), String> {
+    let (Some(file), Some(compile)) = (file.as_source(), builders.compile_unfused) else {
+        return Ok(());
+    };
+    match compile(file) {
+        Err(CompileError::Rejected(why)) => Err(why),
+        _ => Ok(()),
     }
 }
 

@@ -17,6 +17,7 @@ use warpwright_pass::{
 use warpwright_target::{Gpu, lookup};
 use warpwright_toolkit::{BuildCache, ToolError};
 
+use super::naive_opt::compiles;
 use super::stencil_opt::print_written;
 use crate::args::{Cli, Floating, OptArgs, PassArgs};
 use crate::build;
@@ -162,6 +163,17 @@ pub fn replay(cli: &Cli, args: &OptArgs, input: &Input, recipe: &str) -> Result<
             "{}: {refusal}",
             source_name(&kernel)
         )));
+    }
+    if all.artifact.bytes() != input.text()?.as_bytes() {
+        let gpu = scope.gpu(&file)?;
+        let taken = build::with_builders(cli, &gpu, how.nvcc, |builders| {
+            compiles(&all.artifact, &builders)
+        });
+        taken.map_err(|why| {
+            Failure::Undecided(format!(
+                "nvcc refuses the file with it rewritten, so nothing is written: {why}"
+            ))
+        })?;
     }
     if let Some(output) = &args.output {
         write_atomically(output, all.artifact.bytes())?;
