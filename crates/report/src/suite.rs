@@ -37,21 +37,16 @@ impl Peer {
         }
     }
 
-    /// The best ratio that this peer reaches on a kernel; `None` if it has no variant there. Only a
-    /// variant that is faster than the default beyond the noise counts, as it does for `tune`; the
-    /// default build is always open to people, so the ratio is at most 1.
+    /// The best median that this peer reaches on a kernel, noise or not, as `opt`'s choice counts by its median; `None` if
+    /// it has no variant there. The default build is always open to people, so the ratio is at most 1.
     pub fn best(self, result: &KernelResult) -> Option<f64> {
         let owned = || {
             let candidates = result.report.candidates.iter().enumerate();
             candidates.filter(|(_, c)| self.owns(&c.recipe) && c.rejected().is_none())
         };
         owned().next()?;
-        let faster = owned().filter(|(i, _)| result.is_faster(*i));
-        Some(
-            faster
-                .filter_map(|(i, _)| result.ratio_of(i))
-                .fold(1.0, f64::min),
-        )
+        let medians = owned().filter_map(|(i, _)| result.ratio_of(i));
+        Some(medians.fold(1.0, f64::min))
     }
 }
 
@@ -211,14 +206,16 @@ pub fn summary(suite: &Suite, decisions: &[Decided]) -> String {
     );
     let lines: [(&str, Figure); 6] = [
         ("`warpwright opt` (no GPU, no measurement)", |r| r.choice),
-        ("`warpwright tune`", |r| r.best),
-        ("`-maxrregcount` sweep, measured", |r| r.sweep),
-        ("`__launch_bounds__` minima, measured", |r| r.bounds),
-        ("`enable_smem_spilling`, measured", |r| {
+        ("`warpwright tune` (what is faster beyond the noise)", |r| {
+            r.best
+        }),
+        ("`-maxrregcount` sweep, best median", |r| r.sweep),
+        ("`__launch_bounds__` minima, best median", |r| r.bounds),
+        ("`enable_smem_spilling`, best median", |r| {
             r.shared.or(Some(1.0))
         }),
         (
-            "the best of ptxas, whatever its options (best median, noise or not)",
+            "the best of ptxas, whatever its options, best median",
             |r| Some(best_of_ptxas(r.result)),
         ),
     ];
