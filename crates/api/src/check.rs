@@ -417,6 +417,7 @@ fn modules(a: &Module, b: &Module, options: &CheckOptions) -> Result<Vec<Functio
         block: options.block,
         dynamic_smem: options.dynamic_smem,
         assume,
+        ..warpwright_check::Options::default()
     };
     let verdicts = check_modules(a, b, &options).into_iter();
     let verdicts = verdicts.filter(|(name, _)| is_meant(name)).collect();

@@ -654,6 +654,11 @@ impl<'a> Exploration<'a> {
         let Built { candidate, run, .. } = &mut self.built[index];
         let found = run.as_ref()?.prove_within(&mut self.budget);
         match found {
+            Ok(proved) if !proved.shape.is_same() => {
+                let text = Refusal::OtherLaunch(proved.shape);
+                candidate.reject(Rejection::new(Because::Launch, text));
+                None
+            }
             Ok(proved) if !proved.guard.is_always() => {
                 let text = format!(
                     "right at launches of {} alone, and nothing refuses others",

@@ -259,6 +259,7 @@ pub fn finish(
     let plans: Vec<Plan> = chosen.iter().map(|chosen| chosen.plan.clone()).collect();
     let scope = (&request.scope, request.gpu);
     let all = carry_out(&mut executor, input, scope, &plans, (until, Demand::Proved));
+    let all = all.and_then(CarriedOut::as_launched);
     let all = all.map_err(|error| match error {
         CarryError::Scope(error) => OptError::Scope(error),
         CarryError::Run { kernel, error } => match *error {

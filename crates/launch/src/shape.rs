@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::guard::{Condition, Guard, Quantity};
+
 /// Another block over the same threads, and more dynamic shared memory.
 ///
 /// With another block the grid has, along each dimension, as many blocks as cover the threads that there were;
@@ -55,6 +57,57 @@ impl Shape {
     }
 }
 
+impl Shape {
+    /// What it makes of the launches of a guard, which must say their blocks and grids exactly where the block is
+    /// another one. `None` where it does not, or a number would not fit.
+    pub fn apply_to(self, launches: &Guard) -> Option<Extents> {
+        let [block, grid] = [
+            launches.exact(Quantity::Block),
+            launches.exact(Quantity::Grid),
+        ];
+        self.apply(Extents {
+            grid: grid?,
+            block: block?,
+            dynamic_smem: 0,
+        })
+    }
+
+    /// The launches of a guard that meet another one once they have this shape. None where that is not known.
+    #[must_use]
+    pub fn also(self, launches: &Guard, shaped: &Guard) -> Guard {
+        if self.is_same() {
+            return launches.and(shaped);
+        }
+        let now = self.apply_to(launches);
+        let mut all = launches.clone();
+        for condition in shaped.conditions() {
+            let met = match (condition, now) {
+                (Condition::In(Quantity::Block(axis), set), Some(now)) => {
+                    set.has(axis.of(now.block))
+                }
+                (Condition::In(Quantity::Grid(axis), set), Some(now)) => set.has(axis.of(now.grid)),
+                (Condition::In(Quantity::Param(_), _) | Condition::Disjoint(_), _) => {
+                    all = all.with(condition);
+                    true
+                }
+                (Condition::In(Quantity::DynamicShared, _), _) if self.more_smem == 0 => {
+                    all = all.with(condition);
+                    true
+                }
+                // A cluster is so many blocks of another size.
+                _ => false,
+            };
+            if !met {
+                return Guard::never();
+            }
+        }
+        match shaped.is_never() {
+            true => Guard::never(),
+            false => all,
+        }
+    }
+}
+
 /// `block=64,4,1; smem+1024`, or `same`.
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -101,6 +154,29 @@ impl FromStr for Shape {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn later_conditions_are_about_launches_of_the_new_shape() {
+        let guard = |text: &str| text.parse::<Guard>().unwrap();
+        let launches = guard("block=256,1,1; grid=4,1,1; param0:4=7");
+        let shape: Shape = "block=64,1,1".parse().unwrap();
+        let also = |later: &str| shape.also(&launches, &guard(later));
+        assert_eq!(
+            also("block=64,1,1; grid=16,1,1; param1:4=3; smem=0"),
+            launches.and(&guard("param1:4=3; smem=0"))
+        );
+        assert_eq!(also("block.size<=64"), launches);
+        assert!(also("block=256,1,1").is_never());
+        assert!(also("grid.x=4").is_never());
+        assert!(also("cluster.x=1").is_never());
+        assert!(also("param0:4=8").is_never());
+        let open = guard("block=256,1,1");
+        assert!(shape.also(&open, &guard("grid.x=16")).is_never());
+        assert_eq!(
+            Shape::SAME.also(&launches, &guard("smem=0")),
+            launches.and(&guard("smem=0"))
+        );
+    }
 
     #[test]
     fn shapes_keep_the_threads() {

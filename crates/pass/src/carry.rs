@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use warpwright_check::Promises;
+use warpwright_launch::{Guard, Shape};
 use warpwright_target::Gpu;
 
 use crate::artifact::Artifact;
-use crate::executor::{Executor, RunError, Step, Target};
+use crate::executor::{Executor, RunError, Step, Target, launches};
 use crate::names::source_name;
 use crate::pass::Level;
 use crate::proof::{NotProved, Rung};
@@ -69,6 +70,35 @@ pub struct CarriedOut {
     pub artifact: Artifact,
     /// Kernel by kernel, in the order of the plans.
     pub kernels: Vec<Done>,
+}
+
+impl Done {
+    /// The launches that its result is right for, and what they become for it.
+    fn launches(&self) -> (Guard, Shape) {
+        launches(self.steps.iter().map(|stepped| &stepped.step))
+    }
+}
+
+impl CarriedOut {
+    /// The same for whoever leaves launches as they are.
+    ///
+    /// # Errors
+    /// [`Refusal::OtherLaunch`]: a pass wants launches of another shape.
+    pub fn as_launched(self) -> Result<CarriedOut, CarryError> {
+        for done in &self.kernels {
+            let mut steps = done.steps.iter().map(|stepped| &stepped.step);
+            if let Some(step) = steps.find(|step| !step.shape.is_same()) {
+                return Err(CarryError::Run {
+                    kernel: done.kernel.clone(),
+                    error: Box::new(RunError::Refused {
+                        pass: step.pass.clone(),
+                        refusal: Refusal::OtherLaunch(step.shape),
+                    }),
+                });
+            }
+        }
+        Ok(self)
+    }
 }
 
 /// Why there is no result.
@@ -299,7 +329,18 @@ impl Carry<'_, '_, '_> {
             if done.refused.is_some() {
                 break;
             }
-            let mut target = target(self.scope, artifact, plan.kernel.as_deref())?;
+            let (launches, shape) = done.launches();
+            let shaped = Scope {
+                block: shape.block.or(self.scope.0.block),
+                blocks: if shape.block.is_some() {
+                    &[]
+                } else {
+                    self.scope.0.blocks
+                },
+                ..*self.scope.0
+            };
+            let mut target = target((&shaped, self.scope.1), artifact, plan.kernel.as_deref())?;
+            target.setting = target.setting.shaped(&launches, shape);
             if target.setting.dynamic_smem.is_none()
                 && target.kernel.is_some_and(|k| self.no_dynamic.contains(k))
             {
@@ -307,6 +348,10 @@ impl Carry<'_, '_, '_> {
             }
             let recipe = Recipe::default().with(pass.clone());
             let run = match self.executor.run(artifact, &target, &recipe, self.level) {
+                Ok(run) if !shape.is_same() && !run.shape().is_same() => {
+                    done.refused = Some((pass.clone(), Refusal::ShapedBefore(shape)));
+                    break;
+                }
                 Ok(run) => run,
                 Err(RunError::Refused { pass, refusal }) => {
                     done.refused = Some((pass, refusal));

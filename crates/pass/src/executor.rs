@@ -12,7 +12,7 @@ use warpwright_cudac::File;
 use warpwright_cudac::diag::Source as Text;
 use warpwright_cudac::replace::Note;
 use warpwright_ladder::{CompileError, Fall, Rung as Compared, Tools, read_alone};
-use warpwright_launch::Guard;
+use warpwright_launch::{Guard, Shape};
 use warpwright_ptx::Module;
 use warpwright_sass::Cubin;
 use warpwright_stencil::dsl;
@@ -129,8 +129,10 @@ pub struct Step {
     pub notes: Vec<String>,
     /// What no proof covers.
     pub cautions: Vec<Caution>,
-    /// The launches that what it wrote is right for.
+    /// The launches that what it wrote is right for, once they have the shape that earlier passes give them.
     pub guard: Guard,
+    /// What they become for it.
+    pub shape: Shape,
     /// Instructions that it added, weighted by loops, as far as it counts them.
     pub cost: f64,
     /// What it and the verifier took.
@@ -213,6 +215,8 @@ pub struct Proved {
     pub promises: Vec<Promises>,
     /// The launches that it is right for; nothing refuses others.
     pub guard: Guard,
+    /// What they become for it.
+    pub shape: Shape,
 }
 
 /// A proof that was not found.
@@ -252,8 +256,16 @@ impl Run {
 
     /// The launches that the result is right for.
     pub fn guard(&self) -> Guard {
-        let guards = self.steps.iter().map(|step| &step.guard);
-        guards.fold(Guard::always(), |all, guard| all.and(guard))
+        self.launches().0
+    }
+
+    /// What they become for it: at most one pass shapes them.
+    pub fn shape(&self) -> Shape {
+        self.launches().1
+    }
+
+    fn launches(&self) -> (Guard, Shape) {
+        launches(&self.steps)
     }
 
     /// Proves every step if the budget suffices.
@@ -282,12 +294,14 @@ impl Run {
             Ok((rung, start.elapsed()))
         };
         let rungs: Result<Vec<_>, NotProved> = self.steps.iter().map(prove).collect();
+        let (guard, shape) = self.launches();
         Ok(Proved {
             artifact: self.artifact.clone(),
             ptx: self.ptx.clone(),
             rungs: rungs?,
             promises,
-            guard: self.guard(),
+            guard,
+            shape,
         })
     }
 
@@ -311,6 +325,15 @@ impl Proved {
     pub fn ptx(&self) -> Option<&Artifact> {
         self.ptx.as_ref()
     }
+}
+
+/// The launches that what steps left is right for, and what they become for it.
+pub(crate) fn launches<'s>(steps: impl IntoIterator<Item = &'s Step>) -> (Guard, Shape) {
+    let start = (Guard::always(), Shape::SAME);
+    steps.into_iter().fold(start, |(guard, shape), step| {
+        let guard = shape.also(&guard, &step.guard);
+        (guard, if shape.is_same() { step.shape } else { shape })
+    })
 }
 
 /// Runs recipes.
@@ -382,7 +405,7 @@ impl<'a> Executor<'a> {
                 continue;
             }
             self.lower(&mut run, wanted, options)?;
-            let step = self.apply(&mut run.artifact, target, pass)?;
+            let step = self.apply(&mut run, target, pass)?;
             run.steps.push(step);
         }
         self.lower(&mut run, until, options)?;
@@ -416,10 +439,16 @@ impl<'a> Executor<'a> {
     /// Applies one pass and verifies what it wrote.
     fn apply(
         &mut self,
-        artifact: &mut Artifact,
+        run: &mut Run,
         target: &Target<'_>,
         pass: &Invocation,
     ) -> Result<Step, RunError> {
+        let (launches, shaped) = run.launches();
+        let target = &Target {
+            setting: target.setting.shaped(&launches, shaped),
+            ..*target
+        };
+        let artifact = &mut run.artifact;
         let start = Instant::now();
         let used = self.fuel.used();
         let refused = |refusal| RunError::Refused {
@@ -451,12 +480,19 @@ impl<'a> Executor<'a> {
             cost,
             guard,
             cases,
+            shape,
         } = match product {
             Product::Text(new) => new.map(|text| parse(artifact, &text)),
             // It comes of CUDA C alone.
             Product::Emulated(_) => return Err(refused(Refusal::NoBody)),
             Product::Cubin(new) => new.map(Artifact::cubin),
         };
+        if !shape.is_same() && !shaped.is_same() {
+            return Err(refused(Refusal::ShapedBefore(shaped)));
+        }
+        if !shape.is_same() {
+            notes.push(format!("to be launched in the shape {shape}"));
+        }
         if !guard.is_always() {
             notes.push(format!(
                 "right at launches of {guard} alone; at others it computes something else, and nothing refuses them"
@@ -483,7 +519,8 @@ impl<'a> Executor<'a> {
             (true, Level::Source) => Some(self.as_ptx(pass, [artifact, &new], target)?),
             (true, _) => Some(
                 Obligation::new(pass, artifact, &new, kernel, &target.setting)
-                    .under(&guard, &cases),
+                    .under(&guard, &cases)
+                    .shaped(shape),
             ),
         };
         let step = Step {
@@ -494,6 +531,7 @@ impl<'a> Executor<'a> {
             notes,
             cautions,
             guard,
+            shape,
             cost,
             elapsed: start
                 .elapsed()
@@ -520,6 +558,7 @@ impl<'a> Executor<'a> {
             cost,
             guard,
             cases,
+            shape,
         } = new;
         let mut text = file.text.clone();
         if let Some(mut rewrite) = content {
@@ -560,6 +599,7 @@ impl<'a> Executor<'a> {
             cost,
             guard,
             cases,
+            shape,
         })
     }
 

@@ -10,7 +10,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use warpwright_cudac::replace::Note;
 use warpwright_ladder::{Rung, Tools};
-use warpwright_launch::Guard;
+use warpwright_launch::{Guard, Shape};
 use warpwright_ptx::Module;
 
 use crate::options::{ArgumentError, Arguments, Options, Parameter, Written};
@@ -175,6 +175,8 @@ pub struct Rewritten<T> {
     pub guard: Guard,
     /// Launches that the proof looks at apart from all others.
     pub cases: Guard,
+    /// What launches become for it.
+    pub shape: Shape,
 }
 
 impl<T> Rewritten<T> {
@@ -187,6 +189,7 @@ impl<T> Rewritten<T> {
             cost: 0.0,
             guard: Guard::always(),
             cases: Guard::always(),
+            shape: Shape::SAME,
         }
     }
 
@@ -199,6 +202,7 @@ impl<T> Rewritten<T> {
             cost: self.cost,
             guard: self.guard,
             cases: self.cases,
+            shape: self.shape,
         }
     }
 
@@ -206,6 +210,13 @@ impl<T> Rewritten<T> {
     #[must_use]
     pub fn under(mut self, guard: Guard) -> Self {
         self.guard = guard;
+        self
+    }
+
+    /// The same, to be launched in another shape: its guard says block and grid exactly.
+    #[must_use]
+    pub fn shaped(mut self, shape: Shape) -> Self {
+        self.shape = shape;
         self
     }
 

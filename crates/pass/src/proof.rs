@@ -7,7 +7,7 @@ use warpwright_check::{
     Answer, Cause, ControlFields, CubinOptions, Options, Promises, Verdict, answer,
     check_functions, check_modules,
 };
-use warpwright_launch::Guard;
+use warpwright_launch::{Guard, Shape};
 use warpwright_ptx::Module;
 use warpwright_ptx::syntax::{Kind, Tile};
 use warpwright_sass::{Cubin, Elf};
@@ -75,6 +75,8 @@ pub struct Obligation {
     pub(crate) dynamic_smem: Option<u32>,
     /// What is assumed of launches, one proof for each.
     pub(crate) cases: Vec<Guard>,
+    /// What launches become for the new version.
+    pub(crate) shape: Shape,
 }
 
 impl Obligation {
@@ -96,6 +98,7 @@ impl Obligation {
             kernel: kernel.map(str::to_owned),
             dynamic_smem: setting.dynamic_smem,
             cases: vec![Guard::always()],
+            shape: Shape::SAME,
         }
     }
 
@@ -112,11 +115,17 @@ impl Obligation {
         self
     }
 
+    /// The same where the new version is launched in another shape.
+    pub(crate) fn shaped(mut self, shape: Shape) -> Obligation {
+        self.shape = shape;
+        self
+    }
+
     /// What the proof takes, in nominal microseconds.
     pub fn work(&self) -> u64 {
         let versions = [&self.before, &self.after];
         if let [Some(before), Some(after)] = versions.map(Artifact::as_module) {
-            return match is_same_code(before, after) {
+            return match self.shape.is_same() && is_same_code(before, after) {
                 true => 0,
                 false => {
                     let all = [before, after].map(|module| self.instructions(module));
@@ -155,7 +164,7 @@ impl Obligation {
     pub fn prove(&self) -> Result<(Rung, Promises), NotProved> {
         let nothing = Promises::default();
         let (verdict, promises) = match (self.before.as_module(), self.after.as_module()) {
-            (Some(before), Some(after)) if is_same_code(before, after) => {
+            (Some(before), Some(after)) if self.shape.is_same() && is_same_code(before, after) => {
                 return Ok((Rung::SameCode, nothing));
             }
             (Some(before), Some(after)) => self.check_ptx(before, after),
@@ -225,6 +234,7 @@ impl Obligation {
         let options = Options {
             block: self.block.filter(|_| case.is_always()),
             dynamic_smem,
+            shape: self.shape,
             assume: match self.block {
                 Some(block) if !case.is_always() => case.clone().block(block),
                 _ => case.clone(),
@@ -247,6 +257,10 @@ impl Obligation {
     }
 
     fn check_machine_code(&self) -> (Verdict, Promises) {
+        if !self.shape.is_same() {
+            let why = undecided("it is launched in another shape");
+            return (why, Promises::default());
+        }
         let options = CubinOptions {
             block: self.block,
             dynamic_smem: self.dynamic_smem,

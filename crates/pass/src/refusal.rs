@@ -1,6 +1,7 @@
 //! Why a pass leaves a kernel alone, by name.
 
 use warpwright_diag::count;
+use warpwright_launch::Shape;
 use warpwright_naive::emit::NoLauncher;
 use warpwright_naive::way::Unfit;
 use warpwright_ptx::EditError;
@@ -95,6 +96,14 @@ pub enum Refusal {
     /// Fewer of its blocks would reside, and they may wait for each other.
     #[error("its blocks may wait for each other ({0}), and fewer of them would reside")]
     MayWait(Wait),
+    /// Launches have another shape already.
+    #[error("launches have another block already ({0})")]
+    ShapedBefore(Shape),
+    /// Nothing here changes launches.
+    #[error(
+        "it is for launches of another block ({0}), and what is written here changes no launch"
+    )]
+    OtherLaunch(Shape),
     /// Nothing has to be done.
     #[error("its pressure of {pressure} registers is within the goal of {goal}")]
     WithinGoal {

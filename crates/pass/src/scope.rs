@@ -267,6 +267,11 @@ impl<'a> Scope<'a> {
             dynamic_smem,
             seen_dynamic: seen_dynamic.filter(|_| stated.is_none()),
             grid,
+            grid_dims: self
+                .grid
+                .is_none()
+                .then(|| launch.map(|l| l.grid))
+                .flatten(),
             guessed: seen.map_or("", |seen| &seen.guessed),
             sizes: self.sizes,
             reassociate: self.reassociate,

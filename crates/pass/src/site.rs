@@ -1,11 +1,12 @@
 //! A kernel in its surroundings, and where it will run: what a pass is given.
 
 use warpwright_cudac::{File, Header};
+use warpwright_launch::{Extent, Guard, Shape};
 use warpwright_ptx::{FuncId, Function, Module};
 use warpwright_stencil::ir::Stencil;
 use warpwright_target::{Gpu, Stair, staircase};
 
-use crate::launch::Block;
+use crate::launch::{Block, BlockSource};
 use crate::refusal::Refusal;
 
 /// Where a kernel will run.
@@ -21,6 +22,8 @@ pub struct Setting<'a> {
     pub seen_dynamic: Option<u32>,
     /// Blocks of the grid, if a launch is known.
     pub grid: Option<u64>,
+    /// The same in x, y and z, if it is known so well.
+    pub grid_dims: Option<[u32; 3]>,
     /// The sizes that it goes by and that are guessed, in words.
     pub guessed: &'a str,
     /// Sizes of the kernels in CUDA C that are to be optimized for, by the names of their parameters.
@@ -38,10 +41,27 @@ impl<'a> Setting<'a> {
             dynamic_smem: None,
             seen_dynamic: None,
             grid: None,
+            grid_dims: None,
             guessed: "",
             sizes: &[],
             reassociate: false,
         }
+    }
+
+    /// The same once launches have another block: what follows a pass that shapes them sees it as the kernel's own.
+    #[must_use]
+    pub fn shaped(mut self, launches: &Guard, shape: Shape) -> Setting<'a> {
+        let Some(block) = shape.block else {
+            return self;
+        };
+        let made = shape.apply_to(launches);
+        self.block = Block {
+            dims: block,
+            source: BlockSource::Required,
+        };
+        self.grid_dims = made.map(|made| made.grid);
+        self.grid = self.grid_dims.map(|dims| Extent::Size.of(dims));
+        self
     }
 
     /// Multiprocessors that get no block of the launch, if it is known; of the typical board where none was named.

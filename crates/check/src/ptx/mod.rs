@@ -9,7 +9,7 @@ mod places;
 mod step;
 mod surroundings;
 
-use warpwright_launch::{Guard, Quantity, Signature};
+use warpwright_launch::{Guard, Quantity, Shape, Signature};
 use warpwright_ptx::{FuncId, Module};
 
 use crate::prove::check;
@@ -30,6 +30,8 @@ pub struct Options {
     /// Every launch of the kernels meets this: parameters and extents that it states are constants, and what is decided by
     /// them goes one way. It says nothing of functions that are no kernels.
     pub assume: Guard,
+    /// What these launches become for the second version.
+    pub shape: Shape,
 }
 
 /// The parameters of a function, as guards name them.
@@ -90,6 +92,11 @@ fn check_bodies(
     options: &Options,
 ) -> Verdict {
     let options = &options.clone().completed();
+    if !options.shape.is_same() {
+        return undecided(
+            "it is launched in another shape, and what its threads compute then is not compared",
+        );
+    }
     let assumed = || Assumed::new(options.assume.clone());
     let views = (
         PtxFunction::at_launches(original.0.module, original.1, assumed()),

@@ -286,6 +286,7 @@ fn carry(
             &plans,
             (input.level(), how.demand),
         )
+        .and_then(CarriedOut::as_launched)
     })
     .map_err(|error| refused(cli, how, input, &gpu, recipe, error))?;
     say(cli, &all);
