@@ -7,7 +7,7 @@ use serde::Serialize;
 use warpwright_driver::build::{Bench, Made, Workshop};
 use warpwright_driver::candidate::{Candidate, Turns};
 use warpwright_driver::estimate::estimate;
-use warpwright_driver::explore::{Input as Explored, Shares, explore, replay};
+use warpwright_driver::explore::{self, Input as Explored, Measurable, Shares, explore, replay};
 use warpwright_driver::opt::{
     Chosen, DEFAULT_BUDGET, DEFAULT_MARGIN, KernelOutcome, KernelReport, Known, NAMED, Request,
     failure, finish,
@@ -129,6 +129,7 @@ impl Options {
             margin: DEFAULT_MARGIN,
             budget: self.budget,
             proofs: Proofs::Choice,
+            is_searched: false,
         }
     }
 }
@@ -760,6 +761,22 @@ pub fn explore_all(
             outcomes.push(outcome);
         }
         Ok(outcomes)
+    })
+}
+
+/// What each recipe makes of a kernel, proved, for where something tests guards at each launch; or why there is nothing.
+///
+/// # Errors
+/// [`Error::Scope`], [`Error::Opt`].
+pub fn versions(
+    workshop: Option<&Workshop<'_>>,
+    artifact: &Artifact,
+    request: &Request<'_>,
+    kernel: &str,
+    recipes: Vec<Recipe>,
+) -> Result<Vec<Result<Measurable, String>>, Error> {
+    with_default(workshop, artifact, request, |explored| {
+        Ok(explore::versions(explored, kernel, recipes)?)
     })
 }
 

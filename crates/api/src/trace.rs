@@ -10,7 +10,7 @@ use warpwright_diag::count;
 use warpwright_pass::names::source_name;
 use warpwright_sass::{Cubin, Kernel};
 use warpwright_target::{Gpu, Resources, lookup, occupancy};
-use warpwright_winners::lines::{Launches, Note, parse};
+use warpwright_winners::lines::{Launches, Note, Steady, parse};
 use warpwright_winners::ties::bond;
 use warpwright_winners::{LaunchClass, identities};
 
@@ -80,6 +80,26 @@ pub struct Given {
     pub parameters: String,
     /// What of them points into allocations.
     pub pointers: Vec<Pointed>,
+}
+
+/// What stayed the same over launches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stayed {
+    /// The grid did.
+    pub grid: bool,
+    /// The bytes of the parameters in hexadecimal digits: `..` for those that changed, and for pointers.
+    pub parameters: String,
+    /// Of each parameter its first byte among them, and its size.
+    pub places: Vec<(u32, u32)>,
+}
+
+impl Stayed {
+    /// The bytes; none for those that are not known.
+    pub fn bytes(&self) -> Vec<Option<u8>> {
+        let pairs = self.parameters.as_bytes().chunks(2);
+        let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+        pairs.map(byte).collect()
+    }
 }
 
 /// A pointer among parameters.
@@ -165,6 +185,9 @@ pub struct Launched {
     /// What the first of these launches was given (without a GPU).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given: Option<Given>,
+    /// What all of them were given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stayed: Option<Stayed>,
 }
 
 impl Launched {
@@ -254,6 +277,7 @@ pub fn read(folder: &Path, program: &[OsString], date: String) -> Result<Trace, 
     });
     let without_gpu = without_gpu(&launches, folder);
     let (given, timed) = (given(&launches), without_gpu.is_none());
+    let stayed = stayed(&launches);
     let processes = launches
         .iter()
         .filter(|n| matches!(n, Note::Process(..)))
@@ -262,11 +286,13 @@ pub fn read(folder: &Path, program: &[OsString], date: String) -> Result<Trace, 
     let total: u64 = merged.iter().map(gpu_ns).sum();
     let mut rows: Vec<Launched> = merged
         .iter()
-        .map(|l| Launched {
-            given: given
-                .get(&(l.kernel.clone(), l.module.clone(), l.class))
-                .cloned(),
-            ..launched(l, total, code.get(&l.module), gpu.as_ref(), timed)
+        .map(|l| {
+            let key = (l.kernel.clone(), l.module.clone(), l.class);
+            Launched {
+                given: given.get(&key).cloned(),
+                stayed: stayed.get(&key).cloned(),
+                ..launched(l, total, code.get(&l.module), gpu.as_ref(), timed)
+            }
         })
         .collect();
     rows.sort_by(|a, b| {
@@ -324,6 +350,34 @@ fn without_gpu(notes: &[Note], folder: &Path) -> Option<WithoutGpu> {
 
 /// The folder in that of the notes that leads programs to the stand-in.
 pub const STAND_IN: &str = "lib";
+
+/// What stayed the same in all processes.
+fn stayed(notes: &[Note]) -> BTreeMap<(String, String, LaunchClass), Stayed> {
+    let mut all: BTreeMap<_, Steady> = BTreeMap::new();
+    for note in notes {
+        let Note::Steady(one) = note else { continue };
+        let key = (one.kernel.clone(), one.module.clone(), one.class);
+        let known = all.entry(key).or_insert_with(|| one.clone());
+        known.grid = known.grid.filter(|_| known.grid == one.grid);
+        if known.places != one.places || known.bytes.len() != one.bytes.len() {
+            known.bytes.fill(None);
+        }
+        for (byte, other) in known.bytes.iter_mut().zip(&one.bytes) {
+            *byte = byte.filter(|_| byte == other);
+        }
+    }
+    let digits = |byte: &Option<u8>| byte.map_or("..".to_owned(), |byte| format!("{byte:02x}"));
+    all.into_iter()
+        .map(|(key, steady)| {
+            let stayed = Stayed {
+                grid: steady.grid.is_some(),
+                parameters: steady.bytes.iter().map(digits).collect(),
+                places: steady.places,
+            };
+            (key, stayed)
+        })
+        .collect()
+}
 
 /// What the first launches of the classes were given.
 fn given(notes: &[Note]) -> BTreeMap<(String, String, LaunchClass), Given> {
@@ -404,6 +458,7 @@ fn launched(
         tied: Some("its module was not seen".into()),
         hint: String::new(),
         given: None,
+        stayed: None,
     };
     if let (Some(code), Some(kernel), Some(gpu)) = (code, kernel, gpu.as_ref()) {
         row.tied = bond(&code.cubin, &l.kernel)

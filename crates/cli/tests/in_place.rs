@@ -452,6 +452,58 @@ fn what_wins_alone_and_loses_in_the_program_is_not_kept() {
     assert_eq!(listed["winners"].as_array().expect("winners").len(), 0);
 }
 
+/// A kernel that is fast once the number of its elements, which is 1000 at all launches, is a constant.
+fn sized(_: &str) -> String {
+    let rest = 0x4FFA_7FA5 - 1000;
+    format!(
+        ".visible .entry scale(.param .u64 p, .param .u32 n) {{
+    .reg .b64 %d<2>; .reg .f32 %f<3>; .reg .b32 %r<3>;
+    ld.param.u64 %d0, [p]; ld.param.u32 %r0, [n]; add.u32 %r1, %r0, {rest}; mov.b32 %f1, %r1;
+    ld.global.f32 %f0, [%d0]; fma.rn.f32 %f0, %f0, %f1, 0f3F800000; st.global.f32 [%d0], %f0; ret;
+}}\n"
+    )
+}
+
+/// While the program waits, a version is found that is right at such launches alone; the door tests that.
+#[test]
+fn what_stays_the_same_becomes_a_constant() {
+    let Some(bench) = Bench::of(&sized, FAST) else {
+        return;
+    };
+    let plain = bench.run(&["with"], true);
+    bench.run(&["trace", "-o", "t.json"], true);
+    let trace = std::fs::read_to_string(bench.path("t.json")).expect("a trace");
+    let trace: serde_json::Value = serde_json::from_str(&trace).expect("JSON");
+    let stayed = &trace["launches"][0]["stayed"];
+    assert_eq!(stayed["parameters"], "................e8030000", "{stayed}");
+    assert_eq!(stayed["grid"], true);
+    let tune = bench.run(&["tune", "--report-to", "r.json"], true);
+    assert_eq!(out(&tune), out(&plain), "{}", err(&tune));
+    let text = std::fs::read_to_string(bench.path("r.json")).expect("a report");
+    let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    for kernel in report["kernels"].as_array().expect("kernels") {
+        let winner = kernel["winner"].as_str().unwrap_or_default();
+        assert!(winner.contains("param1:4=1000"), "{text}\n{}", err(&tune));
+        assert_eq!(kernel["in_program"], 0.5);
+    }
+    assert!(
+        err(&tune).contains(" tried, 2.000× at best"),
+        "{}",
+        err(&tune)
+    );
+    let listed = out(&bench.run(&["db", "list", "--json"], false));
+    let listed: serde_json::Value = serde_json::from_str(&listed).expect("JSON");
+    for winner in listed["winners"].as_array().expect("winners") {
+        assert!(winner.to_string().contains("param1:4=1000"), "{winner}");
+    }
+    let log = bench.path("used.log");
+    let mut with = bench.command(&["with", "--", "./host", "proc2", "plain", "scale.fatbin"]);
+    let with = with.env("WARPWRIGHT_LOG", &log).output().expect("starts");
+    assert_eq!(out(&with), out(&plain));
+    let log = std::fs::read_to_string(log).expect("a log");
+    assert!(log.contains("is replaced: "), "{log}");
+}
+
 /// A kernel that works on variables of its module: its candidates and its winner do it in the same module.
 #[test]
 fn kernels_with_variables_are_tuned_in_their_module() {

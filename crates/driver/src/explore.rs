@@ -3,16 +3,18 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use rayon::prelude::*;
 use warpwright_diag::count;
-use warpwright_launch::{Facts, Guard, Parts, Source};
+use warpwright_launch::{Facts, Guard, Parts, Shape, Source, Version};
 use warpwright_pass::passes::{Reduce, SmemSpilling};
 use warpwright_pass::ptx::facts::{kernel_pressure, uses_dynamic_shared};
 use warpwright_pass::ptx::{fusion, slice::Slices};
 use warpwright_pass::scope::too_large;
 use warpwright_pass::{
     Artifact, Block, Budget, Caution, Fuel, Invocation, ProofError, Proved, Recipe, Refusal,
-    Reliance, Run, Setting,
+    Reliance, Run, Rung, Setting,
 };
 use warpwright_ptx::ir::{Function, Module};
 use warpwright_ptx::{FuncId, Inst};
@@ -140,6 +142,57 @@ pub fn replay(input: &Input<'_>, kernel: &str, recipe: &Recipe) -> Result<Kernel
         reason: NAMED.to_owned(),
     };
     Ok(exploration.outcome(choice).report)
+}
+
+/// A proved version of a kernel that is to be measured, for where something tests its guard at each launch.
+#[derive(Debug, Clone)]
+pub struct Measurable {
+    /// The version.
+    pub version: Version<Arc<[u8]>, Rung>,
+    /// What its proof leaves open.
+    pub caution: Option<Caution>,
+}
+
+/// What each recipe makes of a kernel, proved; or why there is nothing.
+///
+/// # Errors
+/// [`OptError`].
+pub fn versions(
+    input: &Input<'_>,
+    kernel: &str,
+    recipes: Vec<Recipe>,
+) -> Result<Vec<Result<Measurable, String>>, OptError> {
+    let alone = alone(input, kernel);
+    let start = alone.as_ref().unwrap_or(input.artifact);
+    let (known, budget) = (Known::new(), Budget::seconds(DEFAULT_BUDGET));
+    let mut exploration = begin(input, (kernel, start), (&known, budget), &|_| {})?;
+    let built = exploration
+        .bench
+        .build_all(recipes, &|_| None, exploration.done)?;
+    exploration.take(built);
+    let built = exploration.built.par_iter().skip(1);
+    Ok(built.map(measurable).collect())
+}
+
+fn measurable(built: &Built) -> Result<Measurable, String> {
+    let candidate = &built.candidate;
+    if let Some(why) = candidate.rejected() {
+        return Err(why.to_string());
+    }
+    let run = built.run.as_ref().ok_or("there is no code")?;
+    let proved = run.prove().map_err(|error| error.to_string())?;
+    let code = proved.artifact().as_cubin().ok_or("there is no code")?;
+    let rungs = proved.rungs.iter().map(|(rung, _)| *rung);
+    Ok(Measurable {
+        caution: candidate.caution(),
+        version: Version {
+            code: code.clone(),
+            guard: proved.guard.clone(),
+            shape: Shape::SAME,
+            recipe: candidate.recipe.to_string(),
+            rung: rungs.max().unwrap_or(Rung::Unchanged),
+        },
+    })
 }
 
 /// The kernel without the others of its module, where that can be.
@@ -457,7 +510,8 @@ impl<'a> Exploration<'a> {
 
     /// Are all candidates to be measured?
     fn is_measured(&self) -> bool {
-        self.request.proofs == Proofs::All && self.request.peers != Peers::Spills
+        let request = self.request;
+        request.proofs == Proofs::All && request.peers != Peers::Spills && !request.is_searched
     }
 
     /// Other machine code of what there is, where all candidates are to be measured.

@@ -4,6 +4,7 @@
 //! * [`candidate`]: a recipe and how far it has come.
 //! * [`proposal`] -> [`build`] -> [`residency`], [`score`] -> [`choose`] -> proof: the steps, put together by
 //!   [`explore`]; [`opt`] carries the choice out and replays recipes. [`why_not`](mod@why_not): why a candidate was not chosen.
+//! * [`search`]: which recipes are timed next where each is, and [`explore::versions`] makes them.
 //! * [`control`]: `reduce` with ptxas in the loop.
 //! * [`crat`]: resource usage, design space and choice as CRAT has them.
 //! * [`estimate`]: without ptxas.
@@ -25,6 +26,7 @@ pub mod opt;
 pub mod proposal;
 pub mod residency;
 pub mod score;
+pub mod search;
 pub mod source;
 pub mod stencil;
 pub mod tune;

@@ -51,6 +51,8 @@ pub struct Request<'a> {
     pub budget: f64,
     /// What is proved.
     pub proofs: Proofs,
+    /// Is what only a measurement can tell left to a [search](crate::search)?
+    pub is_searched: bool,
 }
 
 /// The share that a change must promise unless the caller says otherwise: see docs/model.md for

@@ -21,6 +21,7 @@ use warpwright_pass::{Invocation, Level, Recipe};
 use warpwright_target::{EditedCode, Gpu, REGISTERS_PER_THREAD, Resources, ran_right};
 
 use crate::candidate::Candidate;
+use crate::search::Axis;
 
 /// Is the code the default build's, at most with fewer resident blocks?
 pub fn is_throttle_only(recipe: &Recipe) -> bool {
@@ -301,17 +302,23 @@ pub fn loops_and_caches(scored: &[Candidate]) -> Vec<Recipe> {
         })
         .collect();
     recipes.push(plain.with(by(1)));
+    recipes.extend(hints().map(|hint| plain.with(hint)));
+    recipes.push(plain.with(by(FACTORS[0])).with(hints()[0]));
+    recipes
+}
+
+/// Hints to the caches that are worth a try.
+fn hints() -> [Cache; 4] {
     let own = Cache {
         loads: LoadPolicy::Own,
         prefetch: Prefetch::Own,
         stores: StorePolicy::Own,
     };
-    let wide = Cache {
-        prefetch: Prefetch::Bytes256,
-        ..own
-    };
-    let hints = [
-        wide,
+    [
+        Cache {
+            prefetch: Prefetch::Bytes256,
+            ..own
+        },
         Cache {
             prefetch: Prefetch::Bytes128,
             ..own
@@ -324,10 +331,74 @@ pub fn loops_and_caches(scored: &[Candidate]) -> Vec<Recipe> {
             stores: StorePolicy::Streaming,
             ..own
         },
+    ]
+}
+
+/// What is known where the choices of a search are made.
+#[derive(Debug, Clone, Copy)]
+pub struct Choices<'a> {
+    /// What is the same at all launches: the most first.
+    pub constants: &'a [Guard],
+    /// May ptxas's options be used? They hold for a whole module.
+    pub levels: bool,
+    /// The architecture, 90 for sm_90.
+    pub sm: u32,
+}
+
+/// Register limits that a search chooses among.
+const MOST_SEARCHED: usize = 8;
+
+/// The choices of a [search](crate::search) for a kernel of which there are these builds.
+pub fn axes(facts: &Choices<'_>, scored: &[Candidate]) -> Vec<Axis> {
+    let axis = |name, wants, values| Axis {
+        name,
+        values,
+        wants,
+    };
+    let constants = facts.constants.iter();
+    let constants = constants.map(|guard| vec![Specialize::of(guard).into()]);
+    let mut limits: Vec<&Candidate> = scored
+        .iter()
+        .filter(|c| register_limit(&c.recipe).is_some() && c.same_code_as().is_none())
+        .collect();
+    limits.sort_by(|a, b| predicted(a).total_cmp(&predicted(b)));
+    let limits = limits.into_iter().filter_map(|c| register_limit(&c.recipe));
+    let limits = limits.take(MOST_SEARCHED);
+    let mut registers: Vec<Vec<Invocation>> = limits
+        .map(|registers| vec![MaxNReg { registers }.into()])
+        .collect();
+    if facts.levels {
+        registers.extend([0, 10].map(|level| vec![UsageLevel { level }.into()]));
+    }
+    let unroll = |factor| {
+        vec![
+            Unroll {
+                factor,
+                tests: Tests::Auto,
+                line: None,
+                nth: None,
+            }
+            .into(),
+        ]
+    };
+    let orders: Vec<Vec<Invocation>> = match ran_right(EditedCode::ControlFields, facts.sm) {
+        true => [ScheduleBy::Height, ScheduleBy::Place]
+            .map(|by| vec![Schedule::tried(by, 0).into()])
+            .into(),
+        false => Vec::new(),
+    };
+    let spills = vec![
+        vec![SpillToShared { blocks: None }.into()],
+        vec![SmemSpilling {}.into()],
     ];
-    recipes.extend(hints.map(|hint| plain.with(hint)));
-    recipes.push(plain.with(by(FACTORS[0])).with(wide));
-    recipes
+    vec![
+        axis("constants", None, constants.collect()),
+        axis("unroll", Some("registers"), [4, 8, 1, 2].map(unroll).into()),
+        axis("cache", None, hints().map(|hint| vec![hint.into()]).into()),
+        axis("registers", None, registers),
+        axis("spills", Some("registers"), spills),
+        axis("order", None, orders),
+    ]
 }
 
 fn plain_with(pass: Unroll) -> Recipe {

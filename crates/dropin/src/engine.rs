@@ -214,6 +214,7 @@ pub fn better(
         margin: 1.0 - SURE,
         budget: DEFAULT_BUDGET,
         proofs: Proofs::Choice,
+        is_searched: false,
     };
     let kernels = asked.scope.kernels(&module)?;
     if kernels.len() > MOST_KERNELS {

@@ -14,8 +14,8 @@ use warpwright_winners::Winner;
 use warpwright_winners::fit::Place;
 
 use crate::abi::{
-    Code, FUNCTION_CLUSTER, FUNCTION_DYNAMIC_SHARED, FUNCTION_REGISTERS, Handle, Out, SETTABLE,
-    SUCCESS, Text,
+    Code, FUNCTION_CLUSTER, FUNCTION_DYNAMIC_SHARED, FUNCTION_REGISTERS, Handle, NOT_FOUND, Out,
+    SETTABLE, SUCCESS, Text,
 };
 use crate::driver;
 use crate::launch::Launch;
@@ -238,6 +238,29 @@ pub unsafe fn set_kernel_attribute(
     let code = unsafe { real(attribute, value, kernel, device) };
     changed(kernel, attribute);
     code
+}
+
+/// Where a kernel has its parameters, as the driver says it: of each the first byte, and the size. `None` where this
+/// driver describes none.
+pub fn described(handle: Handle, kind: Kind) -> Option<Vec<Place>> {
+    let mut places = Vec::new();
+    for index in 0.. {
+        let (mut offset, mut bytes) = (0usize, 0usize);
+        // SAFETY: outputs of the right types.
+        let code = unsafe {
+            let (offset, bytes) = (&raw mut offset, &raw mut bytes);
+            match kind {
+                Kind::Function => driver::function_parameter(handle, index, offset, bytes),
+                Kind::Kernel => driver::kernel_parameter(handle, index, offset, bytes),
+            }
+        };
+        match code {
+            SUCCESS => places.push((u32::try_from(offset).ok()?, u32::try_from(bytes).ok()?)),
+            NOT_FOUND => return None,
+            _ => break,
+        }
+    }
+    Some(places)
 }
 
 /// Are there functions that run in clusters though their launches state none?

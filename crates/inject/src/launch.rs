@@ -71,7 +71,7 @@ fn go(launch: &Launch, call: impl Fn(Handle, &Extents) -> Code) -> Code {
             let winner = replacement(launch);
             trace::launch(launch, || with(launch, winner, &call))
         }
-        Mode::Try => trial::launch(launch, |function| call(function, &own)),
+        Mode::Try => trial::launch(launch, call),
     }
 }
 

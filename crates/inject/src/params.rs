@@ -48,6 +48,35 @@ impl ParamBytes for Passed<'_> {
     }
 }
 
+impl Passed<'_> {
+    /// The bytes as the driver packs them; `None` where they are not all there.
+    pub fn packed(&self) -> Option<Vec<u8>> {
+        let ends = self.places.iter().map(|&(at, size)| at + size);
+        let length = ends.max().unwrap_or(0) as usize;
+        if self.params.is_null() {
+            let bytes = match length {
+                0 => &[],
+                _ => buffer(self.extra)??,
+            };
+            return bytes.get(..length).map(<[u8]>::to_vec);
+        }
+        let mut all = vec![0; length];
+        for (index, &(at, size)) in self.places.iter().enumerate() {
+            let (at, size) = (at as usize, size as usize);
+            // SAFETY: as many pointers as the kernel has parameters, each to as many bytes: the driver reads them next.
+            unsafe {
+                let value = *self.params.add(index);
+                if value.is_null() {
+                    return None;
+                }
+                let value = std::slice::from_raw_parts(value.cast::<u8>(), size);
+                all[at..at + size].copy_from_slice(value);
+            }
+        }
+        Some(all)
+    }
+}
+
 /// The buffer among a launch's `extra`; `None` where they hold something unknown. Pairs of a number (1: the buffer, 2:
 /// a pointer to its size) and a pointer, up to a zero.
 pub fn buffer<'a>(extra: Params) -> Option<Option<&'a [u8]>> {

@@ -66,6 +66,8 @@ pub struct Settings {
     pub folder: Option<PathBuf>,
     /// Where winners are (`WARPWRIGHT_DB`).
     pub store: PathBuf,
+    /// The process that makes candidates (`WARPWRIGHT_BUILDER`).
+    pub builder: Option<i32>,
 }
 
 impl Settings {
@@ -81,6 +83,9 @@ impl Settings {
             log: set("WARPWRIGHT_LOG"),
             folder: set("WARPWRIGHT_DIR"),
             store: whole(store),
+            builder: std::env::var("WARPWRIGHT_BUILDER")
+                .ok()
+                .and_then(|number| number.parse().ok()),
         }
     }
 }

@@ -5,17 +5,21 @@
 //! its time is divided among its kernels by their number.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use warpwright_winners::LaunchClass;
-use warpwright_winners::lines::{Launches, Note};
+use warpwright_winners::fit::Place;
+use warpwright_winners::lines::{Launches, Note, Steady};
 
 use crate::abi::{Code, Handle, NOT_READY, SUCCESS};
 use crate::driver::{self, Relaxed};
-use crate::functions::identify;
+use crate::functions::{described, identify};
 use crate::launch::Launch;
 use crate::notes::rewrite;
-use crate::state::{State, guarded, state};
+use crate::params::Passed;
+use crate::state::{State, guarded, replacing, state};
+use crate::trial::is_pointer;
 
 /// Events that wait to be read, at most. Launches beyond are counted, not timed.
 const PENDING: usize = 4096;
@@ -32,6 +36,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Default)]
 pub struct Trace {
     launches: Vec<Launches>,
+    /// What stayed the same, by place in `launches`.
+    steady: BTreeMap<usize, Stayed>,
     /// Place in `launches` by module, kernel and class; by handle, for the launch path.
     known: BTreeMap<(String, String, LaunchClass), usize>,
     by_handle: BTreeMap<(usize, LaunchClass), usize>,
@@ -43,6 +49,44 @@ pub struct Trace {
     written: Option<Instant>,
     /// What an empty pair of events says, in nanoseconds.
     overhead_ns: Option<f32>,
+}
+
+/// What stayed the same over launches so far.
+struct Stayed {
+    grid: Option<[u32; 3]>,
+    bytes: Vec<Option<u8>>,
+    /// Where the parameters are.
+    places: Arc<[Place]>,
+}
+
+impl Stayed {
+    /// After the first launch: all but pointers.
+    fn first(launch: &Launch, bytes: &[u8], places: Arc<[Place]>) -> Stayed {
+        let mut known: Vec<Option<u8>> = bytes.iter().copied().map(Some).collect();
+        for &(at, size) in places.iter() {
+            let (at, end) = (at as usize, (at + size) as usize);
+            for word in (at..end).step_by(8).take_while(|word| word + 8 <= end) {
+                let mut value = [0; 8];
+                value.copy_from_slice(&bytes[word..word + 8]);
+                if is_pointer(u64::from_le_bytes(value)) {
+                    known[word..word + 8].fill(None);
+                }
+            }
+        }
+        Stayed {
+            grid: Some(launch.grid),
+            bytes: known,
+            places,
+        }
+    }
+
+    /// Another launch.
+    fn meet(&mut self, launch: &Launch, bytes: &[u8]) {
+        self.grid = self.grid.filter(|grid| *grid == launch.grid);
+        for (known, byte) in self.bytes.iter_mut().zip(bytes) {
+            *known = known.filter(|known| known == byte);
+        }
+    }
 }
 
 struct Pending {
@@ -167,7 +211,49 @@ impl Trace {
     }
 
     fn notes(&self) -> Vec<Note> {
-        self.launches.iter().cloned().map(Note::Launches).collect()
+        let launches = self.launches.iter().cloned().map(Note::Launches);
+        let steady = self.steady.iter().map(|(&place, stayed)| {
+            let of = &self.launches[place];
+            Note::Steady(Steady {
+                module: of.module.clone(),
+                class: of.class,
+                grid: stayed.grid,
+                bytes: stayed.bytes.clone(),
+                places: stayed.places.to_vec(),
+                kernel: of.kernel.clone(),
+            })
+        });
+        launches.chain(steady).collect()
+    }
+}
+
+/// Looks at what a launch is given. (The driver is asked without the lock.)
+fn observe(place: usize, launch: &Launch) {
+    if replacing() {
+        return;
+    }
+    let known = (state().trace.steady.get(&place)).map(|stayed| stayed.places.clone());
+    let places = known.clone().or_else(|| {
+        let kind = identify(launch.function)?.kind;
+        described(launch.function, kind).map(Arc::from)
+    });
+    let Some(places) = places else { return };
+    let passed = Passed {
+        params: launch.params,
+        extra: launch.extra,
+        places: &places,
+    };
+    let Some(bytes) = passed.packed() else { return };
+    match known {
+        Some(_) => {
+            if let Some(stayed) = state().trace.steady.get_mut(&place) {
+                stayed.meet(launch, &bytes);
+            }
+        }
+        None => {
+            let first = Stayed::first(launch, &bytes, places);
+            state().trace.steady.insert(place, first);
+        }
     }
 }
 
@@ -283,6 +369,7 @@ pub fn launch(launch: &Launch, call: impl FnOnce() -> Code) -> Code {
     let place = guarded(|| {
         let capturing = driver::is_capturing(launch.stream);
         let place = place(launch)?;
+        observe(place, launch);
         if !capturing {
             state().trace.launches[place].count += 1;
         }
@@ -293,7 +380,12 @@ pub fn launch(launch: &Launch, call: impl FnOnce() -> Code) -> Code {
 
 /// A graph with these launches, as the program made them, became executable.
 pub fn graph(exec: Handle, nodes: &[Launch]) {
-    let places = nodes.iter().filter_map(place).collect();
+    let places = nodes.iter().filter_map(|node| {
+        let place = place(node)?;
+        observe(place, node);
+        Some(place)
+    });
+    let places = places.collect();
     state().trace.graphs.insert(exec as usize, places);
 }
 

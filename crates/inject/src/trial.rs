@@ -7,7 +7,9 @@
 //!    original runs again: if it does not write the same bytes, bytes cannot judge candidates.
 //! 4. Each candidate runs on S; then all memory must be O where the original wrote and S elsewhere.
 //! 5. Original and candidates that agree are timed in turns, each launch on S.
-//! 6. S is put back, everything is freed, and the program's launch is made with the original.
+//! 6. At the first of the two launches the command line is asked for more candidates, made of what was found, until it
+//!    has none: the program waits. 4. and 5. for these.
+//! 7. S is put back, everything is freed, and the program's launch is made with the original.
 //!
 //! The name of what runs stands in a file, so that if it takes the program down, the command line knows the
 //! culprit and starts again without it. What a kernel writes to memory of the host cannot be seen here; a kernel
@@ -17,22 +19,28 @@ use std::collections::BTreeMap;
 use std::ffi::{CString, c_void};
 use std::fs;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use warpwright_launch::{CompiledGuard, Extents, LaunchValues};
 use warpwright_winners::LaunchClass;
-use warpwright_winners::lines::{Note, Numbers, Outcome, Planned, Trial, parse_plan};
+use warpwright_winners::fit::Place;
+use warpwright_winners::lines::{
+    Note, Numbers, Outcome, Planned, Searched, Trial, answer_file, ask_file, parse_plan,
+    parse_searches,
+};
 
 use crate::abi::{Code, Handle, NOT_READY, SUCCESS};
 use crate::driver;
-use crate::functions::{Kind as Handles, Known, give_settings, identify};
+use crate::functions::{Kind as Handles, Known, described, give_settings, identify};
 use crate::grafts::{Of, Version};
 use crate::launch::Launch;
 use crate::memory::{Closed, Kind, Unclear, has_gates, pass, reachable};
 use crate::modules::load_kernel;
-use crate::notes::{folder, note, quietly, say};
-use crate::params::buffer;
-use crate::state::{Mode, guarded, mode, stand_aside, state};
+use crate::notes::{folder, note, quietly, say, write};
+use crate::params::{Passed, buffer};
+use crate::state::{Mode, guarded, mode, settings, stand_aside, state};
 
 /// The comparison of two pieces of memory, which the driver compiles.
 const HELPERS: &str = concat!(include_str!("helpers.ptx"), "\0");
@@ -47,6 +55,10 @@ const TURNS: (u32, u32) = (7, 41);
 const PATIENCE: Duration = Duration::from_secs(2);
 /// A candidate may take so many times the original's time, beside the patience.
 const SLOWER: u32 = 10;
+/// Candidates that are timed again at the second launch.
+const MOST_AGAIN: usize = 5;
+/// How long an answer is waited for.
+const ANSWER: Duration = Duration::from_secs(120);
 /// The code for a launch that does not end, which is none of the driver's.
 const HANGS: Code = 9999;
 
@@ -63,10 +75,15 @@ pub struct Plan {
 struct Target {
     kernel: String,
     class: LaunchClass,
+    symbol: String,
     /// Launches so far.
     count: u64,
     at: [u64; 2],
     set: u32,
+    /// Which turns of that set.
+    round: u32,
+    /// Are more candidates asked for?
+    is_searched: bool,
     candidates: Vec<Candidate>,
 }
 
@@ -119,10 +136,51 @@ enum NoTrial {
 
 struct Candidate {
     planned: Planned,
+    guard: CompiledGuard,
     /// What is launched, once it is loaded.
     handle: Option<(usize, Handles)>,
     /// Right and faster so far.
     alive: bool,
+    /// Its turns at the first launch, and its time over the original's there.
+    found: Option<(u32, f64)>,
+}
+
+impl Candidate {
+    fn new(planned: Planned) -> Candidate {
+        Candidate {
+            guard: planned.guard.compile(),
+            planned,
+            handle: None,
+            alive: true,
+            found: None,
+        }
+    }
+
+    /// What the launch becomes for it, if it is for such launches.
+    fn extents(&self, launch: &Launch, places: &[Place]) -> Option<Extents> {
+        let cluster = launch.effective_cluster();
+        let params = Passed {
+            params: launch.params,
+            extra: launch.extra,
+            places,
+        };
+        let holds = self.guard.holds(&LaunchValues {
+            grid: launch.grid,
+            block: launch.block,
+            cluster: match cluster {
+                [0, 0, 0] => [1; 3],
+                stated => stated,
+            },
+            dynamic_smem: launch.shared,
+            params: &params,
+        });
+        let shape = self.planned.shape;
+        let is_bound = launch.cooperative || cluster != [0; 3];
+        match holds && (shape.is_same() || !is_bound) {
+            true => shape.apply(launch.extents()),
+            false => None,
+        }
+    }
 }
 
 impl Plan {
@@ -130,25 +188,43 @@ impl Plan {
     pub fn read() -> Plan {
         let text = folder().and_then(|folder| fs::read_to_string(folder.join("plan")).ok());
         let mut targets: BTreeMap<_, Arc<Mutex<Target>>> = BTreeMap::new();
-        let choices = parse_plan(&text.unwrap_or_default());
-        for planned in choices.iter().cloned() {
+        let text = text.unwrap_or_default();
+        let choices = parse_plan(&text);
+        let mut target = |kernel: &str, class: LaunchClass, at: [u64; 2], symbol: &str| {
             let target = targets
-                .entry((planned.kernel.clone(), planned.class))
+                .entry((kernel.to_owned(), class))
                 .or_insert_with(|| {
                     Arc::new(Mutex::new(Target {
-                        kernel: planned.kernel.clone(),
-                        class: planned.class,
+                        kernel: kernel.to_owned(),
+                        class,
+                        symbol: symbol.to_owned(),
                         count: 0,
-                        at: planned.at,
+                        at,
                         set: 0,
+                        round: 0,
+                        is_searched: false,
                         candidates: Vec::new(),
                     }))
                 });
-            let mut target = target.lock().unwrap_or_else(PoisonError::into_inner);
-            target.candidates.push(Candidate {
-                planned,
-                handle: None,
-                alive: true,
+            target.clone()
+        };
+        let own = |target: &Arc<Mutex<Target>>, work: &mut dyn FnMut(&mut Target)| {
+            work(&mut target.lock().unwrap_or_else(PoisonError::into_inner));
+        };
+        for Searched {
+            kernel,
+            class,
+            at,
+            symbol,
+        } in parse_searches(&text)
+        {
+            let target = target(&kernel, class, at, &symbol);
+            own(&target, &mut |target| target.is_searched = true);
+        }
+        for planned in &choices {
+            let target = target(&planned.kernel, planned.class, planned.at, &planned.symbol);
+            own(&target, &mut |target| {
+                target.candidates.push(Candidate::new(planned.clone()));
             });
         }
         Plan {
@@ -210,7 +286,7 @@ fn target(launch: &Launch) -> Option<Arc<Mutex<Target>>> {
 }
 
 /// A launch of the program.
-pub fn launch(launch: &Launch, call: impl Fn(Handle) -> Code) -> Code {
+pub fn launch(launch: &Launch, call: impl Fn(Handle, &Extents) -> Code) -> Code {
     guarded(|| {
         let Some(target) = target(launch) else { return };
         // Another thread's trial of this kernel is under way: this launch is not it.
@@ -222,29 +298,28 @@ pub fn launch(launch: &Launch, call: impl Fn(Handle) -> Code) -> Code {
         let sets = target.at.iter().filter(|&&at| at == count).count();
         for _ in 0..sets {
             target.set += 1;
+            target.round = 0;
             if let Err(why) = attempt(&mut target, launch, &call) {
                 note(
                     "trials",
                     &[Note::Refused(target.kernel.clone(), why.to_string())],
                 );
-                say(&format!(
-                    "`{}` is not tried: {why}",
-                    target.candidates[0].planned.symbol
-                ));
+                say(&format!("`{}` is not tried: {why}", target.symbol));
             }
         }
     });
     let _pass = pass();
-    call(launch.function)
+    call(launch.function, &launch.extents())
 }
 
 /// One set of turns.
 fn attempt(
     target: &mut Target,
     launch: &Launch,
-    call: &impl Fn(Handle) -> Code,
+    call: &impl Fn(Handle, &Extents) -> Code,
 ) -> Result<(), NoTrial> {
-    if !target.candidates.iter().any(|c| c.alive) {
+    let asks = target.is_searched && target.set == 1;
+    if !asks && !target.candidates.iter().any(|c| c.alive) {
         return Ok(());
     }
     if !has_gates() {
@@ -273,6 +348,8 @@ fn attempt(
     if let Some(why) = grafted.and_then(|grafted| grafted.refused.clone()) {
         return Err(NoTrial::Tied(why));
     }
+    // What shares something with its module is in it when that is loaded.
+    target.is_searched &= grafted.is_none();
     for candidate in target.candidates.iter_mut().filter(|c| c.alive) {
         match grafted {
             // In the module that is loaded now.
@@ -306,25 +383,26 @@ fn attempt(
 fn turns(
     target: &mut Target,
     launch: &Launch,
-    call: &impl Fn(Handle) -> Code,
+    call: &impl Fn(Handle, &Extents) -> Code,
     saved: &mut Saved,
 ) -> Result<(), NoTrial> {
     let failed = NoTrial::Original;
-    let run = |function: Handle, limit: Duration| {
+    let own = launch.extents();
+    let run = |function: Handle, extents: &Extents, limit: Duration| {
         let begun = Instant::now();
-        match call(function) {
+        match call(function, extents) {
             SUCCESS => (wait(launch.stream, limit), begun.elapsed()),
             code => (code, begun.elapsed()),
         }
     };
     in_flight(Some((target, "original")));
-    let (code, took) = run(launch.function, Duration::from_secs(60));
+    let (code, took) = run(launch.function, &own, Duration::from_secs(60));
     if code != SUCCESS {
         return Err(failed(code));
     }
     saved.learn()?;
     saved.restore().map_err(failed)?;
-    let (code, _) = run(launch.function, Duration::from_secs(60));
+    let (code, _) = run(launch.function, &own, Duration::from_secs(60));
     if code != SUCCESS {
         return Err(failed(code));
     }
@@ -332,56 +410,131 @@ fn turns(
         return Err(NoTrial::Unsteady);
     }
     let limit = took * SLOWER + PATIENCE;
-    let mut results: Vec<(String, Outcome)> = Vec::new();
-    let names: Vec<(usize, String, Option<usize>)> = target
-        .candidates
-        .iter()
-        .enumerate()
-        .filter(|(_, c)| c.alive)
-        .map(|(i, c)| {
-            (
-                i,
-                c.planned.candidate.clone(),
-                c.handle.map(|(handle, _)| handle),
-            )
-        })
-        .collect();
-    for (index, name, handle) in names {
-        let Some(kernel) = handle else { continue };
-        saved.restore().map_err(failed)?;
-        in_flight(Some((target, &name)));
-        let (code, _) = run(kernel as Handle, limit);
-        let outcome = match code {
-            SUCCESS => match saved.differences_of(target.candidates[index].planned.rounds) {
+    let places = places(launch).unwrap_or_default();
+    let compare = |saved: &mut Saved, candidate: &Candidate, extents: &Extents| {
+        let (kernel, _) = candidate.handle?;
+        let (code, _) = run(kernel as Handle, extents, limit);
+        match code {
+            SUCCESS => match saved.differences_of(candidate.planned.rounds) {
                 Ok(0) => None,
                 Ok(bytes) => Some(Outcome::Differs(bytes)),
                 Err(code) => Some(Outcome::Failed(code)),
             },
             code => Some(Outcome::Failed(code)),
-        };
-        if let Some(outcome) = outcome {
-            target.candidates[index].alive = false;
-            let hangs = outcome == Outcome::Failed(HANGS);
-            let failed = matches!(outcome, Outcome::Failed(_));
-            let lost = hangs || failed && saved.restore_all().is_err();
-            note("trials", &[trial(target, &name, outcome)]);
-            if lost {
-                // Nothing more will run here. The command line starts the program again without this one.
-                say(&format!(
-                    "candidate {name} leaves the device unusable; the program ends here"
-                ));
-                std::process::abort();
+        }
+    };
+    let mut fresh: Vec<usize> = (0..target.candidates.len()).collect();
+    loop {
+        let mut timed = Vec::new();
+        for index in fresh {
+            let candidate = &target.candidates[index];
+            let (true, Some(_)) = (candidate.alive, candidate.handle) else {
+                continue;
+            };
+            let name = candidate.planned.candidate.clone();
+            let Some(extents) = candidate.extents(launch, &places) else {
+                note("trials", &[trial(target, &name, Outcome::Elsewhere)]);
+                continue;
+            };
+            saved.restore().map_err(failed)?;
+            in_flight(Some((target, &name)));
+            match compare(saved, candidate, &extents) {
+                None => timed.push((index, extents)),
+                Some(outcome) => wrong(target, index, outcome, saved),
             }
         }
+        in_flight(Some((target, "original")));
+        let notes = time(target, launch, call, saved, &timed).map_err(failed)?;
+        note("trials", &notes);
+        let more = match target.is_searched && target.set == 1 {
+            true => ask(target),
+            false => Vec::new(),
+        };
+        if more.is_empty() {
+            break;
+        }
+        target.round += 1;
+        fresh = (target.candidates.len()..target.candidates.len() + more.len()).collect();
+        for planned in more {
+            let mut candidate = Candidate::new(planned);
+            in_flight(Some((target, &candidate.planned.candidate)));
+            bring(&mut candidate, &target.kernel, target.class);
+            if let Some((handle, kind)) = candidate.handle {
+                give_settings(launch.function, (handle as Handle, kind), 0);
+            }
+            target.candidates.push(candidate);
+        }
     }
-    in_flight(Some((target, "original")));
-    time(target, launch, call, saved, &mut results).map_err(failed)?;
-    let notes: Vec<Note> = results
-        .into_iter()
-        .map(|(name, o)| trial(target, &name, o))
-        .collect();
-    note("trials", &notes);
+    leave_the_best(&mut target.candidates);
     Ok(())
+}
+
+/// A candidate is out. If the device is lost with it, so is the program.
+fn wrong(target: &mut Target, index: usize, outcome: Outcome, saved: &Saved) {
+    target.candidates[index].alive = false;
+    let name = target.candidates[index].planned.candidate.clone();
+    let hangs = outcome == Outcome::Failed(HANGS);
+    let failed = matches!(outcome, Outcome::Failed(_));
+    let lost = hangs || failed && saved.restore_all().is_err();
+    note("trials", &[trial(target, &name, outcome)]);
+    if lost {
+        // Nothing more will run here. The command line starts the program again without this one.
+        say(&format!(
+            "candidate {name} leaves the device unusable; the program ends here"
+        ));
+        std::process::abort();
+    }
+}
+
+/// Candidates that were faster, the best few of them, go on.
+fn leave_the_best(candidates: &mut [Candidate]) {
+    let mut ratios: Vec<f64> = candidates
+        .iter()
+        .filter(|c| c.alive)
+        .filter_map(|c| Some(c.found?.1))
+        .collect();
+    ratios.sort_by(f64::total_cmp);
+    let last = ratios.get(MOST_AGAIN - 1).copied().unwrap_or(f64::INFINITY);
+    for candidate in candidates {
+        // One that was not for this launch may be for the other.
+        candidate.alive &= candidate.found.is_none_or(|(_, ratio)| ratio <= last);
+    }
+}
+
+/// Asks for more candidates, and waits for them; none where nobody answers.
+fn ask(target: &Target) -> Vec<Planned> {
+    static ASKED: AtomicU32 = AtomicU32::new(0);
+    let Some(folder) = folder() else {
+        return Vec::new();
+    };
+    let name = ask_file(std::process::id(), ASKED.fetch_add(1, Ordering::Relaxed));
+    let question = Searched {
+        kernel: target.kernel.clone(),
+        class: target.class,
+        at: target.at,
+        symbol: target.symbol.clone(),
+    };
+    write(&folder.join(&name), question.line().as_bytes());
+    let answer = folder.join(answer_file(&name));
+    let begun = Instant::now();
+    while begun.elapsed() < ANSWER && builder_lives() {
+        if let Ok(text) = fs::read_to_string(&answer) {
+            return parse_plan(&text);
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    say(&format!(
+        "the search for `{}` ends: nobody answers",
+        target.symbol
+    ));
+    Vec::new()
+}
+
+/// Is the process there that makes candidates?
+fn builder_lives() -> bool {
+    let builder = settings().builder;
+    // SAFETY: no signal is sent.
+    builder.is_none_or(|process| unsafe { libc::kill(process, 0) } == 0)
 }
 
 fn trial(target: &Target, candidate: &str, outcome: Outcome) -> Note {
@@ -390,6 +543,7 @@ fn trial(target: &Target, candidate: &str, outcome: Outcome) -> Note {
         class: target.class,
         candidate: candidate.to_owned(),
         set: target.set,
+        round: target.round,
         outcome,
     })
 }
@@ -398,19 +552,18 @@ fn trial(target: &Target, candidate: &str, outcome: Outcome) -> Note {
 fn time(
     target: &mut Target,
     launch: &Launch,
-    call: &impl Fn(Handle) -> Code,
-    saved: &mut Saved,
-    results: &mut Vec<(String, Outcome)>,
-) -> Result<(), Code> {
+    call: &impl Fn(Handle, &Extents) -> Code,
+    saved: &Saved,
+    candidates: &[(usize, Extents)],
+) -> Result<Vec<Note>, Code> {
     let mut runners = vec![(
-        "original".to_owned(),
         launch.function as usize,
+        launch.extents(),
         Vec::<u64>::new(),
     )];
-    for candidate in target.candidates.iter().filter(|c| c.alive) {
-        if let Some((kernel, _)) = candidate.handle {
-            runners.push((candidate.planned.candidate.clone(), kernel, Vec::new()));
-        }
+    for &(index, extents) in candidates {
+        let handle = target.candidates[index].handle;
+        runners.push((handle.map_or(0, |(kernel, _)| kernel), extents, Vec::new()));
     }
     // SAFETY: outputs of the right types.
     let event = || driver::handle(|out| unsafe { driver::event_create(out, 0) }).ok_or(NOT_READY);
@@ -429,7 +582,7 @@ fn time(
             // SAFETY: events of ours, the program's stream.
             unsafe {
                 ok(driver::event_record(begin, launch.stream))?;
-                ok(call(runners[index].1 as Handle))?;
+                ok(call(runners[index].0 as Handle, &runners[index].1))?;
                 ok(driver::event_record(end, launch.stream))?;
                 ok(wait(launch.stream, Duration::from_secs(60)))?;
                 let mut milliseconds = 0f32;
@@ -452,18 +605,20 @@ fn time(
         sorted.get(sorted.len() / 2).copied().unwrap_or(u64::MAX)
     };
     let original = median(&runners[0].2);
-    for candidate in &mut target.candidates {
-        let name = &candidate.planned.candidate;
-        let own = runners[1..].iter().find(|(n, ..)| n == name);
-        candidate.alive =
-            candidate.alive && own.is_some_and(|(_, _, times)| median(times) < original);
+    let mut notes = vec![trial(
+        target,
+        "original",
+        Outcome::Same(std::mem::take(&mut runners[0].2)),
+    )];
+    for (&(index, _), (_, _, times)) in candidates.iter().zip(runners.drain(1..)) {
+        let round = target.round;
+        let candidate = &mut target.candidates[index];
+        candidate.alive = median(&times) < original;
+        candidate.found = Some((round, median(&times) as f64 / original.max(1) as f64));
+        let name = candidate.planned.candidate.clone();
+        notes.push(trial(target, &name, Outcome::Same(times)));
     }
-    results.extend(
-        runners
-            .into_iter()
-            .map(|(name, _, times)| (name, Outcome::Same(times))),
-    );
-    Ok(())
+    Ok(notes)
 }
 
 fn ok(code: Code) -> Result<(), Code> {
@@ -494,6 +649,7 @@ fn bring(candidate: &mut Candidate, kernel: &str, class: LaunchClass) {
                     class,
                     candidate: name,
                     set: 1,
+                    round: 0,
                     outcome,
                 })],
             );
@@ -556,7 +712,8 @@ fn check_parameters(launch: &Launch) -> Result<(), NoTrial> {
     Ok(())
 }
 
-fn is_pointer(word: u64) -> bool {
+/// Does the driver know memory at such an address?
+pub fn is_pointer(word: u64) -> bool {
     const MEMORY_TYPE: i32 = 2;
     let mut kind = 0u32;
     // SAFETY: the output has the right type; any number may be asked about.
@@ -590,28 +747,20 @@ fn parameter_words(launch: &Launch) -> Result<Vec<u64>, NoTrial> {
         }
         return Ok(words);
     }
-    let known = identify(launch.function).ok_or(NoTrial::UnknownKernel)?;
-    for index in 0.. {
-        let (mut offset, mut bytes) = (0usize, 0usize);
-        // SAFETY: outputs of the right types.
-        let code = unsafe {
-            let (offset, bytes) = (&raw mut offset, &raw mut bytes);
-            match known.kind {
-                Handles::Function => {
-                    driver::function_parameter(launch.function, index, offset, bytes)
-                }
-                Handles::Kernel => driver::kernel_parameter(launch.function, index, offset, bytes),
-            }
-        };
-        match code {
-            SUCCESS if launch.params.is_null() => return Err(NoTrial::NoParameters),
-            // SAFETY: the kernel has such a parameter.
-            SUCCESS => unsafe { take((*launch.params.add(index)).cast(), bytes) },
-            crate::abi::NOT_FOUND => return Err(NoTrial::Undescribed),
-            _ => break,
+    for (index, (_, bytes)) in places(launch)?.into_iter().enumerate() {
+        if launch.params.is_null() {
+            return Err(NoTrial::NoParameters);
         }
+        // SAFETY: the kernel has such a parameter.
+        unsafe { take((*launch.params.add(index)).cast(), bytes as usize) }
     }
     Ok(words)
+}
+
+/// Where a launch's kernel has its parameters, as the driver says it.
+fn places(launch: &Launch) -> Result<Vec<Place>, NoTrial> {
+    let known = identify(launch.function).ok_or(NoTrial::UnknownKernel)?;
+    described(launch.function, known.kind).ok_or(NoTrial::Undescribed)
 }
 
 /// Place and bytes of the variables of all modules: a kernel writes them without having them as parameters.

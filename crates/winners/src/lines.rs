@@ -3,6 +3,8 @@
 //! A process may die at any time, so a line counts only with its line end, and what cannot be read is passed
 //! over. Both sides are of one version: they are built together, and the first line says so.
 
+use warpwright_launch::{Guard, Shape, Signature};
+
 use crate::class::{LaunchClass, triple};
 
 /// The first line of a file of notes.
@@ -27,6 +29,8 @@ pub enum Note {
     Refused(String, String),
     /// A kernel is being replaced: digest, recipe, name.
     Replaced(String, String, String),
+    /// What stayed the same over all launches of a class.
+    Steady(Steady),
     /// What the first launch of a class was given (without a GPU).
     Arguments(Arguments),
     /// A kernel did not run: number of the launch, why, symbol (without a GPU).
@@ -39,6 +43,77 @@ pub enum Note {
     Unanswered(String),
     /// Why the program was ended (without a GPU).
     Ended(String),
+}
+
+/// What stayed the same over all launches of a kernel in one class.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Steady {
+    /// Digest of the kernel's module; `-` if it is not known.
+    pub module: String,
+    /// The class.
+    pub class: LaunchClass,
+    /// The grid, if it did.
+    pub grid: Option<[u32; 3]>,
+    /// The bytes of its parameters, in the buffer that the driver makes of them: none for those that changed, and for
+    /// those of pointers.
+    pub bytes: Vec<Option<u8>>,
+    /// Of each parameter its first byte there, and its size.
+    pub places: Vec<(u32, u32)>,
+    /// Symbol.
+    pub kernel: String,
+}
+
+impl Steady {
+    /// `DIGITS`, two for a byte, `..` for one that is not known.
+    fn line(&self) -> String {
+        let digits = self.bytes.iter().map(|byte| match byte {
+            Some(byte) => format!("{byte:02x}"),
+            None => "..".to_owned(),
+        });
+        let places = self.places.iter().map(|(at, size)| format!("{at}:{size}"));
+        let grid = self.grid.map(|[x, y, z]| format!("{x},{y},{z}"));
+        let Steady {
+            module,
+            class,
+            kernel,
+            ..
+        } = self;
+        format!(
+            "steady {module} {class} {} -{} -{} {kernel}",
+            grid.as_deref().unwrap_or("-"),
+            digits.collect::<String>(),
+            places.collect::<Vec<_>>().join(",")
+        )
+    }
+
+    fn parse(words: &mut Words<'_>) -> Option<Steady> {
+        let (module, class) = (words.next()?.to_owned(), words.class()?);
+        let grid = match words.next()? {
+            "-" => None,
+            grid => Some(triple(grid)?),
+        };
+        let digits = words.next()?.strip_prefix('-')?.as_bytes();
+        let byte = |pair: &[u8]| match pair {
+            b".." => Some(None),
+            _ => Some(Some(
+                u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?,
+            )),
+        };
+        let places = words.next()?.strip_prefix('-')?;
+        let places = places.split(',').filter(|text| !text.is_empty());
+        let place = |text: &str| {
+            let (at, size) = text.split_once(':')?;
+            Some((at.parse().ok()?, size.parse().ok()?))
+        };
+        Some(Steady {
+            module,
+            class,
+            grid,
+            bytes: digits.chunks(2).map(byte).collect::<Option<_>>()?,
+            places: places.map(place).collect::<Option<_>>()?,
+            kernel: words.rest(),
+        })
+    }
 }
 
 /// What a launch was given.
@@ -177,8 +252,10 @@ pub struct Trial {
     pub class: LaunchClass,
     /// Candidate, as the plan names it; `original` for the kernel itself.
     pub candidate: String,
-    /// 1 or 2.
+    /// 1 or 2: at which of the two launches.
     pub set: u32,
+    /// Which turns there, counted from 0: candidates of the same turns were timed beside each other.
+    pub round: u32,
     /// What was found.
     pub outcome: Outcome,
 }
@@ -192,6 +269,8 @@ pub enum Outcome {
     Differs(u64),
     /// The driver refused it, or it failed: the driver's number.
     Failed(u32),
+    /// It is not for launches like this one.
+    Elsewhere,
 }
 
 impl Note {
@@ -226,10 +305,11 @@ impl Note {
                     }
                     Outcome::Differs(bytes) => format!("differs {bytes}"),
                     Outcome::Failed(code) => format!("failed {code}"),
+                    Outcome::Elsewhere => "elsewhere -".to_owned(),
                 };
                 format!(
-                    "trial {} {} {outcome} {} {}",
-                    t.kernel, t.set, t.class, t.candidate
+                    "trial {} {} {} {outcome} {} {}",
+                    t.kernel, t.set, t.round, t.class, t.candidate
                 )
             }
             Note::Refused(kernel, why) => format!("refused {kernel} {why}"),
@@ -237,6 +317,7 @@ impl Note {
             Note::Replaced(kernel, recipe, name) => {
                 format!("replaced {kernel} {} {name}", recipe.replace(' ', ""))
             }
+            Note::Steady(steady) => steady.line(),
             Note::Arguments(arguments) => arguments.line(),
             // The symbol is one word.
             Note::Uncomputed(number, why, kernel) => format!("uncomputed {number} {kernel} {why}"),
@@ -270,6 +351,7 @@ impl Note {
             }),
             "trial" => {
                 let (kernel, set) = (words.next()?.to_owned(), words.number()?);
+                let round = words.number()?;
                 let (kind, value) = (words.next()?, words.next()?);
                 let outcome = match kind {
                     "same" => {
@@ -278,11 +360,13 @@ impl Note {
                     }
                     "differs" => Outcome::Differs(value.parse().ok()?),
                     "failed" => Outcome::Failed(value.parse().ok()?),
+                    "elsewhere" => Outcome::Elsewhere,
                     _ => return None,
                 };
                 Note::Trial(Trial {
                     kernel,
                     set,
+                    round,
                     outcome,
                     class: words.class()?,
                     candidate: words.rest(),
@@ -293,6 +377,7 @@ impl Note {
                 let (kernel, recipe) = (words.next()?.to_owned(), words.next()?.to_owned());
                 Note::Replaced(kernel, recipe, words.rest())
             }
+            "steady" => Note::Steady(Steady::parse(&mut words)?),
             "arguments" => Note::Arguments(Arguments::parse(&mut words)?),
             "uncomputed" => {
                 let (number, kernel) = (words.number()?, words.next()?.to_owned());
@@ -358,6 +443,10 @@ pub struct Planned {
     pub symbol: String,
     /// May results differ in their last bits? Then they are all numbers of this kind.
     pub rounds: Option<Numbers>,
+    /// The launches that it is right for, beside those of the class.
+    pub guard: Guard,
+    /// What a launch becomes for it.
+    pub shape: Shape,
 }
 
 /// Floating-point numbers.
@@ -383,7 +472,8 @@ impl Planned {
         } = self;
         let how = HOW.iter().find(|(_, rounds)| *rounds == self.rounds);
         let how = how.map_or("try", |(word, _)| word);
-        format!("{how} {kernel} {a} {b} {class} {file} {candidate} {symbol}\n")
+        let (guard, shape) = (one_word(&self.guard), one_word(&self.shape));
+        format!("{how} {kernel} {a} {b} {class} {file} {candidate} {guard} {shape} {symbol}\n")
     }
 
     fn parse(line: &str) -> Option<Planned> {
@@ -396,9 +486,80 @@ impl Planned {
             class: words.class()?,
             file: words.next()?.to_owned(),
             candidate: words.next()?.to_owned(),
+            guard: Guard::parse(words.next()?.strip_prefix('-')?, &Signature::default()).ok()?,
+            shape: words.next()?.strip_prefix('-')?.parse().ok()?,
             symbol: words.rest(),
         })
     }
+}
+
+/// A kernel whose best version is searched for while the program waits at a launch, as a line of the plan. The library
+/// writes it into a file [`ask_file`] when it has timed all that it was told, and reads more candidates from
+/// [`answer_file`]; none end the search.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Searched {
+    /// Digest of the kernel.
+    pub kernel: String,
+    /// The class.
+    pub class: LaunchClass,
+    /// Which of the class's launches are tried, as candidates have it: the program waits at the first.
+    pub at: [u64; 2],
+    /// The kernel's symbol.
+    pub symbol: String,
+}
+
+impl Searched {
+    /// The line, with its end.
+    pub fn line(&self) -> String {
+        let Searched {
+            kernel,
+            class,
+            at: [a, b],
+            symbol,
+        } = self;
+        format!("search {kernel} {a} {b} {class} {symbol}\n")
+    }
+
+    fn parse(line: &str) -> Option<Searched> {
+        let mut words = Words(line);
+        (words.next()? == "search").then_some(())?;
+        Some(Searched {
+            kernel: words.next()?.to_owned(),
+            at: [words.number()?, words.number()?],
+            class: words.class()?,
+            symbol: words.rest(),
+        })
+    }
+}
+
+/// The searches among the lines of a plan, or of a question.
+pub fn parse_searches(text: &str) -> Vec<Searched> {
+    text.lines().filter_map(Searched::parse).collect()
+}
+
+/// Before the number of a process and that of its question, counted from 0.
+const ASK: &str = "ask-";
+
+/// Is it the name of a file that asks for more candidates? Not while that is being written.
+pub fn is_ask(name: &str) -> bool {
+    let numbers = name.strip_prefix(ASK).and_then(|rest| rest.split_once('-'));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
+    numbers.is_some_and(|(process, number)| is_number(process) && is_number(number))
+}
+
+/// The file with a question.
+pub fn ask_file(process: u32, number: u32) -> String {
+    format!("{ASK}{process}-{number}")
+}
+
+/// The file with the answer to a question; where it ends by itself the search does.
+pub fn answer_file(ask: &str) -> String {
+    ask.replacen(ASK, "answer-", 1)
+}
+
+/// As one word: blanks mean nothing in it, and a dash stands first, since it may be empty.
+fn one_word(of: &impl std::fmt::Display) -> String {
+    format!("-{}", of.to_string().replace(' ', ""))
 }
 
 /// How a line of a plan begins: results are compared by their bits, or as numbers.
@@ -443,10 +604,24 @@ mod tests {
                 class,
                 candidate: "maxnreg-64+smem".into(),
                 set: 2,
+                round: 7,
                 outcome,
             })
         };
+        let steady = |grid, bytes: Vec<Option<u8>>| {
+            Note::Steady(Steady {
+                module: "cd".into(),
+                class,
+                grid,
+                places: vec![(0, 8); bytes.len() / 8],
+                bytes,
+                kernel: "k".into(),
+            })
+        };
         let notes = vec![
+            steady(None, Vec::new()),
+            steady(Some([9, 9, 1]), [[None; 8], [Some(17); 8]].concat()),
+            trial(Outcome::Elsewhere),
             Note::Process(7, "python train.py".into()),
             Note::Gpu(90, 13000, "NVIDIA H200".into()),
             Note::Module("cd".into()),
@@ -496,14 +671,28 @@ mod tests {
             file: "3.cubin".into(),
             symbol: "k".into(),
             rounds: None,
+            guard: Guard::always(),
+            shape: Shape::SAME,
         };
         let loose = Planned {
             rounds: Some(Numbers::Double),
+            guard: Guard::parse("grid=9,9,1; param2+4:4=17", &Signature::default()).unwrap(),
+            shape: "block=64,1,1".parse().unwrap(),
             ..planned.clone()
         };
-        assert_eq!(
-            parse_plan(&format!("{}try ab\n{}", planned.line(), loose.line())),
-            [planned, loose]
+        let search = Searched {
+            kernel: "ab".into(),
+            class,
+            at: [0, 0],
+            symbol: "k".into(),
+        };
+        let text = format!(
+            "{}try ab\n{}{}",
+            planned.line(),
+            search.line(),
+            loose.line()
         );
+        assert_eq!(parse_plan(&text), [planned, loose]);
+        assert_eq!(parse_searches(&text), [search]);
     }
 }

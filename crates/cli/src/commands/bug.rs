@@ -257,6 +257,7 @@ fn choices(
             margin: DEFAULT_MARGIN,
             budget: DEFAULT_BUDGET,
             proofs: Proofs::Choice,
+            is_searched: false,
         };
         let known = |_: &str| Default::default();
         let of = toolkit.as_ref().map(|toolkit| (input, (toolkit, &cache)));

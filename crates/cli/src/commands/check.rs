@@ -195,11 +195,14 @@ fn named(text: &str) -> String {
     parts.join("`")
 }
 
-/// nvcc is needed where one of the two is CUDA C.
+/// nvcc is needed where one of the two is CUDA C; a ptxas that is there may be known to make wrong code.
 pub(super) fn compiler(cli: &Cli, inputs: [&Input; 2]) -> Result<Optimizer, Failure> {
     let is_source = inputs.iter().any(|input| input.level == Level::Cuda);
-    let toolkit = is_source.then(|| session::toolkit(cli)).transpose()?;
-    Ok(Optimizer::with(toolkit))
+    let toolkit = session::toolkit(cli);
+    Ok(Optimizer::with(match is_source {
+        true => Some(toolkit?),
+        false => toolkit.ok(),
+    }))
 }
 
 /// A line in several of the terminal's width, where it is long.

@@ -285,6 +285,7 @@ fn build(cli: &Cli, args: &TuneArgs, input: &Input, folder: &Path) -> Result<(),
         // Everything that is measured is proved first.
         budget: DEFAULT_BUDGET * BUDGET_OF_TUNE,
         proofs: Proofs::All,
+        is_searched: false,
     };
     let outcomes = explore_all(
         cli,

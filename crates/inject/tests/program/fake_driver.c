@@ -310,18 +310,29 @@ Code cuEventSynchronize(void *event) { return sticky; }
 Code cuEventElapsedTime(float *ms, void *begin, void *end) { *ms = (*(double *)end - *(double *)begin) * 1e-6; return sticky; }
 
 /* Memory. */
+static struct { Pointer address; size_t bytes; } allocated[256];
+static unsigned allocations;
 Code cuMemAlloc_v2(Pointer *address, size_t bytes) {
     used += bytes;
     if ((long)used > setting("FAKE_MEMORY", 1l << 30)) { used -= bytes; return OUT_OF_MEMORY; }
     *address = (Pointer)aligned_alloc(512, (bytes + 511) / 512 * 512);
-    return *address ? sticky : OUT_OF_MEMORY;
+    if (!*address) return OUT_OF_MEMORY;
+    unsigned place = __sync_fetch_and_add(&allocations, 1) % 256;
+    allocated[place].address = *address;
+    allocated[place].bytes = bytes;
+    return sticky;
 }
 Code cuMemAllocAsync(Pointer *address, size_t bytes, void *stream) { return cuMemAlloc_v2(address, bytes); }
 Code cuMemAllocManaged(Pointer *address, size_t bytes, unsigned flags) { return cuMemAlloc_v2(address, bytes); }
 Code cuMemFree_v2(Pointer address) { return sticky; }
 Code cuMemFreeAsync(Pointer address, void *stream) { return sticky; }
 Code cuMemGetInfo_v2(size_t *unused, size_t *total) { *total = setting("FAKE_MEMORY", 1l << 30); *unused = *total - used; return sticky; }
-Code cuPointerGetAttribute(void *value, int attribute, Pointer address) { return INVALID_VALUE; }
+/* The kind of memory (2), which is that of a device (2), at what was allocated. */
+Code cuPointerGetAttribute(void *value, int attribute, Pointer address) {
+    for (unsigned i = 0; attribute == 2 && i < 256; i++)
+        if (address - allocated[i].address < allocated[i].bytes) { *(unsigned *)value = 2; return 0; }
+    return INVALID_VALUE;
+}
 Code cuMemcpyHtoD_v2(Pointer to, const void *from, size_t bytes) { memcpy((void *)to, from, bytes); return sticky; }
 Code cuMemcpyDtoH_v2(void *to, Pointer from, size_t bytes) { memcpy(to, (void *)from, bytes); return sticky; }
 Code cuMemcpyDtoDAsync_v2(Pointer to, Pointer from, size_t bytes, void *stream) { copied = 1; memcpy((void *)to, (void *)from, bytes); return sticky; }

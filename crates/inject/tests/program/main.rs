@@ -4,11 +4,15 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use warpwright_launch::{Extents, LaunchValues, Signature};
 use warpwright_toolkit::{BuildCache, PtxasJob, Toolkit};
-use warpwright_winners::lines::{Launches, Note, Numbers, Outcome, Planned, parse};
+use warpwright_winners::lines::{
+    Launches, Note, Numbers, Outcome, Planned, Searched, answer_file, is_ask, parse,
+};
+use warpwright_winners::store::write_whole;
 use warpwright_winners::{Guard, LaunchClass, Shape, Standing, Store, Winner, identities};
 
 /// Programs, driver and cubins, made once.
@@ -197,6 +201,9 @@ struct Setup<'a> {
     kernel: &'a str,
     /// Candidates for launches of 256 threads, by name, tried at two of them.
     plan: &'a [(&'a str, &'a [u8])],
+    /// What the library is answered when it asks for more, one after the other: names, guards and cubins. Without any it
+    /// is not told to ask.
+    answers: &'a [&'a [(&'a str, &'a str, &'a [u8])]],
     /// Preloaded behind the library.
     tool: &'a str,
     /// Words in front of the program.
@@ -215,6 +222,7 @@ impl Default for Setup<'_> {
             more: &[],
             kernel: "scale",
             plan: &[],
+            answers: &[],
             tool: "",
             before: &[],
         }
@@ -262,8 +270,19 @@ fn run(setup: &Setup) -> Run {
             file,
             symbol: target.symbol.clone(),
             rounds: name.starts_with("loose").then_some(Numbers::Single),
+            guard: Guard::always(),
+            shape: Shape::SAME,
         };
         plan.push_str(&planned.line());
+    }
+    if !setup.answers.is_empty() {
+        let search = Searched {
+            kernel: targets[0].0.kernel.clone(),
+            class: targets[0].1,
+            at: [3, 9],
+            symbol: targets[0].0.symbol.clone(),
+        };
+        plan.push_str(&search.line());
     }
     std::fs::write(folder.path().join("plan"), plan).expect("written");
     let program = match setup.scenario {
@@ -309,13 +328,59 @@ fn run(setup: &Setup) -> Run {
         command.env("LD_PRELOAD", preloaded.join(":"));
     }
     command.envs(setup.variables.iter().copied());
-    let output = command.output().expect("starts");
+    let over = AtomicBool::new(false);
+    let output = std::thread::scope(|scope| {
+        scope.spawn(|| answer(setup, &targets[0].0, folder.path(), &over));
+        let output = command.output();
+        over.store(true, Ordering::Relaxed);
+        output.expect("starts")
+    });
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     Run {
         output,
         launches: read(launches),
         log: read(log),
         folder,
+    }
+}
+
+/// Answers what the library asks until the program has ended.
+fn answer(setup: &Setup, target: &Winner, folder: &Path, over: &AtomicBool) {
+    let mut answers = setup.answers.iter();
+    let mut answered = Vec::new();
+    let is_there = !setup
+        .variables
+        .iter()
+        .any(|(name, _)| *name == "WARPWRIGHT_BUILDER");
+    while is_there && !over.load(Ordering::Relaxed) && !setup.answers.is_empty() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        let files = std::fs::read_dir(folder).expect("folder").flatten();
+        let names = files.map(|file| file.file_name().to_string_lossy().into_owned());
+        for name in names.filter(|name| is_ask(name)) {
+            if answered.contains(&name) {
+                continue;
+            }
+            let mut lines = String::new();
+            for (candidate, guard, cubin) in answers.next().into_iter().copied().flatten() {
+                let file = format!("{candidate}.cubin");
+                std::fs::write(folder.join(&file), cubin).expect("written");
+                let guard = Guard::parse(guard, &Signature::default()).expect("a guard");
+                let planned = Planned {
+                    kernel: target.kernel.clone(),
+                    class: class(),
+                    at: [3, 9],
+                    candidate: (*candidate).into(),
+                    file,
+                    symbol: target.symbol.clone(),
+                    rounds: None,
+                    guard,
+                    shape: Shape::SAME,
+                };
+                lines.push_str(&planned.line());
+            }
+            write_whole(&folder.join(answer_file(&name)), lines.as_bytes()).expect("written");
+            answered.push(name);
+        }
     }
 }
 
@@ -898,6 +963,84 @@ fn candidates_are_tried_and_change_nothing() {
         name.to_string_lossy().starts_with("in-flight")
     });
     assert_eq!(marks.count(), 0);
+}
+
+/// What the library asks for while the program waits is tried like what it was told at the start; a version is not tried
+/// at launches that it is not for.
+fn searches_wait_for_answers() {
+    let [fast, slow, wrong] = ["fake_fast", "fake_slow", "fake_wrong"].map(variant);
+    let setup = Setup {
+        mode: "try",
+        plan: &[("slow", &slow)],
+        answers: &[
+            &[
+                ("wrong", "always", &wrong),
+                ("elsewhere", "param1:4=999", &fast),
+            ],
+            &[("here", "param1:4=1000; grid=4,1,1", &fast)],
+        ],
+        variables: &[("HOST_REPEAT", "12")],
+        ..Setup::default()
+    };
+    let plain = run(&Setup {
+        variables: setup.variables,
+        ..Setup::default()
+    });
+    let tried = run(&setup);
+    assert_eq!(plain.stdout(), tried.stdout(), "{}", tried.log);
+    let all = trials(&tried);
+    let of = |name: &str| {
+        let found = all.iter().filter(|t| t.candidate == name);
+        found
+            .map(|t| (t.set, t.round, &t.outcome))
+            .collect::<Vec<_>>()
+    };
+    assert!(matches!(of("slow")[..], [(1, 0, Outcome::Same(_))]));
+    assert!(
+        matches!(of("wrong")[..], [(1, 1, Outcome::Differs(_))]),
+        "{all:?} {}",
+        tried.log
+    );
+    let elsewhere = of("elsewhere");
+    assert!(
+        elsewhere
+            .iter()
+            .all(|(_, _, outcome)| **outcome == Outcome::Elsewhere)
+    );
+    assert_eq!(elsewhere[0].1, 1);
+    let here = of("here");
+    assert!(
+        matches!(
+            here[..],
+            [(1, 2, Outcome::Same(_)), (2, 0, Outcome::Same(_))]
+        ),
+        "{all:?}"
+    );
+}
+
+/// The process that would answer is gone: the program goes on at once.
+fn searches_end_where_nobody_answers() {
+    let fast = variant("fake_fast");
+    let mut gone = Command::new("true").spawn().expect("starts");
+    gone.wait().expect("ends");
+    let gone = gone.id().to_string();
+    let never: [&[(&str, &str, &[u8])]; 1] = [&[]];
+    let setup = Setup {
+        mode: "try",
+        plan: &[("fast", &fast)],
+        answers: &never,
+        variables: &[("HOST_REPEAT", "12"), ("WARPWRIGHT_BUILDER", &gone)],
+        ..Setup::default()
+    };
+    let begun = std::time::Instant::now();
+    let tried = run(&setup);
+    assert!(tried.output.status.success());
+    assert!(begun.elapsed().as_secs() < 30);
+    assert!(
+        trials(&tried)
+            .iter()
+            .any(|t| t.candidate == "fast" && t.set == 2)
+    );
 }
 
 /// Results that differ in their last bits: only where the plan says so, and only numbers.
@@ -1716,7 +1859,7 @@ fn unfit_winners_do_not_reach_the_driver() {
 }
 
 fn main() {
-    let tests: [(&str, fn()); 32] = [
+    let tests: [(&str, fn()); 34] = [
         ("guards_decide_at_launches", guards_decide_at_launches),
         ("other_tools_are_chained", other_tools_are_chained),
         ("logs_disturb_nobody", logs_disturb_nobody),
@@ -1780,6 +1923,11 @@ fn main() {
         (
             "candidates_are_tried_and_change_nothing",
             candidates_are_tried_and_change_nothing,
+        ),
+        ("searches_wait_for_answers", searches_wait_for_answers),
+        (
+            "searches_end_where_nobody_answers",
+            searches_end_where_nobody_answers,
         ),
         ("culprits_are_named", culprits_are_named),
         (

@@ -1,11 +1,17 @@
 //! Candidates for a kernel of a running program. All that is taken from the pipeline is taken here.
 
-use warpwright::optimise::workshop;
+use std::path::Path;
+
+use warpwright::optimise::{versions, workshop};
 use warpwright_driver::build::Built;
 use warpwright_driver::candidate::Standing;
 use warpwright_driver::opt::{DEFAULT_BUDGET, DEFAULT_MARGIN, Known, Request};
-use warpwright_driver::{Peers, Proofs};
+use warpwright_driver::search::Axis;
+use warpwright_driver::{Peers, Proofs, proposal};
+use warpwright_launch::{Field, Guard, Quantity, Shape};
+use warpwright_pass::ptx::specialize::loaded;
 use warpwright_pass::{Artifact, Caution, Recipe, Scope};
+use warpwright_ptx::Module;
 use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, Toolkit};
 use warpwright_winners::LaunchClass;
@@ -18,6 +24,7 @@ use crate::args::Cli;
 use crate::commands::opt::explore_all;
 use crate::failure::Failure;
 use crate::session::{parse, target, verified};
+use warpwright::trace::{Launched, Stayed};
 
 /// As many candidates of a kernel are tried, the best predicted first.
 const MOST: usize = 6;
@@ -36,6 +43,47 @@ pub struct Proposed {
     pub cubin: Vec<u8>,
     /// The proof leaves the last bits of its results open, and they are numbers of this kind.
     pub rounds: Option<Numbers>,
+    /// The launches that it is right for, beside those of its class.
+    pub guard: Guard,
+    /// What a launch becomes for it.
+    pub shape: Shape,
+}
+
+/// What a search chooses among for a kernel, and what is tried first.
+pub struct Start {
+    /// The best predicted.
+    pub proposed: Vec<Proposed>,
+    /// The choices; none where there is no PTX.
+    pub axes: Vec<Axis>,
+    /// Can versions be made while the program waits? Not of kernels that are in their module with all their versions when
+    /// it is loaded.
+    pub is_searched: bool,
+}
+
+/// A module that the program loads.
+pub struct Code {
+    /// Its cubin.
+    pub cubin: Vec<u8>,
+    /// What that was made of, if it was there for the same architecture.
+    pub ptx: Option<String>,
+}
+
+impl Code {
+    /// The module of a kernel among those that were seen.
+    pub fn read(modules: &Path, launched: &Launched) -> Result<Code, Failure> {
+        let module = launched.module.as_deref().unwrap_or_default();
+        let path = modules.join(format!("{module}.cubin"));
+        Code::at(&path)
+            .map_err(|e| Failure::input(format!("cannot read `{}`: {e}", path.display())))
+    }
+
+    /// The one with this cubin.
+    pub fn at(path: &Path) -> std::io::Result<Code> {
+        Ok(Code {
+            cubin: std::fs::read(path)?,
+            ptx: std::fs::read_to_string(path.with_extension("ptx")).ok(),
+        })
+    }
 }
 
 /// The kernel that candidates are wanted for.
@@ -52,6 +100,10 @@ pub struct Wanted<'a> {
     pub class: LaunchClass,
     /// Blocks of the launch.
     pub blocks: u64,
+    /// The grid, if all launches have it.
+    pub grid: Option<[u32; 3]>,
+    /// What stayed the same among the parameters.
+    pub stayed: Option<&'a Stayed>,
     /// Where.
     pub gpu: &'a Gpu,
 }
@@ -62,7 +114,8 @@ pub fn propose(
     cli: &Cli,
     wanted: &Wanted<'_>,
     toolkit: Option<&Toolkit>,
-) -> Result<Vec<Proposed>, Failure> {
+) -> Result<Start, Failure> {
+    let mut axes = Vec::new();
     let mut found: Vec<(f64, Proposed)> = Vec::new();
     let from_ptx = wanted
         .ptx
@@ -71,7 +124,12 @@ pub fn propose(
     let from_code = from_machine_code(cli, wanted);
     for (what, built) in [("PTX", from_ptx), ("machine code", Some(from_code))] {
         match built {
-            Some(Ok(built)) => take(&built, wanted, what, &mut found),
+            Some(Ok(built)) => {
+                if what == "PTX" {
+                    axes = choices(wanted, &built);
+                }
+                take(&built, wanted, what, &mut found);
+            }
             Some(Err(failure)) if cli.verbose > 0 => {
                 complain!("{}: no candidates from {what}", wanted.kernel);
                 let _ = failure.report(false);
@@ -81,7 +139,98 @@ pub fn propose(
     }
     found.sort_by(|a, b| a.0.total_cmp(&b.0));
     found.truncate(MOST);
-    Ok(found.into_iter().map(|(_, proposed)| proposed).collect())
+    Ok(Start {
+        proposed: found.into_iter().map(|(_, proposed)| proposed).collect(),
+        is_searched: toolkit.is_some()
+            && !axes.is_empty()
+            && matches!(bond(wanted.cubin, wanted.kernel), Ok(Bond::None)),
+        axes,
+    })
+}
+
+/// What recipes for a kernel are made of, by what is known of its launches and of the builds so far.
+fn choices(wanted: &Wanted<'_>, built: &[Built]) -> Vec<Axis> {
+    let candidates: Vec<_> = built.iter().map(|b| b.candidate.clone()).collect();
+    let module = wanted.ptx.map(|ptx| Module::parse(wanted.kernel, ptx).0);
+    let constants = module.map_or_else(Vec::new, |module| constants(wanted, &module));
+    let is_alone = |b: &Built| b.candidate.recipe.assembler().usage_level.is_some();
+    let facts = proposal::Choices {
+        constants: &constants,
+        levels: built.iter().any(is_alone),
+        sm: wanted.gpu.arch.sm,
+    };
+    proposal::axes(&facts, &candidates)
+}
+
+/// What is the same at all launches of the class, as guards: all of it, and the extents alone.
+fn constants(wanted: &Wanted<'_>, module: &Module) -> Vec<Guard> {
+    let mut extents = Guard::always().block(wanted.class.block);
+    if let Some(grid) = wanted.grid {
+        extents = extents.grid(grid);
+    }
+    let mut all = extents.clone();
+    if let (Some(stayed), Some(kernel)) = (wanted.stayed, module.function(wanted.kernel)) {
+        let bytes = stayed.bytes();
+        for field in loaded(module, kernel) {
+            if let Some(value) = value(field, &bytes, &stayed.places) {
+                all = all.equal(Quantity::Param(field), value);
+            }
+        }
+    }
+    match all == extents {
+        true => vec![extents],
+        false => vec![all, extents],
+    }
+}
+
+/// The value of a field, if all its bytes are known.
+fn value(field: Field, bytes: &[Option<u8>], places: &[(u32, u32)]) -> Option<u64> {
+    let &(first, size) = places.get(field.param())?;
+    let param = bytes.get(first as usize..(first + size) as usize)?;
+    let own = param.get(field.at()..field.at() + field.bytes())?;
+    own.iter()
+        .rev()
+        .try_fold(0, |all: u64, byte| Some(all << 8 | u64::from((*byte)?)))
+}
+
+/// Makes versions for a search; `None` for each that cannot be, or cannot stand in the original's place.
+pub fn make(
+    wanted: &Wanted<'_>,
+    toolkit: &Toolkit,
+    recipes: Vec<Recipe>,
+) -> Result<Vec<Option<Proposed>>, Failure> {
+    let Some(ptx) = wanted.ptx else {
+        return Ok(recipes.iter().map(|_| None).collect());
+    };
+    let module = parse(wanted.kernel, ptx)?;
+    let gpu = target(&module, Some(*wanted.gpu))?;
+    let artifact = verified(module)?;
+    let (arch, cache) = (gpu.target(), BuildCache::standard());
+    let workshop = workshop(toolkit, &cache, &arch, &artifact);
+    let request = request(wanted, &gpu);
+    let made = versions(Some(&workshop), &artifact, &request, wanted.kernel, recipes)?;
+    let proposed = made.into_iter().map(|made| {
+        let made = made.ok()?;
+        let version = made.version;
+        let of = "PTX";
+        let proof = match made.caution {
+            Some(caution) => format!("{of}, proved; measured, since {caution}"),
+            None => format!("{of}: {}", version.rung),
+        };
+        let fused = matches!(made.caution, Some(Caution::Fusion));
+        let proposed = Proposed {
+            name: String::new(),
+            recipe: version.recipe,
+            of,
+            proof,
+            cubin: version.code.to_vec(),
+            rounds: wanted.ptx.filter(|_| fused).and_then(numbers),
+            guard: version.guard,
+            shape: version.shape,
+        };
+        fits(&proposed.cubin, wanted).then_some(proposed)
+    });
+    Ok(proposed.collect())
 }
 
 fn request<'a>(wanted: &Wanted<'a>, gpu: &'a Gpu) -> Request<'a> {
@@ -104,6 +253,7 @@ fn request<'a>(wanted: &Wanted<'a>, gpu: &'a Gpu) -> Request<'a> {
         margin: DEFAULT_MARGIN,
         budget: DEFAULT_BUDGET,
         proofs: Proofs::All,
+        is_searched: true,
     }
 }
 
@@ -137,6 +287,12 @@ fn from_machine_code(cli: &Cli, wanted: &Wanted<'_>) -> Result<Vec<Built>, Failu
         .into_iter()
         .flat_map(|outcome| outcome.built)
         .collect())
+}
+
+/// Is it the code that the program has already, launched as it is?
+pub fn is_original(proposed: &Proposed, digest: &str) -> bool {
+    let all = identities(&proposed.cubin).unwrap_or_default();
+    proposed.shape.is_same() && all.iter().any(|kernel| kernel.digest == digest)
 }
 
 /// May a candidate stand in the original's place? One that uses variables must fit into the original's module; another
@@ -218,6 +374,8 @@ fn take(
             proof,
             cubin: cubin.to_vec(),
             rounds,
+            guard: Guard::always(),
+            shape: Shape::SAME,
         };
         let time = figures
             .score

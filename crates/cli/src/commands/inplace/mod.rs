@@ -5,7 +5,7 @@
 //! * [`hint`]: what a sentence can say about a kernel.
 //! * [`signals`]: they reach it; [`work`]: a folder to work in.
 //! * [`verify`]: winners from elsewhere are proved.
-//! * [`candidates`]: what the pipeline proposes for a kernel.
+//! * [`candidates`]: what the pipeline proposes for a kernel; [`search`]: what is tried next while the program waits.
 //! * [`no_gpu`]: a program on the stand-in for CUDA.
 //! * [`trace`], [`with`], [`tune`], [`db`]: the commands.
 
@@ -14,6 +14,7 @@ pub mod db;
 pub mod document;
 mod no_gpu;
 mod program;
+mod search;
 mod signals;
 pub mod trace;
 pub mod tune;

@@ -5,7 +5,8 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
+use std::time::Duration;
 
 use super::signals;
 use crate::failure::Failure;
@@ -125,7 +126,35 @@ pub fn become_it(mut command: Command) -> Failure {
 }
 
 /// Runs the program to its end; its standard output goes to a file if one is given.
-pub fn run(mut command: Command, stdout: Option<File>) -> Result<ExitStatus, Failure> {
+pub fn run(command: Command, stdout: Option<File>) -> Result<ExitStatus, Failure> {
+    run_beside(command, stdout, &mut |child| child.wait())
+}
+
+/// How often something is looked after while a program runs.
+const INTERVAL: Duration = Duration::from_millis(2);
+
+/// The same, and meanwhile `work` is done again and again.
+pub fn run_with(
+    command: Command,
+    stdout: File,
+    mut work: impl FnMut(),
+) -> Result<ExitStatus, Failure> {
+    run_beside(command, Some(stdout), &mut |child| {
+        loop {
+            work();
+            if let Some(status) = child.try_wait()? {
+                return Ok(status);
+            }
+            std::thread::sleep(INTERVAL);
+        }
+    })
+}
+
+fn run_beside(
+    mut command: Command,
+    stdout: Option<File>,
+    wait: &mut dyn FnMut(&mut Child) -> std::io::Result<ExitStatus>,
+) -> Result<ExitStatus, Failure> {
     if let Some(file) = stdout {
         command.stdout(file);
     }
@@ -135,7 +164,7 @@ pub fn run(mut command: Command, stdout: Option<File>) -> Result<ExitStatus, Fai
     signals::starting();
     let status = command.spawn().and_then(|mut child| {
         signals::started(child.id());
-        child.wait()
+        wait(&mut child)
     });
     signals::ended();
     status.map_err(|e| not_started(&name, &e))

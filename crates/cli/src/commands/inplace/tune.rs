@@ -1,25 +1,29 @@
 //! `warpwright tune -- PROGRAM ARGS`: the program runs once to see which kernels are hot (unless a trace says
-//! so), once to try candidates for them inside it, and once with the winners in place: what wins alone may lose beside
-//! the program's other kernels. If a candidate takes the program down, it runs again without that one.
+//! so), once to try candidates for them inside it, while it waits ([`super::search`]), and once with the winners in
+//! place: what wins alone may lose beside the program's other kernels. If a candidate takes the program down, it runs again without that one.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Serialize;
 use warpwright_diag::count as counted;
+use warpwright_driver::search::Search;
 use warpwright_gpu::stats::{median, order_statistic};
 use warpwright_pass::names::is_named;
 use warpwright_target::{Gpu, lookup};
-use warpwright_winners::lines::{Note, Outcome, Planned, Trial};
-use warpwright_winners::{Kept, LaunchClass, Shape, Standing, Store, Winner, store};
+use warpwright_toolkit::Toolkit;
+use warpwright_winners::lines::{Note, Outcome, Planned, Searched, Trial};
+use warpwright_winners::{Kept, LaunchClass, Standing, Store, Winner, store};
 
-use super::candidates::{Proposed, Wanted, propose};
+use super::candidates::{Code, Proposed, Wanted, is_original, make, propose};
 use super::db::store as open_store;
 use super::document::{Launched, Trace};
-use super::program::{command, exit_code, inject, run as run_program};
+use super::program::{command, exit_code, inject, run as run_program, run_with};
+use super::search::{Builder, Searching};
 use super::signals::{self, asked_to_end};
 use super::trace::{look, nothing_was_seen};
 use super::verify;
@@ -40,19 +44,85 @@ const MOST_TARGETS: usize = 16;
 /// A winner is faster by more than this: two copies of the same kernel differ by as much.
 const NOISE: f64 = 0.005;
 const CONFIDENCE: f64 = 0.95;
+/// Reasons of one kind that are told.
+const MOST_REASONS: usize = 3;
 /// The program is started again so often, each time without the candidate that took it down.
 const MOST_RUNS: usize = 9;
 
+/// Versions that are tried of a kernel that gets no more while the program runs.
+const MOST_AT_ONCE: usize = 16;
+/// All searches together may take so many times the budget of one kernel.
+const SEARCHES: u32 = 6;
+/// A kernel's search may take this part of its budget even where the hotter ones have used up all.
+const LEAST_OF_BUDGET: f64 = 0.2;
+/// Of what a search has found, so much is tried again when the program had to be started again.
+const MOST_AGAIN: usize = 6;
+
 /// A kernel in a launch class, and what is tried for it.
-struct Target {
-    launched: Launched,
-    digest: String,
-    class: LaunchClass,
-    proposed: Vec<Proposed>,
+pub struct Target {
+    /// Its launches.
+    pub launched: Launched,
+    /// The digest of its code.
+    pub digest: String,
+    /// Their class.
+    pub class: LaunchClass,
+    /// What is tried.
+    pub proposed: Vec<Proposed>,
+    /// The search for more.
+    pub searching: Option<Searching>,
+    /// At which launches of a process, counted from 0.
+    at: [u64; 2],
     verdict: Verdict,
 }
 
 impl Target {
+    /// What candidates are wanted for.
+    pub fn wanted<'a>(&'a self, code: &'a Code, gpu: &'a Gpu) -> Wanted<'a> {
+        let stayed = self.launched.stayed.as_ref();
+        Wanted {
+            cubin: &code.cubin,
+            ptx: code.ptx.as_deref(),
+            kernel: &self.launched.kernel,
+            digest: &self.digest,
+            class: self.class,
+            blocks: self.launched.blocks(),
+            grid: stayed.filter(|s| s.grid).map(|_| self.launched.grid),
+            stayed,
+            gpu,
+        }
+    }
+
+    /// A candidate as the plan has it.
+    pub fn planned(&self, proposed: &Proposed, file: String) -> Planned {
+        Planned {
+            kernel: self.digest.clone(),
+            class: self.class,
+            at: self.at,
+            candidate: proposed.name.clone(),
+            file,
+            symbol: self.launched.kernel.clone(),
+            rounds: proposed.rounds,
+            guard: proposed.guard.clone(),
+            shape: proposed.shape,
+        }
+    }
+
+    /// More candidates, each code once.
+    fn add(&mut self, made: impl Iterator<Item = Proposed>) {
+        for mut proposed in made {
+            let is_new = self.proposed.iter().all(|p| p.cubin != proposed.cubin);
+            if is_new && !is_original(&proposed, &self.digest) {
+                proposed.name = format!("search-{}", self.proposed.len());
+                self.proposed.push(proposed);
+            }
+        }
+    }
+
+    /// Is anything tried?
+    fn is_tried(&self) -> bool {
+        !self.proposed.is_empty() || self.searching.is_some()
+    }
+
     /// A candidate as it is shown: its recipe, and of what.
     fn shown(&self, name: &str) -> String {
         let mut all = self.proposed.iter();
@@ -68,6 +138,8 @@ enum Verdict {
     /// A candidate won twice.
     Won {
         name: String,
+        /// The best of those that are for all launches of the class, if this one is not.
+        beside: Option<(String, f64)>,
         original_ns: f64,
         winner_ns: f64,
         /// Time over the original's among the program's other kernels, once that is known.
@@ -117,17 +189,13 @@ fn tune(
         Err(failure) => drop(failure.report(false)),
     }
     let mut targets = targets(cli, args, last, &gpu)?;
-    let count: usize = targets.iter().map(|t| t.proposed.len()).sum();
-    if count > 0 {
-        eprintln!(
-            "trying {} for {}",
-            counted(count, "candidate"),
-            counted(
-                targets.iter().filter(|t| !t.proposed.is_empty()).count(),
-                "kernel"
-            )
-        );
-        try_all(args, folder, &mut targets, last)?;
+    let tried = targets.iter().filter(|t| t.is_tried()).count();
+    if tried > 0 {
+        eprintln!("versions are tried for {}", counted(tried, "kernel"));
+        let toolkit = session::toolkit(cli).ok();
+        let modules = last.modules.clone();
+        let tools = (toolkit.as_ref(), &gpu);
+        try_all(args, folder, &mut targets, (last, &modules), tools)?;
     } else if last.stdout.is_none() {
         // The trace was made before; the program is run all the same.
         last.code = exit_code(run_program(command(&args.program_words())?, None)?);
@@ -135,11 +203,11 @@ fn tune(
     if asked_to_end() {
         drop_all(&mut targets, "a signal asked the program to end");
     }
-    let made = |target: &Target| winner_of(target, &facts, args.stencil.fp.is_some());
-    if targets.iter().any(|target| made(target).is_some()) {
+    let made = |target: &Target| winners_of(target, &facts, args.stencil.fp.is_some());
+    if targets.iter().any(|target| !made(target).is_empty()) {
         confirm(args, folder, &mut targets, &made, last)?;
     }
-    let winners: Vec<Winner> = targets.iter().filter_map(made).collect();
+    let winners: Vec<Winner> = targets.iter().flat_map(made).collect();
     keep(store, &winners);
     let document = document(&targets, &facts.name, &last.trace);
     match &args.report_to {
@@ -192,36 +260,42 @@ fn keep(store: &Store, winners: &[Winner]) {
 }
 
 /// What goes into the store for a kernel, if anything won.
-fn winner_of(target: &Target, gpu: &GpuFacts, may_round: bool) -> Option<Winner> {
+fn winners_of(target: &Target, gpu: &GpuFacts, may_round: bool) -> Vec<Winner> {
     let Verdict::Won {
         name,
+        beside,
         original_ns,
         winner_ns,
         ..
     } = &target.verdict
     else {
-        return None;
+        return Vec::new();
     };
-    let proposed = target.proposed.iter().find(|p| p.name == *name)?;
-    let mut proof = proposed.proof.clone();
-    if proposed.rounds.is_some() && may_round {
-        proof.push_str(", within the tolerance of --fp");
-    }
-    Some(Winner {
-        kernel: target.digest.clone(),
-        gpu: gpu.name.clone(),
-        guard: target.class.guard(),
-        shape: Shape::SAME,
-        symbol: target.launched.kernel.clone(),
-        recipe: proposed.recipe.clone(),
-        proof,
-        original_ns: *original_ns as u64,
-        winner_ns: *winner_ns as u64,
-        driver: gpu.driver.to_string(),
-        date: warpwright_gpu::utc_now().chars().take(10).collect(),
-        standing: Standing::Measured,
-        cubin: proposed.cubin.clone(),
-    })
+    let own = (name, *winner_ns);
+    let all = std::iter::once(own).chain(beside.iter().map(|(name, ns)| (name, *ns)));
+    let winner = |(name, ns): (&String, f64)| {
+        let proposed = target.proposed.iter().find(|p| p.name == *name)?;
+        let mut proof = proposed.proof.clone();
+        if proposed.rounds.is_some() && may_round {
+            proof.push_str(", within the tolerance of --fp");
+        }
+        Some(Winner {
+            kernel: target.digest.clone(),
+            gpu: gpu.name.clone(),
+            guard: target.class.guard().and(&proposed.guard),
+            shape: proposed.shape,
+            symbol: target.launched.kernel.clone(),
+            recipe: proposed.recipe.clone(),
+            proof,
+            original_ns: *original_ns as u64,
+            winner_ns: ns as u64,
+            driver: gpu.driver.to_string(),
+            date: warpwright_gpu::utc_now().chars().take(10).collect(),
+            standing: Standing::Measured,
+            cubin: proposed.cubin.clone(),
+        })
+    };
+    all.filter_map(winner).collect()
 }
 
 /// Runs the program with the winners in place, and drops those that are not faster there.
@@ -229,13 +303,13 @@ fn confirm(
     args: &TuneArgs,
     folder: &Path,
     targets: &mut [Target],
-    made: &dyn Fn(&Target) -> Option<Winner>,
+    made: &dyn Fn(&Target) -> Vec<Winner>,
     seen: &mut Seen,
 ) -> Result<(), Failure> {
     let failed = |e: std::io::Error| Failure::input(format!("`{}`: {e}", folder.display()));
     let (work, db) = (folder.join("confirm"), folder.join("confirm-db"));
     fs::create_dir(&work).map_err(failed)?;
-    for winner in targets.iter().filter_map(made) {
+    for winner in targets.iter().flat_map(made) {
         Store::at(&db).put(&winner)?;
     }
     let program = args.program_words();
@@ -399,6 +473,8 @@ fn see(args: &TuneArgs, folder: &Path) -> Result<Seen, Failure> {
 fn targets(cli: &Cli, args: &TuneArgs, seen: &Seen, gpu: &Gpu) -> Result<Vec<Target>, Failure> {
     let toolkit = session::toolkit(cli).ok();
     let mut targets = Vec::new();
+    let budget = Duration::from_secs_f64(args.budget);
+    let mut left = budget * SEARCHES;
     let named = &args.kernel.kernels;
     let wanted =
         |l: &&Launched| named.is_empty() || named.iter().any(|name| is_named(name, &l.kernel));
@@ -422,39 +498,42 @@ fn targets(cli: &Cli, args: &TuneArgs, seen: &Seen, gpu: &Gpu) -> Result<Vec<Tar
             None if each < SHORTEST_NS => Some(format!("its launches take {each} ns")),
             None => None,
         };
-        let proposed = match refused {
-            Some(_) => Vec::new(),
-            None => {
-                let module = launched.module.as_deref().unwrap_or_default();
-                let path = seen.modules.join(format!("{module}.cubin"));
-                let cubin = fs::read(&path).map_err(|e| {
-                    Failure::input(format!("cannot read `{}`: {e}", path.display()))
-                })?;
-                let ptx = fs::read_to_string(path.with_extension("ptx")).ok();
-                let wanted = Wanted {
-                    cubin: &cubin,
-                    ptx: ptx.as_deref(),
-                    kernel: &launched.kernel,
-                    digest: &digest,
-                    class,
-                    blocks: launched.blocks(),
-                    gpu,
-                };
-                propose(cli, &wanted, toolkit.as_ref())?
-            }
-        };
-        let none = "there is no candidate".to_owned();
-        targets.push(Target {
+        let processes = u64::from(seen.trace.processes.max(1));
+        let launches = (launched.launches / processes).max(1);
+        let mut target = Target {
             launched: launched.clone(),
             digest,
             class,
-            verdict: Verdict::Stays(match (refused, proposed.is_empty()) {
-                (Some(why), _) => why,
-                (None, true) => none,
-                (None, false) => "it was not launched again".into(),
-            }),
-            proposed,
-        });
+            proposed: Vec::new(),
+            searching: None,
+            at: [launches / 3, launches * 2 / 3].map(|at| at.min(launches - 1)),
+            verdict: Verdict::Stays("it was not launched again".into()),
+        };
+        match refused {
+            Some(why) => target.verdict = Verdict::Stays(why),
+            None => {
+                let code = Code::read(&seen.modules, launched)?;
+                let start = propose(cli, &target.wanted(&code, gpu), toolkit.as_ref())?;
+                let most = left.max(budget.mul_f64(LEAST_OF_BUDGET)).min(budget);
+                left = left.saturating_sub(budget);
+                let mut search = Search::new(start.axes);
+                target.proposed = start.proposed;
+                if start.is_searched {
+                    let searching = Searching::new(search, most, &target.proposed);
+                    target.searching = Some(searching);
+                } else if let Some(toolkit) = &toolkit {
+                    // All that its module can get is there when that is loaded.
+                    let points = search.next(MOST_AT_ONCE);
+                    let recipes = points.iter().map(|p| search.recipe(p)).collect();
+                    let made = make(&target.wanted(&code, gpu), toolkit, recipes)?;
+                    target.add(made.into_iter().flatten());
+                }
+                if !target.is_tried() {
+                    target.verdict = Verdict::Stays("there is no candidate".to_owned());
+                }
+            }
+        }
+        targets.push(target);
     }
     Ok(targets)
 }
@@ -464,47 +543,51 @@ fn try_all(
     args: &TuneArgs,
     folder: &Path,
     targets: &mut [Target],
-    seen: &mut Seen,
+    (seen, modules): (&mut Seen, &Path),
+    tools: (Option<&Toolkit>, &Gpu),
 ) -> Result<(), Failure> {
     let failed = |e: std::io::Error| Failure::input(format!("`{}`: {e}", folder.display()));
     let mut crashed: Vec<(String, String)> = Vec::new();
+    let mut ranked: Vec<BTreeMap<String, f64>> = Vec::new();
     for round in 0..MOST_RUNS {
         let work = folder.join(format!("try-{round}"));
         fs::create_dir(&work).map_err(failed)?;
         let mut plan = String::new();
-        for (number, target) in targets.iter().enumerate() {
-            let processes = u64::from(seen.trace.processes.max(1));
-            let launches = (target.launched.launches / processes).max(1);
+        for (number, target) in targets.iter_mut().enumerate() {
+            let before = ranked.get(number);
             for (index, proposed) in target.proposed.iter().enumerate() {
-                if crashed.contains(&(target.digest.clone(), proposed.name.clone())) {
+                let name = &proposed.name;
+                let is_out = crashed.contains(&(target.digest.clone(), name.clone()));
+                if is_out || before.is_some_and(|ratios| !is_of_the_best(name, ratios)) {
                     continue;
                 }
                 let file = format!("{number}-{index}.cubin");
                 fs::write(work.join(&file), &proposed.cubin).map_err(failed)?;
-                let planned = Planned {
+                plan.push_str(&target.planned(proposed, file).line());
+            }
+            if let Some(searching) = &mut target.searching {
+                searching.begin_again();
+                let searched = Searched {
                     kernel: target.digest.clone(),
                     class: target.class,
-                    at: [
-                        (launches - 1).min(launches / 3),
-                        (launches - 1).min(launches * 2 / 3),
-                    ],
-                    candidate: proposed.name.clone(),
-                    file,
+                    at: target.at,
                     symbol: target.launched.kernel.clone(),
-                    rounds: proposed.rounds.filter(|_| args.stencil.fp.is_some()),
                 };
-                plan.push_str(&planned.line());
+                plan.push_str(&searched.line());
             }
         }
         fs::write(work.join("plan"), plan).map_err(failed)?;
         let mut program = command(&args.program_words())?;
         inject(&mut program, "try")?;
         program.env("WARPWRIGHT_DIR", &work);
+        program.env("WARPWRIGHT_BUILDER", std::process::id().to_string());
         if std::env::var_os("WARPWRIGHT_LOG").is_none() {
             program.env("WARPWRIGHT_LOG", work.join("log"));
         }
         let stdout = output()?;
-        let status = run_program(program, Some(stdout.try_clone().map_err(failed)?))?;
+        let mut builder = Builder::new(tools, &work, modules);
+        let beside = stdout.try_clone().map_err(failed)?;
+        let status = run_with(program, beside, || builder.answer(targets))?;
         let code = exit_code(status);
         if asked_to_end() {
             return Ok(());
@@ -518,6 +601,8 @@ fn try_all(
                 );
             }
             crashed.extend(culprits);
+            let notes = notes(&work, "trials")?;
+            ranked = targets.iter().map(|t| ratios(t, &notes, 1)).collect();
             continue;
         }
         if code != seen.code {
@@ -535,6 +620,12 @@ fn try_all(
     }
     complain!("too many candidates took the program down: nothing is kept");
     Ok(())
+}
+
+/// Is it among the best of what was timed before the program had to be started again, or was it not timed?
+fn is_of_the_best(name: &str, ratios: &BTreeMap<String, f64>) -> bool {
+    let own = ratios.get(name);
+    own.is_none_or(|own| ratios.values().filter(|ratio| *ratio < own).count() < MOST_AGAIN)
 }
 
 fn name_of<'a>(targets: &'a [Target], digest: &str) -> &'a str {
@@ -561,63 +652,90 @@ fn culprits(work: &Path) -> Vec<(String, String)> {
     all.find(|found| !found.is_empty()).unwrap_or_default()
 }
 
-/// Times of one set, original and candidates, by name.
-type Times<'a> = BTreeMap<&'a str, &'a [u64]>;
+/// The trials of a target among notes.
+fn trials<'a>(target: &Target, notes: &'a [Note]) -> Vec<&'a Trial> {
+    let trials = notes.iter().filter_map(|note| match note {
+        Note::Trial(trial) => Some(trial),
+        _ => None,
+    });
+    trials
+        .filter(|t| t.kernel == target.digest && t.class == target.class)
+        .collect()
+}
+
+/// The times of a candidate in a set, and the original's beside them.
+fn times<'a>(trials: &[&'a Trial], name: &str, set: u32) -> Option<[&'a [u64]; 2]> {
+    let of = |name: &str, round: Option<u32>| {
+        let mut own = trials.iter().rev().filter(|t| {
+            t.set == set && t.candidate == name && round.is_none_or(|round| round == t.round)
+        });
+        own.find_map(|t| match &t.outcome {
+            Outcome::Same(times) => Some((&times[..], t.round)),
+            _ => None,
+        })
+    };
+    let (own, round) = of(name, None)?;
+    Some([own, of("original", Some(round))?.0])
+}
+
+/// What each candidate took of the original's time in a set.
+pub fn ratios(target: &Target, notes: &[Note], set: u32) -> BTreeMap<String, f64> {
+    let trials = trials(target, notes);
+    let names = target.proposed.iter().map(|proposed| &proposed.name);
+    let ratio = |name: &String| Some((name.clone(), ratio(times(&trials, name, set)?)?.middle));
+    names.filter_map(ratio).collect()
+}
 
 fn judge(targets: &mut [Target], notes: &[Note], crashed: &[(String, String)]) {
-    for target in targets.iter_mut().filter(|t| !t.proposed.is_empty()) {
-        let of_target = |t: &&Trial| t.kernel == target.digest && t.class == target.class;
-        let trials = notes.iter().filter_map(|note| match note {
-            Note::Trial(trial) => Some(trial),
-            _ => None,
-        });
-        let trials: Vec<&Trial> = trials.filter(of_target).collect();
-        let times = |set: u32| -> Times {
-            let of_set = trials.iter().filter(|t| t.set == set);
-            let same = of_set.filter_map(|t| match &t.outcome {
-                Outcome::Same(times) => Some((&*t.candidate, &times[..])),
-                _ => None,
-            });
-            same.collect()
-        };
-        let (first, second) = (times(1), times(2));
+    for target in targets.iter_mut().filter(|t| t.is_tried()) {
+        let trials = trials(target, notes);
+        let first = ratios(target, notes, 1);
         let mut ranked: Vec<(&str, f64)> = first
-            .keys()
-            .filter(|name| **name != "original")
-            .filter_map(|name| Some((*name, ratio(&first, name)?.middle)))
+            .iter()
+            .map(|(name, ratio)| (&**name, *ratio))
             .collect();
         ranked.sort_by(|a, b| a.1.total_cmp(&b.1));
         let is_bad = |name: &str| {
-            trials
-                .iter()
-                .any(|t| t.candidate == name && !matches!(t.outcome, Outcome::Same(_)))
+            trials.iter().any(|t| {
+                t.candidate == name && matches!(t.outcome, Outcome::Differs(_) | Outcome::Failed(_))
+            })
         };
-        // The best of the first set; whether it is faster, the second set decides.
-        let best = ranked
-            .first()
-            .map(|(name, _)| *name)
-            .filter(|name| !is_bad(name));
-        let found = best.and_then(|name| Some((name, ratio(&first, name)?, ratio(&second, name)?)));
-        target.verdict = match found {
-            Some((name, one, two)) if one.high < 1.0 - NOISE && two.high < 1.0 - NOISE => {
+        let is_faster = |name: &str, set: u32| {
+            let ratio = times(&trials, name, set).and_then(ratio);
+            ratio.is_some_and(|ratio| ratio.high < 1.0 - NOISE)
+        };
+        let wins = |name: &str| is_faster(name, 1) && is_faster(name, 2) && !is_bad(name);
+        let took = |name: &str| times(&trials, name, 2).map(|all| all.map(middle));
+        // The best of the first set; whether it is faster, the second set decides. One that was not for the launch of
+        // the second set is passed over.
+        let mut timed = ranked
+            .iter()
+            .filter(|(name, _)| times(&trials, name, 2).is_some());
+        let best = timed.next().map(|(name, _)| *name).filter(|n| wins(n));
+        target.verdict = match best.and_then(|name| Some((name, took(name)?))) {
+            Some((name, [winner_ns, original_ns])) => {
+                let is_wide = |name: &str| {
+                    let mut all = target.proposed.iter();
+                    all.any(|p| p.name == name && p.guard.is_always() && p.shape.is_same())
+                };
+                let mut beside = ranked.iter().map(|(other, _)| *other);
+                let beside = beside.find(|other| is_wide(other) && wins(other));
+                let beside = beside.filter(|_| !is_wide(name));
                 Verdict::Won {
                     name: name.to_owned(),
-                    original_ns: middle(second.get("original")),
-                    winner_ns: middle(second.get(name)),
+                    beside: beside.and_then(|other| Some((other.to_owned(), took(other)?[0]))),
+                    original_ns,
+                    winner_ns,
                     in_program: None,
                 }
             }
-            _ => Verdict::Stays(why(target, notes, &trials, crashed, &ranked)),
+            None => Verdict::Stays(why(target, notes, &trials, crashed, &ranked)),
         };
     }
 }
 
-fn middle(times: Option<&&[u64]>) -> f64 {
-    let times: Vec<f64> = times
-        .map_or(&[][..], |t| t)
-        .iter()
-        .map(|&t| t as f64)
-        .collect();
+fn middle(times: &[u64]) -> f64 {
+    let times: Vec<f64> = times.iter().map(|&t| t as f64).collect();
     median(&times).unwrap_or(0.0)
 }
 
@@ -627,9 +745,8 @@ struct Ratio {
 }
 
 /// Time over the original's, turn by turn, and the upper end of its median's interval.
-fn ratio(times: &Times, name: &str) -> Option<Ratio> {
-    let (own, original) = (times.get(name)?, times.get("original")?);
-    let pairs = own.iter().zip(*original);
+fn ratio([own, original]: [&[u64]; 2]) -> Option<Ratio> {
+    let pairs = own.iter().zip(original);
     let mut ratios: Vec<f64> = pairs.map(|(&a, &b)| a as f64 / b.max(1) as f64).collect();
     ratios.sort_by(f64::total_cmp);
     let (rank, coverage) = order_statistic(ratios.len(), CONFIDENCE)?;
@@ -664,8 +781,13 @@ fn why(
                 let name = target.shown(&trial.candidate);
                 reasons.push(format!("{name}: error {code}"))
             }
-            Outcome::Same(_) => {}
+            Outcome::Same(_) | Outcome::Elsewhere => {}
         }
+    }
+    if reasons.len() > MOST_REASONS {
+        let others = counted(reasons.len() - MOST_REASONS, "other");
+        reasons.truncate(MOST_REASONS);
+        reasons.push(format!("and {others} of the kind"));
     }
     let of_target = crashed
         .iter()
@@ -730,6 +852,7 @@ fn document(targets: &[Target], gpu: &str, trace: &Trace) -> Document {
                 original_ns,
                 winner_ns,
                 in_program,
+                ..
             } => {
                 row.in_program = *in_program;
                 row.winner = Some(target.shown(name));

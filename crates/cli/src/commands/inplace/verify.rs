@@ -13,6 +13,7 @@ use warpwright_toolkit::{BuildCache, Toolkit};
 use warpwright_winners::fit::Original;
 use warpwright_winners::{Kept, Standing, Store, Winner, identities};
 
+use super::candidates::Code;
 use super::document::Trace;
 use crate::args::Cli;
 use crate::failure::Failure;
@@ -106,24 +107,15 @@ pub fn tell(verdicts: &[Verdict]) {
     }
 }
 
-/// A module that the program loads.
-struct Code {
-    cubin: Vec<u8>,
-    ptx: Option<String>,
-}
-
 fn read_modules(folder: &Path) -> Vec<Code> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
     paths.retain(|path| path.extension().is_some_and(|e| e == "cubin"));
     paths.sort();
-    let read = |path: &std::path::PathBuf| {
-        Some(Code {
-            cubin: std::fs::read(path).ok()?,
-            ptx: std::fs::read_to_string(path.with_extension("ptx")).ok(),
-        })
-    };
-    paths.iter().filter_map(read).collect()
+    paths
+        .iter()
+        .filter_map(|path| Code::at(path).ok())
+        .collect()
 }
 
 /// The winner with code that was made and proved here.

@@ -17,14 +17,15 @@
 mod entry;
 mod ranges;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use warpwright_diag::count;
 use warpwright_launch::{Extent, Field, Guard, GuardError, Quantity, Signature};
 use warpwright_ptx::opcode::Op;
 use warpwright_ptx::{
-    Base, Dims, DirectiveKind, Edits, Inst, Module, Operand, Part, Space, SpecialReg, Symbol, Type,
-    TypeKind, View,
+    Base, Dims, DirectiveKind, Edits, FuncId, Inst, Module, Operand, Part, Reg, Space, SpecialReg,
+    Symbol, Type, TypeKind, VarId, View,
 };
 
 use crate::options::Argument;
@@ -135,6 +136,19 @@ impl Specialize {
             None => guard,
         })
     }
+}
+
+/// The scalars among a kernel's parameters that it loads, each once, as guards name them.
+pub fn loaded(module: &Module, kernel: FuncId) -> Vec<Field> {
+    let Some(view) = module.view(kernel) else {
+        return Vec::new();
+    };
+    let mut fields = BTreeSet::new();
+    for index in 0..view.body().insts.len() as u32 {
+        let lanes = load(&view, Inst::from_u32(index));
+        fields.extend(lanes.into_iter().flatten().map(|lane| lane.field));
+    }
+    fields.into_iter().collect()
 }
 
 /// The parameters of a kernel, as guards name them.
@@ -277,8 +291,16 @@ fn guard_text(view: &View<'_>, inst: Inst) -> String {
     view.module().text(head).to_owned()
 }
 
-/// A load of a scalar parameter, or of several, as moves of what is known.
-fn parameter(view: &View<'_>, guard: &Guard, inst: Inst) -> Option<Vec<String>> {
+/// What one register of a load from a parameter gets.
+struct Lane {
+    reg: Reg,
+    ty: Type,
+    var: VarId,
+    field: Field,
+}
+
+/// The lanes of a load of a scalar parameter, or of several.
+fn load(view: &View<'_>, inst: Inst) -> Option<Vec<Lane>> {
     let (module, body) = (view.module(), view.body());
     let opcode = module.opcode(&body.insts[inst]);
     let ty = *opcode.types.first()?;
@@ -298,20 +320,36 @@ fn parameter(view: &View<'_>, guard: &Guard, inst: Inst) -> Option<Vec<String>> 
         Operand::Vector(list) => body.list(list).to_vec(),
         one => vec![one],
     };
-    let prefix = guard_text(view, inst);
-    let mut lines = Vec::new();
-    let mut is_known = false;
-    for (lane, target) in targets.into_iter().enumerate() {
+    let lane = |(lane, target): (usize, Operand)| {
         let Operand::Reg(reg) = target else {
             return None;
         };
         let at = address.offset + i64::try_from(lane).ok()? * i64::from(ty.bytes());
-        let field = Field::new(
-            param,
-            u32::try_from(at).ok()?,
-            u8::try_from(ty.bytes()).ok()?,
-        )?;
-        let name = body.reg_name(reg);
+        let (at, bytes) = (u32::try_from(at).ok()?, u8::try_from(ty.bytes()).ok()?);
+        Some(Lane {
+            reg,
+            ty,
+            var,
+            field: Field::new(param, at, bytes)?,
+        })
+    };
+    targets.into_iter().enumerate().map(lane).collect()
+}
+
+/// A load of a scalar parameter, or of several, as moves of what is known.
+fn parameter(view: &View<'_>, guard: &Guard, inst: Inst) -> Option<Vec<String>> {
+    let (module, body) = (view.module(), view.body());
+    let prefix = guard_text(view, inst);
+    let mut lines = Vec::new();
+    let mut is_known = false;
+    for Lane {
+        reg,
+        ty,
+        var,
+        field,
+    } in load(view, inst)?
+    {
+        let (name, at) = (body.reg_name(reg), field.at());
         let line = match guard.value(Quantity::Param(field)) {
             Some(value) => {
                 is_known = true;
