@@ -13,7 +13,7 @@ use crate::guards;
 use crate::pairing::{self, Paired, buffers};
 use crate::reals::Reals;
 use crate::standing::{AtLaunch, Standing, Which, Why};
-use crate::tested::{FILLINGS, Filling, Memory, differences, filled, run};
+use crate::tested::{self, FILLINGS, Filling, Memory, differences, filled, run};
 
 /// Options of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -197,8 +197,7 @@ impl<'c> Comparison<'c> {
             };
             // The first side's description says what both begin with.
             let leading = partner.and_then(|x| theirs.iter().find(|(n, _)| n == x));
-            let leading =
-                leading.filter(|(_, other)| other.buffer.size() == described.buffer.size());
+            let leading = leading.filter(|(_, other)| pairing::leads(other, &described));
             let (key, content) = match leading {
                 Some((x, other)) => (x.clone(), self.content(x, other)),
                 None => {
@@ -481,7 +480,13 @@ impl<'c> Comparison<'c> {
         let plain = FILLINGS.into_iter().map(|filling| (filling, Vec::new()));
         // Inputs that a condition asks for, on top of the described ones.
         let guarded = guarded.into_iter().map(|set| (Filling::Described, set));
-        for (filling, set) in plain.chain(guarded) {
+        // An element that only one of both looks at shows in a maximum, too, where it is far from all others.
+        let alone = guards::alone(&self.terms, values).into_iter();
+        let far = alone.flat_map(|given| {
+            let extremes = self.extremes(given.buffer).into_iter().flatten();
+            extremes.map(move |value| (Filling::Described, vec![guards::Given { value, ..given }]))
+        });
+        for (filling, set) in plain.chain(guarded).chain(far) {
             let mut memory = filled(self.a, self.b, self.paired, self.fixed, filling);
             for given in &set {
                 self.give(&mut memory, given);
@@ -502,6 +507,19 @@ impl<'c> Comparison<'c> {
             }
         }
         Ok(None)
+    }
+
+    /// The bits of the least and the largest value that an element of an input may have, as far as it is described.
+    fn extremes(&self, number: u32) -> Option<[u64; 2]> {
+        let name = self.names.get(number as usize)?;
+        let all = buffers(self.a);
+        let (_, described) = all.iter().find(|(other, _)| other == name)?;
+        let ty = described.buffer.ty;
+        match tested::integers(described.buffer) {
+            Some((low, high)) => Some([ty.int_bits(low)?, ty.int_bits(high)?]),
+            None if ty.is_float() => Some([-1000.0, 1000.0].map(|value| ty.float_bits(value))),
+            None => None,
+        }
     }
 
     /// Writes an element of an input on both sides.

@@ -1,4 +1,5 @@
-//! Inputs that the conditions of a term ask for: what a path for a few values alone is found by.
+//! Inputs that the difference of two terms asks for: what their conditions compare with, by which a path for a few
+//! values alone is found, and elements that one of the two does not have.
 
 use std::collections::BTreeSet;
 
@@ -63,6 +64,42 @@ pub(crate) fn fillings(terms: &Terms, values: [Val; 2]) -> Vec<Vec<Given>> {
     });
     all.extend(singles.chain(near).take(MOST));
     all
+}
+
+/// Elements that one of two terms has alone, a few of them.
+pub(crate) fn alone(terms: &Terms, values: [Val; 2]) -> Vec<Given> {
+    let [first, second] = values.map(|value| inputs(terms, value));
+    let all: Vec<Given> = first.symmetric_difference(&second).copied().collect();
+    match all.as_slice() {
+        [] => Vec::new(),
+        [one] => vec![*one],
+        [one, .., last] => vec![*one, *last],
+    }
+}
+
+fn inputs(terms: &Terms, value: Val) -> BTreeSet<Given> {
+    let mut seen = BTreeSet::new();
+    let mut found = BTreeSet::new();
+    let mut stack: Vec<Id> = match value {
+        Val::Term(id) => vec![id],
+        Val::Bits(_) => Vec::new(),
+    };
+    while let Some(id) = stack.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        let node = terms.node(id);
+        if node.kind() == Kind::Input {
+            found.insert(Given {
+                buffer: node.a,
+                element: node.b,
+                bits: node.imm(),
+                value: 0,
+            });
+        }
+        stack.extend(node.args());
+    }
+    found
 }
 
 fn given(terms: &Terms, input: Id, constant: Id) -> Option<Given> {

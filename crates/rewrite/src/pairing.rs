@@ -98,6 +98,7 @@ impl Paired {
                 is_free(&partner, x)
                     && other.buffer.ty == described.buffer.ty
                     && other.output == described.output
+                    && (described.output || is_alike(other, described))
                     && other.buffer.size() == described.buffer.size()
             });
             if let Some((x, _)) = alike {
@@ -154,4 +155,16 @@ pub fn is_given(described: &Described<'_>) -> bool {
 /// Nobody has written it.
 pub fn is_unset(described: &Described<'_>) -> bool {
     matches!(described.buffer.init, Init::Poison)
+}
+
+/// Both are data, both are given, or neither is written before the first launch: scratch memory is no input.
+fn is_alike(one: &Described<'_>, other: &Described<'_>) -> bool {
+    let kind = |described| (is_given(described), is_unset(described));
+    kind(one) == kind(other)
+}
+
+/// What the first side says of a buffer's contents holds for its partner: but for nothing at all, where the rewritten
+/// kernel's description says more (zeros, for a sum by atomic operations).
+pub fn leads(first: &Described<'_>, second: &Described<'_>) -> bool {
+    first.buffer.size() == second.buffer.size() && (!is_unset(first) || is_unset(second))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use warpwright_emu::{Options as RunOptions, Outcome};
-use warpwright_launch::{ElemType, Generator};
+use warpwright_launch::{Buffer, ElemType, Generator, Init};
 
 use crate::pairing::{self, Paired};
 use crate::standing::{Which, Why};
@@ -20,12 +20,14 @@ pub(crate) enum Filling {
     Whole(u64),
     /// Large negative ones: a maximum that begins at zero shows.
     Negative(u64),
+    /// Large positive ones: a minimum that begins at zero shows.
+    Positive(u64),
     /// Of many magnitudes.
     Spread(u64),
 }
 
 /// Fillings in the order in which they are tried.
-pub(crate) const FILLINGS: [Filling; 8] = [
+pub(crate) const FILLINGS: [Filling; 9] = [
     Filling::Described,
     Filling::Whole(1),
     Filling::Unit(2),
@@ -34,6 +36,7 @@ pub(crate) const FILLINGS: [Filling; 8] = [
     Filling::Whole(5),
     Filling::Unit(6),
     Filling::Spread(7),
+    Filling::Positive(8),
 ];
 
 impl Filling {
@@ -43,27 +46,34 @@ impl Filling {
             Filling::Unit(seed) => format!("inputs between -1 and 1 (seed {seed})"),
             Filling::Whole(seed) => format!("whole inputs between -8 and 8 (seed {seed})"),
             Filling::Negative(seed) => format!("inputs between -9 and -1 (seed {seed})"),
+            Filling::Positive(seed) => format!("inputs between 1 and 9 (seed {seed})"),
             Filling::Spread(seed) => format!("inputs of many magnitudes (seed {seed})"),
         }
     }
 
-    fn bytes(self, name: &str, ty: ElemType, described: &[u8]) -> Vec<u8> {
-        if self == Filling::Described || !ty.is_float() {
-            return described.to_vec();
-        }
+    fn bytes(self, name: &str, buffer: &Buffer, described: &[u8]) -> Vec<u8> {
         let seed = match self {
-            Filling::Described => 0,
+            Filling::Described => return described.to_vec(),
             Filling::Unit(seed)
             | Filling::Whole(seed)
             | Filling::Negative(seed)
+            | Filling::Positive(seed)
             | Filling::Spread(seed) => seed,
         };
-        let generator = Generator::new(name, seed);
+        let (ty, generator) = (buffer.ty, Generator::new(name, seed));
+        if !ty.is_float() {
+            let count = described.len() / ty.size();
+            return match integers(buffer).and_then(|range| self.among(range)) {
+                Some(range) => drawn(ty, generator, range, count as u64),
+                None => described.to_vec(),
+            };
+        }
         let value = |i: u64| {
             let unit = generator.unit(i);
             match self {
                 Filling::Whole(_) => (unit * 17.0).floor() - 8.0,
                 Filling::Negative(_) => -1.0 - 8.0 * unit,
+                Filling::Positive(_) => 1.0 + 8.0 * unit,
                 Filling::Spread(_) => {
                     let sign = if generator.word(i) & 1 == 0 {
                         1.0
@@ -81,6 +91,45 @@ impl Filling {
             .flat_map(|i| ty.float_bits(value(i)).to_le_bytes().into_iter().take(size))
             .collect()
     }
+}
+
+impl Filling {
+    /// Those of a range of integers that it stands for, if there are any.
+    fn among(self, (low, high): (i128, i128)) -> Option<(i128, i128)> {
+        let (low, high) = match self {
+            Filling::Whole(_) => (low.max(-8), high.min(8)),
+            Filling::Negative(_) => (low, high.min(-1)),
+            Filling::Positive(_) => (low.max(1), high),
+            _ => (low, high),
+        };
+        (low <= high).then_some((low, high))
+    }
+}
+
+/// The integers that a buffer may hold, as far as its description draws them one by one.
+pub(crate) fn integers(buffer: &Buffer) -> Option<(i128, i128)> {
+    match buffer.init {
+        Init::UniformInt { low, high, .. } => Some((low, high)),
+        Init::Bits { .. } => {
+            let most = 1i128 << (8 * buffer.ty.size());
+            Some(match buffer.ty.int_bits(-1) {
+                Some(_) => (-most / 2, most / 2 - 1),
+                None => (0, most - 1),
+            })
+        }
+        _ => None,
+    }
+}
+
+fn drawn(ty: ElemType, generator: Generator, (low, high): (i128, i128), count: u64) -> Vec<u8> {
+    let values = u64::try_from(high - low + 1).ok();
+    let value = |i: u64| match values {
+        Some(values) => low + i128::from(generator.below(i, values)),
+        None => low + i128::from(generator.word(i)),
+    };
+    let bits = (0..count).map(|i| ty.int_bits(value(i)).unwrap_or(0));
+    bits.flat_map(|bits| bits.to_le_bytes().into_iter().take(ty.size()))
+        .collect()
 }
 
 /// Contents of buffers by name.
@@ -103,13 +152,16 @@ pub(crate) fn filled(
         let how = if keeps { Filling::Described } else { filling };
         first.insert(
             name.clone(),
-            how.bytes(&name, described.buffer.ty, described.bytes),
+            how.bytes(&name, described.buffer, described.bytes),
         );
     }
+    let theirs = pairing::buffers(a);
     let mut second = Memory::new();
     for (name, described) in pairing::buffers(b) {
-        let partner = paired.partner.get(&name).and_then(|x| first.get(x));
-        let same = partner.filter(|bytes| bytes.len() == described.bytes.len());
+        let partner = paired.partner.get(&name);
+        let partner = partner.and_then(|x| theirs.iter().find(|(n, _)| n == x));
+        let leading = partner.filter(|(_, other)| pairing::leads(other, &described));
+        let same = leading.and_then(|(x, _)| first.get(x));
         let own = || described.bytes.to_vec();
         second.insert(name, same.cloned().unwrap_or_else(own));
     }
@@ -122,6 +174,20 @@ pub(crate) fn run(side: &Side, which: Which, memory: &mut Memory) -> Result<(), 
         run_step(step, which, memory)?;
     }
     Ok(())
+}
+
+/// What the launches of a side leave in its outputs, by name.
+///
+/// # Errors
+/// [`Why`]: a fault, or a launch that does not fit.
+pub fn outputs(side: &Side) -> Result<Vec<(String, Vec<u8>)>, Why> {
+    let mut memory = Memory::new();
+    run(side, Which::Second, &mut memory)?;
+    let all = pairing::buffers(side).into_iter();
+    let outputs = all.filter(|(_, described)| described.output);
+    Ok(outputs
+        .filter_map(|(name, _)| memory.remove(&name).map(|bytes| (name, bytes)))
+        .collect())
 }
 
 fn run_step(step: &Step, which: Which, memory: &mut Memory) -> Result<(), Why> {

@@ -411,3 +411,15 @@ __global__ void wrong_isum_wide(const int *x, int *out, int n) {
     if (threadIdx.x == 0) out[blockIdx.x] = part;
 }
 }
+
+// ---- the last element alone is skipped: a maximum that is elsewhere does not show it
+extern "C" __global__ void wrong_max_skips_last(const float *x, float *out, int n)
+{
+    int row = blockIdx.x;
+    if (threadIdx.x == 0) {
+        float m = x[row * n];
+        for (int i = 1; i < n - (n > 4); ++i)
+            m = fmaxf(m, x[row * n + i]);
+        out[row] = m;
+    }
+}

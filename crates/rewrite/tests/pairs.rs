@@ -371,6 +371,16 @@ fn a_path_for_the_tests_own_input_is_refuted() {
     );
 }
 
+/// A maximum shows an element that is skipped only where that is the largest.
+fn a_skipped_element_is_refuted() {
+    refuted(
+        at("max_serial", "rows", "1", ROWS),
+        at("wrong_max_skips_last", "rows", "32", ROWS),
+        &[40],
+        "shown",
+    );
+}
+
 /// A sum in 64 bits that is halved loses a bit.
 fn a_wider_sum_is_refuted() {
     let serial = at("isum_serial", "rows", "1", INTS);
@@ -397,4 +407,5 @@ fn rewrites_stand_as_they_should() {
     wrong_products_are_refuted();
     a_path_for_the_tests_own_input_is_refuted();
     a_wider_sum_is_refuted();
+    a_skipped_element_is_refuted();
 }

@@ -2,6 +2,7 @@
 
 use warpwright_launch::ElemType;
 
+use crate::lanes::Mask;
 use crate::symbolic::term::{Id, Terms, Unset, Val};
 
 /// A word of memory: bits, a term, the input that it was at first, or nothing that anybody wrote.
@@ -248,11 +249,63 @@ pub(crate) struct Moment {
     pub stamp: u32,
 }
 
+/// Lanes of a warp that read at the same stamp; `last` is one of them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Readers {
+    last: Moment,
+    lanes: Mask,
+}
+
+impl Readers {
+    /// One that nothing orders before a write.
+    fn unordered(&self, atomic: bool, is_ordered: impl Fn(&Moment) -> bool) -> Option<Moment> {
+        if self.last.block == 0 || self.last.atomic && atomic {
+            return None;
+        }
+        let mut lanes = self.lanes;
+        while lanes != 0 {
+            let lane = lanes.trailing_zeros() as u8;
+            let reader = Moment { lane, ..self.last };
+            if !is_ordered(&reader) {
+                return Some(reader);
+            }
+            lanes &= lanes - 1;
+        }
+        None
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 struct Touched {
     writer: Moment,
-    readers: [Moment; 2],
+    /// The last ones, those of the same warp at an earlier stamp, and those of another warp.
+    readers: [Readers; 3],
     value: Option<Val>,
+}
+
+impl Touched {
+    fn read(&mut self, now: Moment) {
+        let lanes = 1 << now.lane;
+        let last = &mut self.readers[0];
+        if (last.last, last.lanes) == (now, last.lanes | lanes) {
+            return;
+        }
+        let before = last.last;
+        let same = Moment {
+            lane: now.lane,
+            ..before
+        } == now;
+        let lanes = if same { last.lanes | lanes } else { lanes };
+        if !same {
+            let old = *last;
+            match (before.block, before.warp) == (now.block, now.warp) {
+                true if before.barriers == now.barriers => self.readers[1] = old,
+                true => {}
+                false => (self.readers[1], self.readers[2]) = (Readers::default(), old),
+            }
+        }
+        self.readers[0] = Readers { last: now, lanes };
+    }
 }
 
 /// The log of a memory: one entry for so many bytes.
@@ -315,12 +368,7 @@ impl Log {
                     what: Clash::ReadAfterWrite,
                 });
             }
-            // The last reader, and the last one of another warp.
-            let last = entry.readers[0];
-            if (last.block, last.warp) != (now.block, now.warp) {
-                entry.readers[1] = last;
-            }
-            entry.readers[0] = now;
+            entry.read(now);
         }
         found
     }
@@ -345,11 +393,9 @@ impl Log {
                     what: Clash::WriteAfterWrite,
                 });
             }
-            let reader = entry.readers.iter().find(|reader| {
-                let both = reader.atomic && now.atomic;
-                reader.block != 0 && !both && !is_ordered(reader)
-            });
-            if let Some(&first) = reader {
+            let mut readers = entry.readers.iter();
+            let reader = readers.find_map(|r| r.unordered(now.atomic, &is_ordered));
+            if let Some(first) = reader {
                 found = Some(Conflict {
                     first,
                     what: Clash::WriteAfterRead,
@@ -358,5 +404,47 @@ impl Log {
             (entry.writer, entry.value) = (now, value);
         }
         found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(warp: u16, lane: u8, stamp: u32) -> Moment {
+        Moment {
+            block: 1,
+            warp,
+            lane,
+            stamp,
+            ..Moment::default()
+        }
+    }
+
+    /// What the lanes of a warp read and one of them then overwrites, with nothing between.
+    fn conflict(reads: &[Moment], write: Moment) -> Option<Moment> {
+        let mut log = Log::new(4, 4);
+        for &read in reads {
+            assert_eq!(log.read(0, 4, read, |_| true), None);
+        }
+        let is_ordered = |earlier: &Moment| {
+            earlier.warp == write.warp
+                && (earlier.lane == write.lane || earlier.stamp < write.stamp)
+        };
+        let found = log.write(0, 4, write, None, is_ordered);
+        found.map(|conflict| conflict.first)
+    }
+
+    #[test]
+    fn the_last_reader_does_not_hide_the_others() {
+        let lanes: Vec<Moment> = (0..4).map(|lane| at(0, lane, 0)).collect();
+        assert_eq!(conflict(&lanes, at(0, 3, 0)), Some(at(0, 0, 0)));
+        assert_eq!(conflict(&lanes[3..], at(0, 3, 0)), None);
+        assert_eq!(conflict(&lanes, at(0, 3, 1)), None, "they have met since");
+        let mixed = [at(0, 0, 1), at(0, 3, 1), at(0, 2, 2)];
+        assert_eq!(conflict(&mixed, at(0, 2, 1)), Some(at(0, 0, 1)));
+        let warps = [at(0, 1, 0), at(1, 1, 0), at(1, 2, 0)];
+        assert_eq!(conflict(&warps, at(1, 2, 0)), Some(at(1, 1, 0)));
+        assert_eq!(conflict(&warps[..1], at(1, 2, 0)), Some(at(0, 1, 0)));
     }
 }

@@ -653,6 +653,7 @@ impl Terms {
     /// The sign of `from` bits spread to `to`.
     pub fn sext(&mut self, value: Val, from: u32, to: u32) -> Val {
         match self.extract(value, 0, from) {
+            whole if from >= to => self.extract(whole, 0, to),
             Val::Bits(bits) => {
                 let shift = 64 - from;
                 let wide = ((bits << shift) as i64 >> shift) as u64;
