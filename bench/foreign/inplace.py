@@ -1,0 +1,164 @@
+"""What does `tune -- PROGRAM` gain on programs that nobody here wrote? Each runs as it is, is tuned inside itself, and runs
+with its winners; what it prints is compared.
+
+    python3 bench/foreign/inplace.py FOREIGN TOOL OUT.json [--only TEXT] [--seconds S] [--budget S]
+
+FOREIGN holds the repositories that programs.py names, TOOL is a folder with `warpwright` and `libwarpwright_inject.so`.
+Programs run one at a time on each GPU. A program's figure is the time of its kernels as it is over that with the winners,
+by the shares of its own trace; kernels without a winner count as they are. All programs are in the file, those without gain
+and those that do not build as well; of theirs only names and numbers.
+"""
+import argparse
+import concurrent.futures
+import glob
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from collect import Campaign, text_of  # noqa: E402
+from programs import PROGRAMS  # noqa: E402
+
+# PTX beside the code: what most build systems leave in a program.
+CODE = '-gencode arch=compute_90,code=[compute_90,sm_90]'
+NUMBER = re.compile(r'\d+(?:\.\d+)?(?:[eE][+-]?\d+)?')
+
+
+def differs(plain, others):
+    """Lines of the runs as they are that both print alike, and another run prints otherwise."""
+    first, second = (text.splitlines() for text in plain)
+    steady = [a for a, b in zip(first, second) if a == b]
+    found = []
+    for text in others:
+        lines = set(text.splitlines())
+        found += [line for line in steady if line not in lines]
+    return len(found)
+
+
+class InPlace(Campaign):
+    def __init__(self, options):
+        options.out, self.path, options.runs = options.out + '.work', options.out, 1
+        super().__init__(options)
+        self.tool, self.budget = os.path.abspath(options.tool), options.budget
+        self.rows = []
+
+    def make(self, program):
+        try:
+            root, copy = self.prepare(program)
+        except OSError as error:
+            return program, None, None, str(error)
+        exe = f'{self.work}/{program.name}/program'
+        sources = ' '.join(sorted(f for s in program.sources for f in glob.glob(f'{copy}/{s}')))
+        done = text_of(f'nvcc -O3 {CODE} -w {program.flags.format(root=root)} {sources} -o {exe}', cwd=copy)
+        why = None if done.returncode == 0 else 'does not build with this nvcc'
+        if why:
+            print(f'{program.name}: {done.stderr[-300:]}', file=sys.stderr, flush=True)
+        return program, copy, exe, why
+
+    def sh(self, words, copy, gpu):
+        """Output, standard error, exit code, seconds."""
+        environment = {**os.environ, 'CUDA_VISIBLE_DEVICES': str(gpu)}
+        begun = time.monotonic()
+        try:
+            done = subprocess.run(words, cwd=copy, env=environment, capture_output=True, text=True, errors='replace',
+                                  timeout=180)
+        except subprocess.TimeoutExpired:
+            return '', 'takes over 180 s', 124, time.monotonic() - begun
+        return done.stdout, done.stderr, done.returncode, time.monotonic() - begun
+
+    def one(self, program, copy, exe, gpu):
+        warpwright, place = f'{self.tool}/warpwright', os.path.dirname(exe)
+        own = [exe, *program.args.split()]
+        report, db = f'{place}/report.json', f'{place}/db'
+        row = {'program': program.name, 'split': program.split}
+        plain = [self.sh(own, copy, gpu) for _ in range(2)]
+        row['plain_s'] = round(min(run[3] for run in plain), 3)
+        tune = self.sh([warpwright, 'tune', '--db', db, '--report-to', report, '--budget', str(self.budget), '--', *own],
+                       copy, gpu)
+        row['tune_s'] = round(tune[3], 3)
+        winners = self.sh([warpwright, 'with', '--db', db, '--', *own], copy, gpu)
+        row['with_s'] = round(winners[3], 3)
+        codes = [run[2] for run in (*plain, tune, winners)]
+        row['exit_codes'] = codes
+        row['lines_that_differ'] = differs([run[0] for run in plain], [tune[0], winners[0]])
+        if not os.path.exists(report):
+            row['why'] = (tune[1].strip().splitlines() or ['no report'])[-1]
+            return row
+        with open(report) as file:
+            kernels = json.load(file)['kernels']
+        names = {k['name']: f'k{n}' for n, k in enumerate(kernels)}
+        row['kernels'] = [{
+            'share': round(k['share'], 4), 'versions': k['candidates'], 'winner': k['winner'], 'in_program': k['in_program'],
+            'alone': k['original_ns'] / k['winner_ns'] if k['winner_ns'] else None, 'stays': self.bare(k['stays'], names),
+            'class': k['class']} for k in kernels]
+        left = sum(k['share'] * ((k['in_program'] or 1.0) - 1.0) for k in kernels)
+        row['gain'] = round(1.0 / (1.0 + left), 4)
+        return row
+
+    @staticmethod
+    def bare(text, names):
+        for name, other in names.items():
+            text = text and text.replace(name, other)
+        return text
+
+    def all(self, programs, gpus):
+        free = concurrent.futures.ThreadPoolExecutor(gpus)
+        numbers = threading.local()
+        taken = iter(range(gpus))
+
+        def run(job):
+            program, copy, exe, why = job.result()
+            if not hasattr(numbers, 'gpu'):
+                with self.lock:
+                    numbers.gpu = next(taken)
+            if why is None and time.time() > self.deadline:
+                why = 'no time was left'
+            row = {'program': program.name, 'split': program.split, 'why': why} if why else self.one(program, copy, exe, numbers.gpu)
+            with self.lock:
+                self.rows.append(row)
+                self.write(gpus)
+            print(f"{program.name}: {row.get('gain', row.get('why'))}, {row.get('tune_s', 0)} s", flush=True)
+
+        builders = concurrent.futures.ThreadPoolExecutor(max(2, os.cpu_count() - 2 * gpus))
+        jobs = [builders.submit(self.make, program) for program in programs]
+        for done in [free.submit(run, job) for job in jobs]:
+            done.result()
+
+    def write(self, gpus):
+        name = text_of('nvidia-smi --query-gpu=name,driver_version --format=csv,noheader').stdout.splitlines()
+        nvcc = re.search(r'release [\d.]+, V([\d.]+)', text_of('nvcc --version').stdout)
+        gains = [row['gain'] for row in self.rows if 'gain' in row]
+        document = {
+            'schema': 'warpwright.foreign-in-place/1', 'gpu': name[0] if name else None, 'nvcc': nvcc and nvcc.group(1),
+            'date': time.strftime('%Y-%m-%d'), 'budget_s': self.budget, 'programs': len(gains),
+            'geometric_mean': round(math.exp(sum(map(math.log, gains)) / len(gains)), 4) if gains else None,
+            'slowest': min(gains, default=None), 'rows': sorted(self.rows, key=lambda row: row['program'])}
+        with open(f'{self.path}.part', 'w') as file:
+            json.dump(document, file, indent=1)
+        os.replace(f'{self.path}.part', self.path)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
+    parser.add_argument('foreign')
+    parser.add_argument('tool')
+    parser.add_argument('out')
+    parser.add_argument('--only', default='', help='a regular expression')
+    parser.add_argument('--seconds', type=float, default=3000)
+    parser.add_argument('--budget', type=float, default=20)
+    options = parser.parse_args()
+    gpus = len(text_of('nvidia-smi -L').stdout.splitlines())
+    if not gpus:
+        sys.exit('no GPU')
+    campaign = InPlace(options)
+    campaign.all([p for p in PROGRAMS if re.search(options.only, p.name)], gpus)
+    campaign.write(gpus)
+
+
+if __name__ == '__main__':
+    main()
