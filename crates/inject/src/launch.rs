@@ -69,7 +69,9 @@ fn go(launch: &Launch, call: impl Fn(Handle, &Extents) -> Code) -> Code {
         Mode::Trace => {
             // Looked up, and at its first launch loaded, before the time begins.
             let winner = replacement(launch);
-            trace::launch(launch, || with(launch, winner, &call))
+            trace::launch(launch, winner.is_some(), |replaced| {
+                with(launch, winner.filter(|_| replaced), &call)
+            })
         }
         Mode::Try => trial::launch(launch, call),
     }

@@ -66,6 +66,8 @@ pub struct Settings {
     pub folder: Option<PathBuf>,
     /// Where winners are (`WARPWRIGHT_DB`).
     pub store: PathBuf,
+    /// Do winners and originals take turns, so that one run tells them apart (`WARPWRIGHT_TURNS`)?
+    pub turns: bool,
     /// The process that makes candidates (`WARPWRIGHT_BUILDER`).
     pub builder: Option<i32>,
 }
@@ -83,6 +85,7 @@ impl Settings {
             log: set("WARPWRIGHT_LOG"),
             folder: set("WARPWRIGHT_DIR"),
             store: whole(store),
+            turns: std::env::var_os("WARPWRIGHT_TURNS").is_some(),
             builder: std::env::var("WARPWRIGHT_BUILDER")
                 .ok()
                 .and_then(|number| number.parse().ok()),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use warpwright_winners::LaunchClass;
 use warpwright_winners::fit::Place;
-use warpwright_winners::lines::{Launches, Note, Steady};
+use warpwright_winners::lines::{Beside, Launches, Note, Steady};
 
 use crate::abi::{Code, Handle, NOT_READY, SUCCESS};
 use crate::driver::{self, Relaxed};
@@ -18,7 +18,7 @@ use crate::functions::{described, identify};
 use crate::launch::Launch;
 use crate::notes::rewrite;
 use crate::params::Passed;
-use crate::state::{State, guarded, replacing, state};
+use crate::state::{State, guarded, replacing, settings, state};
 use crate::trial::is_pointer;
 
 /// Events that wait to be read, at most. Launches beyond are counted, not timed.
@@ -38,6 +38,8 @@ pub struct Trace {
     launches: Vec<Launches>,
     /// What stayed the same, by place in `launches`.
     steady: BTreeMap<usize, Stayed>,
+    /// Kernels that take turns with their winners, by place in `launches`.
+    turns: BTreeMap<usize, Turns>,
     /// Place in `launches` by module, kernel and class; by handle, for the launch path.
     known: BTreeMap<(String, String, LaunchClass), usize>,
     by_handle: BTreeMap<(usize, LaunchClass), usize>,
@@ -96,8 +98,56 @@ struct Pending {
 }
 
 enum Timed {
-    Launch(usize),
+    Launch(usize, Turn),
     Graph(Vec<usize>),
+}
+
+/// What ran at a launch.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    /// The kernel, which has no winner, or nothing takes turns.
+    Any,
+    /// The kernel, in turns with its winner.
+    Own,
+    /// Its winner.
+    Winner,
+}
+
+/// Times of a kernel's launches in turns with those of its winner, in nanoseconds.
+#[derive(Default)]
+struct Turns {
+    launches: u64,
+    own: Vec<u64>,
+    winner: Vec<u64>,
+}
+
+/// Times that are kept of each, at most.
+const TURNS: usize = 1000;
+
+impl Turns {
+    /// Whose turn it is: of two launches one each, in an order that is not that of the program.
+    fn next(&mut self) -> Turn {
+        let pair = self.launches / 2;
+        let mixed = pair.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let is_first_own = mixed >> 63 == 0;
+        let is_first = self.launches.is_multiple_of(2);
+        self.launches += 1;
+        match is_first == is_first_own {
+            true => Turn::Own,
+            false => Turn::Winner,
+        }
+    }
+
+    fn add(&mut self, turn: Turn, ns: u64) {
+        let times = match turn {
+            Turn::Any => return,
+            Turn::Own => &mut self.own,
+            Turn::Winner => &mut self.winner,
+        };
+        if times.len() < TURNS {
+            times.push(ns);
+        }
+    }
 }
 
 impl Trace {
@@ -182,9 +232,12 @@ impl Trace {
 
     fn add(&mut self, what: Timed, ns: u64) {
         match what {
-            Timed::Launch(place) => {
+            Timed::Launch(place, turn) => {
                 self.launches[place].timed += 1;
                 self.launches[place].total_ns += ns;
+                if let Some(turns) = self.turns.get_mut(&place) {
+                    turns.add(turn, ns);
+                }
             }
             Timed::Graph(places) => {
                 let each = ns / places.len().max(1) as u64;
@@ -223,7 +276,17 @@ impl Trace {
                 kernel: of.kernel.clone(),
             })
         });
-        launches.chain(steady).collect()
+        let beside = self.turns.iter().map(|(&place, turns)| {
+            let of = &self.launches[place];
+            Note::Beside(Beside {
+                module: of.module.clone(),
+                class: of.class,
+                own: turns.own.clone(),
+                winner: turns.winner.clone(),
+                kernel: of.kernel.clone(),
+            })
+        });
+        launches.chain(steady).chain(beside).collect()
     }
 }
 
@@ -364,18 +427,25 @@ fn calibrate(stream: Handle) {
     state().trace.overhead_ns = Some(if least == f32::MAX { 0.0 } else { least });
 }
 
-/// A launch of the program.
-pub fn launch(launch: &Launch, call: impl FnOnce() -> Code) -> Code {
+/// A launch of the program; `call` makes it, with the winner or without.
+pub fn launch(launch: &Launch, has_winner: bool, call: impl FnOnce(bool) -> Code) -> Code {
+    let mut turn = Turn::Any;
     let place = guarded(|| {
         let capturing = driver::is_capturing(launch.stream);
         let place = place(launch)?;
         observe(place, launch);
+        let mut state = state();
         if !capturing {
-            state().trace.launches[place].count += 1;
+            state.trace.launches[place].count += 1;
         }
-        (!capturing).then_some(Timed::Launch(place))
+        // What is captured is launched many times.
+        if has_winner && settings().turns && !capturing {
+            turn = state.trace.turns.entry(place).or_default().next();
+        }
+        (!capturing).then_some(Timed::Launch(place, turn))
     });
-    timed(launch.stream, call, place.flatten())
+    let replaced = has_winner && turn != Turn::Own;
+    timed(launch.stream, || call(replaced), place.flatten())
 }
 
 /// A graph with these launches, as the program made them, became executable.

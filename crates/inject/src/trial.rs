@@ -50,7 +50,9 @@ const PIECE: u64 = 4 << 20;
 const SLACK: u64 = 256 << 20;
 /// Time for one set of turns, and bounds for the number of turns.
 const TIMING: Duration = Duration::from_millis(500);
-const TURNS: (u32, u32) = (7, 41);
+const TURNS: (u32, u32) = (7, 151);
+/// After so many turns what takes more than this of the original's time is left out.
+const HOPELESS: (u32, f64) = (4, 1.05);
 /// How long other work is waited for, and what a launch may take beyond ten times the original.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// A candidate may take so many times the original's time, beside the patience.
@@ -568,14 +570,24 @@ fn time(
     // SAFETY: outputs of the right types.
     let event = || driver::handle(|out| unsafe { driver::event_create(out, 0) }).ok_or(NOT_READY);
     let (begin, end) = (event()?, event()?);
+    let median = |times: &[u64]| {
+        let mut sorted = times.to_vec();
+        sorted.sort_unstable();
+        sorted.get(sorted.len() / 2).copied().unwrap_or(u64::MAX)
+    };
+    let mut running: Vec<usize> = (0..runners.len()).collect();
     let started = Instant::now();
     for turn in 0..=TURNS.1 {
         if turn > TURNS.0 && started.elapsed() > TIMING {
             break;
         }
+        if turn == HOPELESS.0 {
+            let most = median(&runners[0].2) as f64 * HOPELESS.1;
+            running.retain(|&index| index == 0 || median(&runners[index].2) as f64 <= most);
+        }
         let order: Vec<usize> = match turn % 2 {
-            0 => (0..runners.len()).collect(),
-            _ => (0..runners.len()).rev().collect(),
+            0 => running.clone(),
+            _ => running.iter().rev().copied().collect(),
         };
         for index in order {
             saved.restore()?;
@@ -599,11 +611,6 @@ fn time(
         driver::event_destroy(begin);
         driver::event_destroy(end);
     }
-    let median = |times: &[u64]| {
-        let mut sorted = times.to_vec();
-        sorted.sort_unstable();
-        sorted.get(sorted.len() / 2).copied().unwrap_or(u64::MAX)
-    };
     let original = median(&runners[0].2);
     let mut notes = vec![trial(
         target,

@@ -31,6 +31,8 @@ pub enum Note {
     Replaced(String, String, String),
     /// What stayed the same over all launches of a class.
     Steady(Steady),
+    /// How long launches took in turns with those of the winner.
+    Beside(Beside),
     /// What the first launch of a class was given (without a GPU).
     Arguments(Arguments),
     /// A kernel did not run: number of the launch, why, symbol (without a GPU).
@@ -111,6 +113,56 @@ impl Steady {
             grid,
             bytes: digits.chunks(2).map(byte).collect::<Option<_>>()?,
             places: places.map(place).collect::<Option<_>>()?,
+            kernel: words.rest(),
+        })
+    }
+}
+
+/// Launches of a kernel in turns with those of its winner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Beside {
+    /// Digest of the kernel's module; `-` if it is not known.
+    pub module: String,
+    /// The class.
+    pub class: LaunchClass,
+    /// Times of its own launches in nanoseconds.
+    pub own: Vec<u64>,
+    /// Times of the winner's.
+    pub winner: Vec<u64>,
+    /// Symbol.
+    pub kernel: String,
+}
+
+impl Beside {
+    fn line(&self) -> String {
+        let list = |times: &[u64]| {
+            let times: Vec<String> = times.iter().map(u64::to_string).collect();
+            times.join(",")
+        };
+        let Beside {
+            module,
+            class,
+            own,
+            winner,
+            kernel,
+        } = self;
+        format!(
+            "beside {module} {class} -{} -{} {kernel}",
+            list(own),
+            list(winner)
+        )
+    }
+
+    fn parse(words: &mut Words<'_>) -> Option<Beside> {
+        let list = |text: &str| {
+            let times = text.strip_prefix('-')?.split(',').filter(|t| !t.is_empty());
+            times.map(|time| time.parse().ok()).collect::<Option<_>>()
+        };
+        Some(Beside {
+            module: words.next()?.to_owned(),
+            class: words.class()?,
+            own: list(words.next()?)?,
+            winner: list(words.next()?)?,
             kernel: words.rest(),
         })
     }
@@ -318,6 +370,7 @@ impl Note {
                 format!("replaced {kernel} {} {name}", recipe.replace(' ', ""))
             }
             Note::Steady(steady) => steady.line(),
+            Note::Beside(beside) => beside.line(),
             Note::Arguments(arguments) => arguments.line(),
             // The symbol is one word.
             Note::Uncomputed(number, why, kernel) => format!("uncomputed {number} {kernel} {why}"),
@@ -378,6 +431,7 @@ impl Note {
                 Note::Replaced(kernel, recipe, words.rest())
             }
             "steady" => Note::Steady(Steady::parse(&mut words)?),
+            "beside" => Note::Beside(Beside::parse(&mut words)?),
             "arguments" => Note::Arguments(Arguments::parse(&mut words)?),
             "uncomputed" => {
                 let (number, kernel) = (words.number()?, words.next()?.to_owned());
@@ -622,6 +676,13 @@ mod tests {
             steady(None, Vec::new()),
             steady(Some([9, 9, 1]), [[None; 8], [Some(17); 8]].concat()),
             trial(Outcome::Elsewhere),
+            Note::Beside(Beside {
+                module: "cd".into(),
+                class,
+                own: vec![7, 9],
+                winner: Vec::new(),
+                kernel: "k".into(),
+            }),
             Note::Process(7, "python train.py".into()),
             Note::Gpu(90, 13000, "NVIDIA H200".into()),
             Note::Module("cd".into()),

@@ -951,7 +951,10 @@ fn candidates_are_tried_and_change_nothing() {
         assert!(all_are(of("original", set), 100_000), "{all:?}");
         assert!(all_are(of("fast", set), 50_000), "{all:?}");
     }
-    assert!(all_are(of("slow", 1), 200_000) && of("slow", 2).is_none());
+    // What is much slower is not timed to the end.
+    let is_slow = |times: &[u64]| times.len() < 7 && times.iter().all(|t| t.abs_diff(200_000) < 10);
+    assert!(matches!(of("slow", 1), Some(Outcome::Same(times)) if is_slow(&times)));
+    assert!(of("slow", 2).is_none());
     assert!(
         matches!(of("wrong", 1), Some(Outcome::Differs(1..=4))),
         "{all:?}"

@@ -315,6 +315,7 @@ fn confirm(
     let program = args.program_words();
     let mut words = command(&program)?;
     look(&mut words, &work, "trace+with")?;
+    words.env("WARPWRIGHT_TURNS", "1");
     words.env("WARPWRIGHT_DB", &db);
     eprintln!("the program runs with the winners");
     let stdout = output()?;
@@ -329,7 +330,7 @@ fn confirm(
         return Ok(());
     }
     let after = read(&work, &program, warpwright_gpu::utc_now())?;
-    weigh(targets, &seen.trace, &after);
+    weigh(targets, &seen.trace, &after, &beside(&work)?);
     if asked_to_end() {
         drop_all(targets, "a signal asked the program to end");
     }
@@ -337,11 +338,33 @@ fn confirm(
     Ok(())
 }
 
-/// A program is as fast as it was if its kernels take no more than this of their time.
-const SAME: f64 = 1.01;
+/// A program is as fast as it was if its kernels take no more than this of their time: two runs of it differ by as much.
+const SAME: f64 = 1.03;
+/// Launches of kernel and winner each, in turns in one run, that tell them apart.
+const ENOUGH_TURNS: usize = 3;
 
-/// Judges winners by what they do in the program: each must be faster in it, and all kernels together must not be slower.
-fn weigh(targets: &mut [Target], before: &Trace, after: &Trace) {
+/// What the winners take of their kernels' time where both were launched in turns.
+fn beside(work: &Path) -> Result<BTreeMap<LaunchKey, f64>, Failure> {
+    let mut all: BTreeMap<LaunchKey, [Vec<u64>; 2]> = BTreeMap::new();
+    for note in notes(work, "launches")? {
+        if let Note::Beside(beside) = note {
+            let key = (Some(beside.module), beside.kernel, Some(beside.class));
+            let times = all.entry(key).or_default();
+            times[0].extend(beside.winner);
+            times[1].extend(beside.own);
+        }
+    }
+    let told = all
+        .into_iter()
+        .filter(|(_, times)| times.iter().all(|times| times.len() >= ENOUGH_TURNS));
+    Ok(told
+        .map(|(key, [winner, own])| (key, middle(&winner) / middle(&own).max(1.0)))
+        .collect())
+}
+
+/// Judges winners by what they do in the program: each must be faster in it, in turns with its kernel where it is launched
+/// often enough, and all kernels together must not be slower.
+fn weigh(targets: &mut [Target], before: &Trace, after: &Trace, beside: &BTreeMap<LaunchKey, f64>) {
     let times = by_launch(after);
     let mean = |l: &Launched| times.get(&launch_key(l)).copied();
     for target in targets.iter_mut() {
@@ -352,7 +375,8 @@ fn weigh(targets: &mut [Target], before: &Trace, after: &Trace) {
             continue;
         };
         let (count, all) = launches_of(&target.launched);
-        let ratio = mean(&target.launched).map(|ns| ns * count / all.max(1.0));
+        let in_turns = beside.get(&launch_key(&target.launched)).copied();
+        let ratio = in_turns.or_else(|| mean(&target.launched).map(|ns| ns * count / all.max(1.0)));
         *in_program = ratio;
         let why = match ratio {
             None => "was not launched with the winners in place".to_owned(),
@@ -682,7 +706,10 @@ fn times<'a>(trials: &[&'a Trial], name: &str, set: u32) -> Option<[&'a [u64]; 2
 pub fn ratios(target: &Target, notes: &[Note], set: u32) -> BTreeMap<String, f64> {
     let trials = trials(target, notes);
     let names = target.proposed.iter().map(|proposed| &proposed.name);
-    let ratio = |name: &String| Some((name.clone(), ratio(times(&trials, name, set)?)?.middle));
+    let ratio = |name: &String| {
+        let ratios = in_turns(times(&trials, name, set)?);
+        Some((name.clone(), median(&ratios)?))
+    };
     names.filter_map(ratio).collect()
 }
 
@@ -701,8 +728,10 @@ fn judge(targets: &mut [Target], notes: &[Note], crashed: &[(String, String)]) {
             })
         };
         let is_faster = |name: &str, set: u32| {
-            let ratio = times(&trials, name, set).and_then(ratio);
-            ratio.is_some_and(|ratio| ratio.high < 1.0 - NOISE)
+            let ratios = times(&trials, name, set).map(in_turns);
+            ratios
+                .and_then(|ratios| high(&ratios))
+                .is_some_and(|high| high < 1.0 - NOISE)
         };
         let wins = |name: &str| is_faster(name, 1) && is_faster(name, 2) && !is_bad(name);
         let took = |name: &str| times(&trials, name, 2).map(|all| all.map(middle));
@@ -739,22 +768,19 @@ fn middle(times: &[u64]) -> f64 {
     median(&times).unwrap_or(0.0)
 }
 
-struct Ratio {
-    middle: f64,
-    high: f64,
-}
-
-/// Time over the original's, turn by turn, and the upper end of its median's interval.
-fn ratio([own, original]: [&[u64]; 2]) -> Option<Ratio> {
+/// Times over the original's, turn by turn, in order.
+fn in_turns([own, original]: [&[u64]; 2]) -> Vec<f64> {
     let pairs = own.iter().zip(original);
     let mut ratios: Vec<f64> = pairs.map(|(&a, &b)| a as f64 / b.max(1) as f64).collect();
     ratios.sort_by(f64::total_cmp);
+    ratios
+}
+
+/// The upper end of the interval of their median.
+fn high(ratios: &[f64]) -> Option<f64> {
     let (rank, coverage) = order_statistic(ratios.len(), CONFIDENCE)?;
-    let high = *ratios
-        .get(ratios.len() - rank)
-        .filter(|_| coverage >= CONFIDENCE)?;
-    let middle = median(&ratios)?;
-    Some(Ratio { middle, high })
+    let high = ratios.get(ratios.len() - rank);
+    high.copied().filter(|_| coverage >= CONFIDENCE)
 }
 
 fn why(
