@@ -6,7 +6,7 @@ use serde::Serialize;
 use warpwright_emu::Emulator;
 use warpwright_launch::{ContentsError, Expr, Launch, LaunchFile};
 use warpwright_ptx::Module;
-use warpwright_rewrite::{AtLaunch, Options, Paired, Side, Standing, Step, compare};
+use warpwright_rewrite::{AtLaunch, Options, Paired, Side, Standing, Step, compare, outputs};
 
 use crate::optimise::launch_among;
 use crate::{CheckOptions, Error, Input, Optimizer};
@@ -219,9 +219,37 @@ impl Optimizer {
         let worst = found.launches.iter().map(|l| l.verdict).max();
         found.verdict = worst.unwrap_or(Word::Tested);
         if is_same && found.verdict <= Word::Tested && self.proves(a, b, options) {
-            found.verdict = Word::Proved;
+            found.prove();
         }
         Ok(found)
+    }
+
+    /// The outputs that launches leave in the emulator, by name. Of a description with several sizes the first counts.
+    ///
+    /// # Errors
+    /// [`Error`]: the code cannot be read or run, or it is at fault.
+    pub fn run_launched(
+        &self,
+        input: &Input,
+        launches: &[LaunchFile],
+        nvcc: &[String],
+        files: &dyn Fn(&str) -> Result<Vec<u8>, ContentsError>,
+    ) -> Result<Vec<(String, Vec<u8>)>, Error> {
+        let module = self.compared(input, nvcc)?;
+        let kernels: Vec<String> = module.kernels().map(|(_, f)| f.name.to_string()).collect();
+        let steps = launches.iter().map(|file| {
+            let launch = file.resolve(file.sizes().next().unwrap_or_default(), &[])?;
+            let launch = launch_among(&launch, &input.name, &kernels)?;
+            step(input, &module, launch, files)
+        });
+        let side = Side {
+            name: input.name.clone(),
+            steps: steps.collect::<Result<_, Error>>()?,
+        };
+        outputs(&side).map_err(|why| Error::NotRun {
+            name: input.name.clone(),
+            what: why.to_string(),
+        })
     }
 
     /// The proof for every launch, where both are launched alike.
@@ -240,6 +268,18 @@ impl Optimizer {
 }
 
 impl Rewritten {
+    /// What holds for every launch holds at each that was tried, whatever was found there.
+    fn prove(&mut self) {
+        self.verdict = Word::Proved;
+        for launch in &mut self.launches {
+            launch.verdict = Word::Proved;
+            launch.why = vec![Reason {
+                code: "checker",
+                text: "proved for every launch".to_owned(),
+            }];
+        }
+    }
+
     /// Is anything refuted, or wrong?
     fn has_failed(&self) -> bool {
         self.launches
@@ -356,11 +396,12 @@ fn tries(options: &RewriteOptions<'_>) -> Result<Vec<Try>, Error> {
         return Ok(all);
     }
     let values = parameters(options, &smallest);
+    let tiles = tiles(options, &smallest);
     for name in scales(options) {
         let Some(&value) = values.get(name) else {
             continue;
         };
-        for other in derived(value) {
+        for other in derived(value, &tiles) {
             let at = Try {
                 set: vec![(name.to_owned(), other)],
                 derived: true,
@@ -375,9 +416,23 @@ fn tries(options: &RewriteOptions<'_>) -> Result<Vec<Try>, Error> {
     Ok(all)
 }
 
-/// Other values of a size: one, a prime, one more and one less, a few of its kind.
-fn derived(value: i64) -> Vec<i64> {
+/// Extents of the rewritten kernel's blocks: tiles are as large, most of the time.
+fn tiles(options: &RewriteOptions<'_>, at: &Try) -> Vec<i64> {
+    let launches = options.launches[1]
+        .iter()
+        .filter_map(|file| file.resolve(&at.size, &known(file, at)).ok());
+    let extents = launches.flat_map(|launch| launch.block);
+    let mut tiles: Vec<i64> = extents.filter(|&n| n > 1).map(i64::from).collect();
+    tiles.sort_unstable();
+    tiles.dedup();
+    tiles
+}
+
+/// Other values of a size: one, a prime, one more and one less, a few of its kind, and what is one less than a tile,
+/// and one more than two.
+fn derived(value: i64, tiles: &[i64]) -> Vec<i64> {
     let mut all = vec![value - 1, value + 1, 1, 37, value / 2];
+    all.extend(tiles.iter().flat_map(|tile| [tile - 1, 2 * tile + 1]));
     all.retain(|&other| other >= 1 && other != value);
     let mut seen = Vec::new();
     all.retain(|&other| {

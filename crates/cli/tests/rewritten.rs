@@ -1,0 +1,186 @@
+//! `warpwright check --launch-a … --launch-b …`: one verdict, one exit code, and no line that says something else.
+
+#![allow(clippy::unwrap_used)] // A test that cannot go on fails.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// `to[i] = f(from[i])` of so many threads a block, where `i < n`.
+fn map(name: &str, from: &str, to: &str, instructions: &str) -> String {
+    format!(
+        ".visible .entry {name}(.param .u64 {from}, .param .u64 {to}, .param .u32 n)
+{{
+    .reg .b32 %r<6>; .reg .f32 %f<4>; .reg .b64 %d<6>; .reg .pred %p;
+    ld.param.u64 %d0, [{from}];
+    ld.param.u64 %d1, [{to}];
+    ld.param.u32 %r0, [n];
+    mov.u32 %r1, %ctaid.x;
+    mov.u32 %r2, %ntid.x;
+    mov.u32 %r3, %tid.x;
+    mad.lo.s32 %r4, %r1, %r2, %r3;
+    setp.ge.s32 %p, %r4, %r0;
+    @%p bra END;
+    mul.wide.s32 %d2, %r4, 4;
+    add.s64 %d3, %d0, %d2;
+    add.s64 %d4, %d1, %d2;
+    ld.global.f32 %f0, [%d3];
+    {instructions}
+    st.global.f32 [%d4], %f1;
+END:
+    ret;
+}}
+"
+    )
+}
+
+fn module(kernels: &[String]) -> String {
+    format!(
+        ".version 8.0\n.target sm_80\n.address_size 64\n{}",
+        kernels.concat()
+    )
+}
+
+fn launch(kernel: &str, block: u32, from: &str, to: &str, is_output: bool) -> String {
+    let output = if is_output {
+        "output = true\n"
+    } else {
+        "init = \"poison\"\n"
+    };
+    let input = match from {
+        "mid" => "init = \"poison\"",
+        _ => "init = { kind = \"uniform\", low = -1.0, high = 1.0 }",
+    };
+    format!(
+        "kernel = \"{kernel}\"\n[sizes.small]\nn = 100\n[launch]\ngrid = [\"ceil_div(n, {block})\"]\nblock = [{block}]\n\
+         [[args]]\nname = \"{from}\"\ntype = \"f32\"\nshape = [\"n\"]\n{input}\n\
+         [[args]]\nname = \"{to}\"\ntype = \"f32\"\nshape = [\"n\"]\n{output}\
+         [[args]]\nname = \"n\"\ntype = \"u32\"\nvalue = \"n\"\n"
+    )
+}
+
+/// Twice, then a square; both at once; both at once by another road; and both at once, wrong.
+fn written(folder: &Path) {
+    let twice = "mul.rn.f32 %f1, %f0, 0f40000000;";
+    let square = "mul.rn.f32 %f1, %f0, %f0;";
+    let both = "add.rn.f32 %f2, %f0, %f0; mul.rn.f32 %f1, %f2, %f2;";
+    let rounded = "mul.rn.f32 %f2, %f0, 0f40800000; mul.rn.f32 %f1, %f2, %f0;";
+    let wrong = "mul.rn.f32 %f1, %f0, 0f40800000;";
+    let steps = [
+        map("twice", "x", "mid", twice),
+        map("square", "mid", "y", square),
+    ];
+    let alone = [
+        ("fused", twice_then(square)),
+        ("both", both.into()),
+        ("rounded", rounded.into()),
+        ("wrong", wrong.into()),
+    ];
+    let mut files = vec![
+        ("steps.ptx".to_owned(), module(&steps)),
+        (
+            "twice.toml".to_owned(),
+            launch("twice", 32, "x", "mid", false),
+        ),
+        (
+            "square.toml".to_owned(),
+            launch("square", 32, "mid", "y", true),
+        ),
+    ];
+    for (name, code) in alone {
+        files.push((format!("{name}.ptx"), module(&[map(name, "x", "y", &code)])));
+        files.push((format!("{name}.toml"), launch(name, 64, "x", "y", true)));
+        files.push((
+            format!("{name}-out.toml"),
+            launch(name, 64, "x", "y", true).replace("\"y\"", "\"result\""),
+        ));
+    }
+    for (name, text) in files {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+}
+
+fn twice_then(square: &str) -> String {
+    format!("mul.rn.f32 %f0, %f0, 0f40000000; {square}")
+}
+
+/// The exit code and the document of a comparison with the two steps.
+fn compared(folder: &Path, name: &str, toml: &str, more: &[&str]) -> (i32, Value, String) {
+    let rewrite = format!("{name}.ptx");
+    let mut args = vec!["check", "steps.ptx", &rewrite];
+    args.extend([
+        "--launch-a",
+        "twice.toml",
+        "--launch-a",
+        "square.toml",
+        "--launch-b",
+        toml,
+    ]);
+    args.extend(more);
+    let run = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_warpwright"));
+        command.args(args).current_dir(folder).output().unwrap()
+    };
+    let screen = run(&args);
+    args.push("--json");
+    let document = run(&args);
+    assert_eq!(screen.status.code(), document.status.code());
+    let json = serde_json::from_slice(&document.stdout).unwrap_or_default();
+    (
+        screen.status.code().unwrap(),
+        json,
+        String::from_utf8_lossy(&screen.stdout).into_owned(),
+    )
+}
+
+#[test]
+fn several_kernels_stand_for_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    written(folder);
+    for (name, word, code) in [
+        ("fused", "proved-at-launches", 0),
+        ("both", "equal-up-to-rounding", 5),
+        ("rounded", "equal-up-to-rounding", 5),
+        ("wrong", "refuted", 1),
+    ] {
+        let toml = format!("{name}.toml");
+        let (exit, document, screen) = compared(folder, name, &toml, &[]);
+        assert_eq!(
+            (exit, &document["verdict"]),
+            (code, &Value::from(word)),
+            "{name}: {screen}"
+        );
+        assert!(screen.starts_with(&format!("{word}: ")), "{screen}");
+        // The worst of the launches, and none is worse.
+        let launches = document["launches"].as_array().unwrap();
+        let tried = launches.len();
+        assert!(
+            tried >= 5 || code == 1,
+            "odd and tiny sizes, tiles: {screen}"
+        );
+        assert!(
+            launches.iter().any(|launch| launch["verdict"] == word),
+            "{screen}"
+        );
+        assert!(word == "refuted" || !screen.contains("refuted"), "{screen}");
+        let accept = ["--accept", "equal-up-to-rounding"];
+        let (exit, ..) = compared(folder, name, &toml, &accept);
+        assert_eq!(exit, if code == 1 { 1 } else { 0 }, "{name}");
+    }
+}
+
+#[test]
+fn outputs_are_paired_by_name_or_statement() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    written(folder);
+    // The only output of its type and size.
+    let (exit, ..) = compared(folder, "fused", "fused-out.toml", &[]);
+    assert_eq!(exit, 0);
+    let (exit, ..) = compared(folder, "fused", "fused-out.toml", &["--pair", "y=result"]);
+    assert_eq!(exit, 0);
+    let (exit, ..) = compared(folder, "fused", "fused-out.toml", &["--pair", "z=result"]);
+    assert_eq!(exit, 1, "no launch has such a buffer");
+}
