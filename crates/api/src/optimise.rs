@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use warpwright_driver::build::{Bench, Made, Workshop};
-use warpwright_driver::candidate::{Candidate, Turns};
+use warpwright_driver::candidate::{Candidate, Rejection, Turns};
 use warpwright_driver::estimate::estimate;
 use warpwright_driver::explore::{self, Input as Explored, Measurable, Shares, explore, replay};
 use warpwright_driver::opt::{
@@ -774,7 +774,7 @@ pub fn versions(
     request: &Request<'_>,
     kernel: &str,
     recipes: Vec<Recipe>,
-) -> Result<Vec<Result<Measurable, String>>, Error> {
+) -> Result<Vec<Result<Measurable, Rejection>>, Error> {
     with_default(workshop, artifact, request, |explored| {
         Ok(explore::versions(explored, kernel, recipes)?)
     })

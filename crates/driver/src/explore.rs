@@ -161,7 +161,7 @@ pub fn versions(
     input: &Input<'_>,
     kernel: &str,
     recipes: Vec<Recipe>,
-) -> Result<Vec<Result<Measurable, String>>, OptError> {
+) -> Result<Vec<Result<Measurable, Rejection>>, OptError> {
     let alone = alone(input, kernel);
     let start = alone.as_ref().unwrap_or(input.artifact);
     let (known, budget) = (Known::new(), Budget::seconds(DEFAULT_BUDGET));
@@ -174,14 +174,16 @@ pub fn versions(
     Ok(built.map(measurable).collect())
 }
 
-fn measurable(built: &Built) -> Result<Measurable, String> {
+fn measurable(built: &Built) -> Result<Measurable, Rejection> {
     let candidate = &built.candidate;
     if let Some(why) = candidate.rejected() {
-        return Err(why.to_string());
+        return Err(why.clone());
     }
-    let run = built.run.as_ref().ok_or("there is no code")?;
-    let proved = run.prove().map_err(|error| error.to_string())?;
-    let code = proved.artifact().as_cubin().ok_or("there is no code")?;
+    let none = || Rejection::new(Because::Build, "there is no code");
+    let run = built.run.as_ref().ok_or_else(none)?;
+    let proved = run.prove();
+    let proved = proved.map_err(|error| Rejection::new(Because::NotProved, error))?;
+    let code = proved.artifact().as_cubin().ok_or_else(none)?;
     let rungs = proved.rungs.iter().map(|(rung, _)| *rung);
     Ok(Measurable {
         caution: candidate.caution(),

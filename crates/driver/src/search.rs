@@ -84,7 +84,12 @@ impl Search {
         self.found.insert(point, ratio);
     }
 
-    /// Points that were asked for and not found are free again: nobody answered.
+    /// A point that was asked for was not timed, and may be asked for again.
+    pub fn forget(&mut self, point: &Point) {
+        self.asked.remove(point);
+    }
+
+    /// The same of all of them.
     pub fn forget_asked(&mut self) {
         self.asked.clear();
     }

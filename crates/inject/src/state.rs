@@ -68,6 +68,8 @@ pub struct Settings {
     pub store: PathBuf,
     /// Do winners and originals take turns, so that one run tells them apart (`WARPWRIGHT_TURNS`)?
     pub turns: bool,
+    /// What trials of a kernel may take (`WARPWRIGHT_BUDGET`, in seconds).
+    pub budget: f64,
     /// The process that makes candidates (`WARPWRIGHT_BUILDER`).
     pub builder: Option<i32>,
 }
@@ -86,6 +88,10 @@ impl Settings {
             folder: set("WARPWRIGHT_DIR"),
             store: whole(store),
             turns: std::env::var_os("WARPWRIGHT_TURNS").is_some(),
+            budget: std::env::var("WARPWRIGHT_BUDGET")
+                .ok()
+                .and_then(|seconds| seconds.parse().ok())
+                .unwrap_or(20.0),
             builder: std::env::var("WARPWRIGHT_BUILDER")
                 .ok()
                 .and_then(|number| number.parse().ok()),

@@ -57,6 +57,8 @@ const HOPELESS: (u32, f64) = (4, 1.05);
 const PATIENCE: Duration = Duration::from_secs(2);
 /// A candidate may take so many times the original's time, beside the patience.
 const SLOWER: u32 = 10;
+/// Launches that a candidate costs, with those of the original beside it.
+const LAUNCHES_EACH: f64 = 10.0;
 /// Candidates that are timed again at the second launch.
 const MOST_AGAIN: usize = 5;
 /// How long an answer is waited for.
@@ -108,6 +110,8 @@ enum NoTrial {
     Original(Code),
     #[error("it does not write the same bytes twice")]
     Unsteady,
+    #[error("a launch takes {seconds:.1} s, too long for the budget of {budget} s (--budget)")]
+    Long { seconds: f64, budget: f64 },
     #[error("a parameter points to managed memory")]
     ManagedParameter,
     #[error(
@@ -412,6 +416,13 @@ fn turns(
         return Err(NoTrial::Unsteady);
     }
     let limit = took * SLOWER + PATIENCE;
+    let most = settings().budget / (took.as_secs_f64() * LAUNCHES_EACH);
+    if most < 1.0 {
+        return Err(NoTrial::Long {
+            seconds: took.as_secs_f64(),
+            budget: settings().budget,
+        });
+    }
     let places = places(launch).unwrap_or_default();
     let compare = |saved: &mut Saved, candidate: &Candidate, extents: &Extents| {
         let (kernel, _) = candidate.handle?;
@@ -429,6 +440,8 @@ fn turns(
     loop {
         let mut timed = Vec::new();
         for index in fresh {
+            // What is left out here is not looked at again; the search may ask for it once more.
+            target.candidates[index].alive &= (timed.len() as f64) < most;
             let candidate = &target.candidates[index];
             let (true, Some(_)) = (candidate.alive, candidate.handle) else {
                 continue;

@@ -15,7 +15,7 @@ use warpwright_winners::store::write_whole;
 
 use super::candidates::{Code, Proposed, is_original, make};
 use super::signals::asked_to_end;
-use super::tune::{Target, ratios};
+use super::tune::{Target, is_told, ratios};
 use crate::failure::Failure;
 
 /// Versions that are built at a time.
@@ -126,7 +126,8 @@ impl<'a> Builder<'a> {
     /// The next candidates for a kernel; none end its search.
     fn more(&self, number: usize, target: &mut Target) -> Result<Vec<Planned>, Failure> {
         let begun = Instant::now();
-        let found = ratios(target, &notes(self.work, "trials")?, 1);
+        let notes = notes(self.work, "trials")?;
+        let found = ratios(target, &notes, 1);
         let Some(mut searching) = target.searching.take() else {
             return Ok(Vec::new());
         };
@@ -135,9 +136,17 @@ impl<'a> Builder<'a> {
         }
         for (name, points) in std::mem::take(&mut searching.pending) {
             let ratio = found.get(&name).copied();
-            points
-                .into_iter()
-                .for_each(|point| searching.search.found(point, ratio));
+            let is_told = ratio.is_some() || is_told(target, &notes, &name);
+            if !is_told {
+                searching.known.retain(|_, other| *other != name);
+            }
+            for point in points {
+                match is_told {
+                    true => searching.search.found(point, ratio),
+                    // There was no time for it.
+                    false => searching.search.forget(&point),
+                }
+            }
         }
         let planned = self.build(number, target, &mut searching, &found, begun);
         searching.spend(begun.elapsed());

@@ -605,6 +605,7 @@ fn try_all(
         inject(&mut program, "try")?;
         program.env("WARPWRIGHT_DIR", &work);
         program.env("WARPWRIGHT_BUILDER", std::process::id().to_string());
+        program.env("WARPWRIGHT_BUDGET", args.budget.to_string());
         if std::env::var_os("WARPWRIGHT_LOG").is_none() {
             program.env("WARPWRIGHT_LOG", work.join("log"));
         }
@@ -711,6 +712,11 @@ pub fn ratios(target: &Target, notes: &[Note], set: u32) -> BTreeMap<String, f64
         Some((name.clone(), median(&ratios)?))
     };
     names.filter_map(ratio).collect()
+}
+
+/// Is anything said of a candidate?
+pub fn is_told(target: &Target, notes: &[Note], name: &str) -> bool {
+    trials(target, notes).iter().any(|t| t.candidate == name)
 }
 
 fn judge(targets: &mut [Target], notes: &[Note], crashed: &[(String, String)]) {
