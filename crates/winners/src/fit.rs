@@ -230,8 +230,8 @@ fn takes_blocks(info: &Info, guard: &Guard, shape: Shape) -> Result<(), Unfit> {
     };
     let is_known = |required: [u32; 3]| required.map(u64::from) == dims;
     let holds = |bound: [u32; 3]| {
-        let most = bound.map(u64::from).iter().product::<u64>();
-        dims.iter().fold(1u64, |all, &n| all.saturating_mul(n)) <= most
+        let product = |dims: [u64; 3]| dims.into_iter().fold(1, u64::saturating_mul);
+        product(dims) <= product(bound.map(u64::from))
     };
     let required = stated(Attribute::REQNTID).is_none_or(is_known);
     // A guard that leaves the block open leaves it to the driver to refuse larger ones.

@@ -449,8 +449,11 @@ impl Note {
     }
 }
 
-/// The notes of a file; `None` if it was not written by this version.
+/// The notes of a file; `None` if it was not written by this version. A disk that is full cuts it anywhere.
 pub fn parse(text: &str) -> Option<Vec<Note>> {
+    if !text.contains('\n') && HEAD.starts_with(text) {
+        return Some(Vec::new());
+    }
     let rest = text.strip_prefix(HEAD)?.strip_prefix('\n')?;
     let whole = rest.rfind('\n').map_or("", |end| &rest[..end]);
     Some(whole.lines().filter_map(Note::parse).collect())
@@ -631,6 +634,15 @@ pub fn parse_plan(text: &str) -> Vec<Planned> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn heads_that_are_cut_are_no_notes() {
+        for end in 0..=HEAD.len() {
+            assert_eq!(parse(&HEAD[..end]), Some(Vec::new()));
+        }
+        assert_eq!(parse("warpwright-notes another\n"), None);
+        assert_eq!(parse("another"), None);
+    }
 
     #[test]
     fn notes_come_back() {

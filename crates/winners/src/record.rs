@@ -161,7 +161,7 @@ impl Winner {
     /// The record.
     pub fn to_bytes(&self) -> Vec<u8> {
         // A line end in a text would make a fact of what follows it.
-        let line = |text: &str| text.replace(['\n', '\r'], " ");
+        let line = |text: &str| text.replace(char::is_control, " ");
         let facts = [
             ("kernel", line(&self.kernel)),
             ("gpu", line(&self.gpu)),
@@ -218,7 +218,11 @@ impl Winner {
                 .map(|(_, value)| value)
                 .ok_or(RecordError::Lacks(name))
         };
-        let text = |name| fact(name).map(str::to_owned);
+        // People read it on terminals, which do what control characters say.
+        let text = |name| match fact(name)? {
+            odd if odd.contains(char::is_control) => Err(RecordError::Lacks(name)),
+            text => Ok(text.to_owned()),
+        };
         let number = |name| fact(name)?.parse().map_err(|_| RecordError::Lacks(name));
         let (guard, shape) = match version {
             1 => {

@@ -133,34 +133,30 @@ impl Store {
         &self.folder
     }
 
-    /// Who else can write it; nobody where it does not exist.
+    /// Who else can write it, or put another folder in its place; nobody where it does not exist.
     ///
     /// # Errors
-    /// [`StoreError::Exposed`]: it, or a folder that it lies in.
+    /// [`StoreError::Exposed`]: it, a folder that it lies in, or one of a link on the way to it.
     pub fn exposure(&self) -> Result<Option<Exposure>, StoreError> {
-        const GROUP: u32 = 0o020;
         const OTHERS: u32 = 0o002;
         const STICKY: u32 = 0o1000;
         let Ok(whole) = self.folder.canonicalize() else {
             return Ok(None);
         };
-        for (above, folder) in whole.ancestors().enumerate() {
-            let Ok(data) = fs::metadata(folder) else {
+        let mut found = None;
+        for folder in folders_to(&self.folder) {
+            let Ok(data) = fs::metadata(&folder) else {
                 continue;
             };
             // In a sticky folder only owners rename and remove; add they all may.
-            let is_safe = above > 0 && data.mode() & STICKY != 0;
+            let is_store = folder.canonicalize().is_ok_and(|known| known == whole);
+            let is_safe = !is_store && data.mode() & STICKY != 0;
             if data.mode() & OTHERS != 0 && !is_safe {
-                return Err(StoreError::Exposed(folder.to_owned()));
+                return Err(StoreError::Exposed(folder));
             }
+            found = found.or(exposure_of(&data, is_store, is_safe));
         }
-        let data = fs::metadata(&whole).map_err(at(&whole))?;
-        let own = rustix::process::geteuid().as_raw();
-        Ok(match data.uid() {
-            other if other != own && other != 0 => Some(Exposure::Owner(other)),
-            _ if data.mode() & GROUP != 0 => Some(Exposure::Group),
-            _ => None,
-        })
+        Ok(found)
     }
 
     /// The winners that may be used, as far as names tell. An empty or missing folder has none.
@@ -338,6 +334,43 @@ impl Store {
     }
 }
 
+/// Folders whose writers decide what stands at a path: it and those above it, the same for each link on the way.
+fn folders_to(path: &Path) -> Vec<PathBuf> {
+    /// As many links as the kernel follows.
+    const MOST_LINKS: usize = 40;
+    let mut left = vec![std::path::absolute(path).unwrap_or_else(|_| path.to_owned())];
+    let (mut folders, mut links): (Vec<PathBuf>, usize) = (Vec::new(), 0);
+    while let Some(path) = left.pop() {
+        for folder in path.ancestors().filter(|f| !f.as_os_str().is_empty()) {
+            if folders.iter().any(|known| known == folder) {
+                continue;
+            }
+            if let (Ok(to), true) = (fs::read_link(folder), links < MOST_LINKS) {
+                let rest = path.strip_prefix(folder).unwrap_or(Path::new(""));
+                let parent = folder.parent().unwrap_or(Path::new("/"));
+                left.push(parent.join(to).join(rest));
+                links += 1;
+            } else {
+                folders.push(folder.to_owned());
+            }
+        }
+    }
+    folders
+}
+
+/// A folder above the store may belong to its owner's own group, as homes do on many systems.
+fn exposure_of(data: &fs::Metadata, is_store: bool, is_safe: bool) -> Option<Exposure> {
+    const GROUP: u32 = 0o020;
+    let is_private = !is_store && (data.gid() == data.uid() || is_safe);
+    match data.uid() {
+        other if other != rustix::process::geteuid().as_raw() && other != 0 => {
+            Some(Exposure::Owner(other))
+        }
+        _ if data.mode() & GROUP != 0 && !is_private => Some(Exposure::Group),
+        _ => None,
+    }
+}
+
 fn has_ending(path: &Path, wanted: &str) -> bool {
     path.extension().is_some_and(|ending| ending == wanted)
 }
@@ -354,18 +387,25 @@ fn is_better(known: &Winner, new: &Winner) -> bool {
     }
 }
 
-/// Winners in the order in which they are tried: one for launches of another one before that one, then by time, and of
-/// several for the same launches the best alone.
+/// Winners in the order in which they are tried: those that were measured here, then those from elsewhere, whatever time
+/// they claim; among each, one for launches of another one before that one, then by time, and of several for the same
+/// launches the best alone.
 pub fn in_order(mut winners: Vec<Winner>) -> Vec<Winner> {
     let tie = |winner: &Winner| (winner.gpu.clone(), sha256(&winner.cubin));
-    winners.sort_by(|a, b| a.by_time(b).then_with(|| tie(a).cmp(&tie(b))));
+    let is_foreign = |winner: &Winner| winner.standing != Standing::Measured;
+    winners.sort_by(|a, b| {
+        let order = is_foreign(a).cmp(&is_foreign(b)).then(a.by_time(b));
+        order.then_with(|| tie(a).cmp(&tie(b)))
+    });
     let mut ordered: Vec<Winner> = Vec::new();
     for winner in winners {
         let is_known = |known: &Winner| known.gpu == winner.gpu && known.guard == winner.guard;
         if ordered.iter().any(is_known) {
             continue;
         }
-        let is_wider = |known: &Winner| known.guard.covers(&winner.guard);
+        let is_wider = |known: &Winner| {
+            is_foreign(known) == is_foreign(&winner) && known.guard.covers(&winner.guard)
+        };
         let place = ordered.iter().position(is_wider).unwrap_or(ordered.len());
         ordered.insert(place, winner);
     }

@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
+
+use rustix::fs::{Gid, chown};
 use warpwright_winners::{
     Exposure, Kept, LaunchClass, RecordError, Shape, Standing, Store, StoreError, Winner,
 };
@@ -282,6 +284,57 @@ fn winners_are_tried_in_order() {
     assert_eq!(of_kernel(&store, &fast.kernel, "H200"), [special, fast]);
 }
 
+/// What was measured here is tried before what comes from elsewhere, whatever that claims and however narrow it is.
+#[test]
+fn winners_from_elsewhere_are_tried_last() {
+    let folder = tempfile::tempdir().expect("folder");
+    let store = Store::at(folder.path());
+    let own = Winner {
+        winner_ns: 1999,
+        ..winner("aa", "H200", 4)
+    };
+    store.put(&own).expect("written");
+    let claims = |standing, grid| Winner {
+        guard: own.guard.clone().grid(grid),
+        winner_ns: 1,
+        standing,
+        ..own.clone()
+    };
+    let (proved, trusted) = (
+        claims(Standing::Proved, [4, 1, 1]),
+        Winner {
+            guard: winner("aa", "H200", 64).guard,
+            ..claims(Standing::Trusted, [4, 1, 1])
+        },
+    );
+    assert!(own.guard.covers(&proved.guard));
+    store.put(&proved).expect("written");
+    store.put(&trusted).expect("written");
+    let found = of_kernel(&store, &own.kernel, "H200");
+    let standings: Vec<Standing> = found.iter().map(|winner| winner.standing).collect();
+    assert_eq!(standings.len(), 3);
+    assert_eq!(standings[0], Standing::Measured);
+}
+
+/// Terminals do what control characters say: a record has none.
+#[test]
+fn records_have_no_control_characters() {
+    let odd = Winner {
+        recipe: "maxnreg(64)\u{1b}[2J".into(),
+        ..winner("aa", "H200", 1)
+    };
+    let written = odd.to_bytes();
+    let (read, _) = Winner::read(&written).expect("a winner");
+    assert_eq!(read.recipe, "maxnreg(64) [2J");
+    let text = String::from_utf8(written).expect("text");
+    let body = text.split_once('\n').expect("a head").1;
+    let body = body.replace("maxnreg(64) [2J", "maxnreg(64)\u{1b}[2J");
+    let digest = warpwright_winners::sha256(body.as_bytes());
+    let hostile = format!("warpwright-winner 2 {} {digest}\n{body}", body.len());
+    let why = Winner::read(hostile.as_bytes());
+    assert_eq!(why, Err(RecordError::Lacks("recipe")));
+}
+
 /// Whatever lies in the folder, the rest of it is read.
 #[test]
 fn bad_entries_are_entries() {
@@ -367,7 +420,27 @@ fn stores_that_others_can_write_are_refused_or_told() {
     // Nobody but its owner renames what is in a sticky folder.
     allow(folder.path(), 0o1777);
     assert_eq!(store.exposure().expect("safe"), None);
+    // Who can rename a folder above it can put another one in its place.
+    allow(folder.path(), 0o775);
+    let owner = fs::metadata(folder.path()).expect("there");
+    let others = Gid::from_raw(owner.uid().wrapping_add(12_345));
+    if chown(folder.path(), None, Some(others)).is_ok() {
+        assert_eq!(store.exposure().expect("told"), Some(Exposure::Group));
+    }
     allow(folder.path(), 0o700);
+    // So can who can replace a link on the way.
+    let (open, deep) = (folder.path().join("open"), folder.path().join("deep"));
+    fs::create_dir(&open).expect("made");
+    fs::create_dir(&deep).expect("made");
+    symlink(&inner, open.join("link")).expect("linked");
+    symlink("../open/link", deep.join("link")).expect("linked");
+    for link in [open.join("link"), deep.join("link")] {
+        let linked = Store::at(&link);
+        allow(&open, 0o700);
+        assert_eq!(linked.index().expect("read").kernels(), 1);
+        allow(&open, 0o777);
+        assert!(matches!(linked.index(), Err(StoreError::Exposed(_))));
+    }
 }
 
 /// What a writer that was killed left is nobody else's to read, and goes after a while.
