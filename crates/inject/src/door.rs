@@ -122,6 +122,11 @@ fn object_of(address: *const c_void) -> *mut c_void {
     found.dli_fbase
 }
 
+/// Is it a function of this library, by whatever name it was found?
+fn is_own(address: *mut c_void) -> bool {
+    object_of(address) == object_of(ours as *const c_void)
+}
+
 /// What `dlsym` gives back, or null and where it goes on.
 #[repr(C)]
 struct Answer {
@@ -170,7 +175,7 @@ unsafe extern "C" fn ours(
         None => gate(name.to_bytes(), real),
         Some(slot) => {
             let real = real();
-            let is_other = !real.is_null() && real.cast_const() != slot.ours;
+            let is_other = !real.is_null() && !is_own(real);
             is_other.then(|| slot.hand_out(real))
         }
     };
@@ -243,7 +248,7 @@ pub unsafe fn proc_address(
     }
     // SAFETY: the driver has just read the one and written the other.
     let (name, real) = unsafe { (CStr::from_ptr(name), *found) };
-    if real.is_null() || SLOTS.iter().any(|s| s.ours == real.cast_const()) {
+    if real.is_null() || is_own(real) {
         return;
     }
     let modes = mode() as u8;

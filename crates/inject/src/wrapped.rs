@@ -42,8 +42,7 @@ macro_rules! wrapped {
             /// # Safety
             /// As the driver's documentation asks for.
             #[allow(non_snake_case)]
-            #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn $name($($arg: $ty),*) -> Code {
+            unsafe extern "C" fn $name($($arg: $ty),*) -> Code {
                 let real = SLOTS[Index::$name as usize].real();
                 if real.is_null() {
                     return NOT_FOUND;
@@ -53,6 +52,24 @@ macro_rules! wrapped {
                 unsafe { $body($flavour, real, $($arg),*) }
             }
         )*
+
+        /// For programs that link the driver. Nothing here refers to these: a library that is preloaded before this one may
+        /// export the same names, and would be meant.
+        mod exported {
+            use super::*;
+            $(
+                /// Stands in for the driver's function of that name.
+                ///
+                /// # Safety
+                /// As the driver's documentation asks for.
+                #[allow(non_snake_case)]
+                #[unsafe(no_mangle)]
+                pub unsafe extern "C" fn $name($($arg: $ty),*) -> Code {
+                    // SAFETY: the caller's.
+                    unsafe { super::$name($($arg),*) }
+                }
+            )*
+        }
     };
 }
 

@@ -301,11 +301,14 @@ int main(int argc, char **argv) {
     if (IS("moved")) { /* the folder is another one when the library first looks for the store */
         if (chdir("/")) fail("chdir", 0);
     }
+    unsigned fallback[] = {10};
+    void *ptx[] = {0};
     if (IS("prefer-ptx")) {
-        unsigned options[] = {10};
-        void *values[] = {0};
-        DO(cuModuleLoadDataEx, &module, image, 1, options, values);
+        DO(cuModuleLoadDataEx, &module, image, 1, fallback, ptx);
         DO(cuModuleGetFunction, &function, module, "scale");
+    } else if (IS("prefer-ptx-library")) {
+        DO(cuLibraryLoadData, &module, image, fallback, ptx, 1, 0, 0, 0);
+        DO(cuLibraryGetKernel, &function, module, "scale");
     } else if (IS("library")) {
         DO(cuLibraryLoadData, &module, image, 0, 0, 0, 0, 0, 0);
         DO(cuLibraryGetKernel, &function, module, "scale");
@@ -384,7 +387,7 @@ int main(int argc, char **argv) {
         void *params[] = {&memory, &n};
         for (int i = 0; i < 3; i++) DO(cuLaunchKernelEx, &config, function, params, NULL);
     }
-    if (IS("node-cluster") || IS("node-copy")) { /* set behind the parameters, and copied from another node */
+    if (IS("node-cluster") || IS("node-copy") || IS("node-preferred")) { /* set behind the parameters, and copied from another node */
         H graph, exec, node, other;
         void *params[] = {&memory, &n};
         uint64_t value[8] = {2 | 1ull << 32, 1};
@@ -392,6 +395,7 @@ int main(int argc, char **argv) {
         DO(cuGraphCreate, &graph, 0);
         DO(cuGraphAddKernelNode_v2, &node, graph, NULL, 0, &p);
         if (IS("node-cluster")) DO(cuGraphKernelNodeSetAttribute, node, 4, value);
+        else if (IS("node-preferred")) DO(cuGraphKernelNodeSetAttribute, node, 11, value);
         else {
             H second;
             DO(cuGraphCreate, &second, 0);
