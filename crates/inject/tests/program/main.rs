@@ -1714,7 +1714,7 @@ fn kernels_of_many_winners_start() {
         milliseconds(text.lines().last().unwrap_or_default())
     };
     let least = (0..5).map(|_| timed()).min().expect("runs");
-    // 45 ms in a build like this one, and half of that in a release build.
+    // Of the processor: 45 ms in a debug build, with room for busy machines.
     assert!(least < 150, "{least} ms");
 }
 
