@@ -15,6 +15,7 @@ import json
 import math
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -45,6 +46,7 @@ class InPlace(Campaign):
         options.out, self.path, options.runs = options.out + '.work', options.out, 1
         super().__init__(options)
         self.tool, self.budget = os.path.abspath(options.tool), options.budget
+        self.patience = options.patience
         self.rows = []
 
     def make(self, program):
@@ -64,12 +66,15 @@ class InPlace(Campaign):
         """Output, standard error, exit code, seconds."""
         environment = {**os.environ, 'CUDA_VISIBLE_DEVICES': str(gpu)}
         begun = time.monotonic()
+        child = subprocess.Popen(words, cwd=copy, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                 errors='replace', start_new_session=True)
         try:
-            done = subprocess.run(words, cwd=copy, env=environment, capture_output=True, text=True, errors='replace',
-                                  timeout=180)
+            out, err = child.communicate(timeout=self.patience)
+            return out, err, child.returncode, time.monotonic() - begun
         except subprocess.TimeoutExpired:
-            return '', 'takes over 180 s', 124, time.monotonic() - begun
-        return done.stdout, done.stderr, done.returncode, time.monotonic() - begun
+            os.killpg(child.pid, signal.SIGKILL)
+            child.communicate()
+            return '', f'takes over {self.patience:.0f} s', 124, time.monotonic() - begun
 
     def one(self, program, copy, exe, gpu):
         warpwright, place = f'{self.tool}/warpwright', os.path.dirname(exe)
@@ -77,6 +82,8 @@ class InPlace(Campaign):
         report, db = f'{place}/report.json', f'{place}/db'
         row = {'program': program.name, 'split': program.split}
         plain = [self.sh(own, copy, gpu) for _ in range(2)]
+        if 124 in [run[2] for run in plain]:
+            return {**row, 'why': plain[0][1]}
         row['plain_s'] = round(min(run[3] for run in plain), 3)
         tune = self.sh([warpwright, 'tune', '--db', db, '--report-to', report, '--budget', str(self.budget), '--', *own],
                        copy, gpu)
@@ -151,6 +158,7 @@ def main():
     parser.add_argument('--only', default='', help='a regular expression')
     parser.add_argument('--seconds', type=float, default=3000)
     parser.add_argument('--budget', type=float, default=20)
+    parser.add_argument('--patience', type=float, default=180, help='seconds that a run may take')
     options = parser.parse_args()
     gpus = len(text_of('nvidia-smi -L').stdout.splitlines())
     if not gpus:
