@@ -3,11 +3,11 @@
 
   scripts/attack.py [--seconds N | --cases N] [--seed N] [--binary WARPWRIGHT] [--library LIB] [--only KIND]
 
-Each case spoils something (records, cubins under right digests, entries of the store, exports, logs, disks, processes in
-the middle of their work, signals) and runs a program with the library: nothing may change what it prints, its exit code or
-the signals that it gets. The cases follow from the seed. Needs a toolkit and cc, no GPU.
+Each case spoils something (records, guards, cubins under right digests, entries of the store, exports, logs, disks,
+processes in the middle of their work, signals, other preloaded libraries) and runs a program with the library: nothing may
+change what it prints, its exit code or the signals that it gets. The cases follow from the seed. Needs a toolkit and cc, no GPU.
 """
-import argparse, collections, hashlib, os, random, re, resource, shutil, signal, struct, subprocess, sys, tempfile, time
+import argparse, collections, hashlib, os, random, re, resource, shutil, signal, struct, subprocess, sys, tempfile, threading, time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SOURCES = os.path.join(ROOT, "crates/inject/tests/program")
@@ -380,11 +380,13 @@ def settings(b):
 def signals(b):
     """A signal to the command is one to the program."""
     b.store(b.record(b.fast))
-    number = b.dice.choice([signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGINT])
+    number = b.dice.choice([signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGINT, signal.SIGQUIT])
     handled = b.dice.random() < .6
     name = number.name[3:]
     trap = f"trap 'echo got {name}; exit 9' {name}; " if handled else ""
     script = trap + "echo ready >&3; i=0; while [ $i -lt 100 ]; do sleep 0.05; i=$((i+1)); done; echo late"
+    if not handled:  # a program that is no shell: those take some signals by themselves
+        script = "echo ready >&3; exec sleep 5"
     results = []
     for before in [[], [b.binary, b.dice.choice(["trace", "tune", "with"]), "--"]]:
         read, write = os.pipe()
@@ -401,6 +403,168 @@ def signals(b):
     b.same(f"{name} to {before[1:2]}, handled: {handled}", *results)
 
 
+def number(d):
+    return d.choice([0, 1, 2, 3, 4, 127, 128, 255, 256, 257, 999, 1000, 1001, 65536, 2**31, 2**32 - 1, 2**32, 2**63 - 1, 2**63,
+                     2**64 - 2, 2**64 - 1, d.randrange(2**64), d.randrange(2048)])
+
+
+# What conditions of guards may be about: the tests' launches have two parameters of 8 and 4 bytes.
+KNOWN = ["block.x", "block.y", "block.z", "block.size", "grid.x", "grid.y", "grid.z", "grid.size", "cluster.x", "cluster.size",
+         "smem", "param1:4", "param1:2", "param1+2:2", "param1:1", "param1+3:1"]
+OTHERS = ["param0:8", "param0+4:4", "param0+7:1", "param1:8", "param1+1:4", "param0+8:8", "param2:4", "param4294967295:8",
+          "param0+18446744073709551615:8"]
+# The launches of the scenarios that a guard is held against: blocks of 256 and of 128 threads.
+PLAIN = ["plain", "library", "file", "extra", "cooperative", "graph", "capture", "fork-first", "unload"]
+
+
+def condition(d, about):
+    kind = d.randrange(8)
+    if kind < 5 or about is KNOWN:
+        return f"{d.choice(about)}{d.choice(['=', '<=', '>='])}{number(d)}"
+    if kind == 5:
+        return f"{d.choice(about)}%{number(d)}={d.choice([0, 0, number(d)])}"
+    if kind == 6:
+        return f"disjoint(param{d.choice([0, 0, 1, 2])}[{number(d)}],param{d.choice(['0', '1', '0+8', '2'])}[{number(d)}])"
+    return d.choice([f"align(param{d.choice([0, 1, 3])})={number(d)}", "block=0,0,0", "grid.w=1", "param0:3=1", "smem>=", ";", "\t"])
+
+
+def is_met(text, block):
+    """Does a condition hold for a launch of four such blocks with n = 1000? By a reading of its own."""
+    what, how, wanted = re.fullmatch(r"([a-z0-9.:+]+)(=|<=|>=)(\d+)", text).groups()
+    where = re.fullmatch(r"param1(?:\+(\d))?:(\d)", what)
+    if where:
+        value = 1000 >> 8 * int(where[1] or 0) & (1 << 8 * int(where[2])) - 1
+    else:
+        value = {"block.x": block, "block.size": block, "grid.x": 4, "grid.size": 4, "smem": 0}.get(what, 1)
+    return {"=": value == int(wanted), "<=": value <= int(wanted), ">=": value >= int(wanted)}[how]
+
+
+def guards(b):
+    """Any guard and shape with right code; and wrong code whose guard does not hold, which must not run."""
+    d = b.dice
+    if d.random() < .5:
+        text = "; ".join(condition(d, KNOWN + OTHERS) for _ in range(d.choice([1, 1, 2, 3, 6])))
+        if d.random() < .02:
+            text = "; ".join(f"disjoint(param0[{n + 1}],param{n % 900 + 1}[7])" for n in range(d.choice([100, 2000])))
+        shape = d.choice(["same", "same", "block=1,1,1", "block=4294967295,1,1", "block=0,0,0", "smem+4294967295", "block=3,1,1"])
+        b.store(b.record(b.fast, guard=text, shape=shape))
+        return b.check(f"the guard {text[:200]} with {shape}")
+    parts = [condition(d, KNOWN) for _ in range(d.choice([1, 1, 2, 3]))]
+    if any(all(is_met(part, block) for part in parts) for block in (256, 128)):
+        parts.append("smem>=1")
+    b.store(b.record(b.wrong, guard="; ".join(parts)))
+    b.check(f"wrong code under {parts}", scenario=d.choice(PLAIN))
+
+
+def changing(b):
+    """The store changes while programs and commands read it."""
+    d, good = b.dice, b.record(b.fast)
+    folder, ends = b.store(good), threading.Event()
+    away = folder + ".away"
+    own = random.Random(d.random())
+
+    def change():
+        path = os.path.join(folder, f"{b.kernel[:32]}-{own.randrange(4):x}.winner")
+        kind = own.randrange(7)
+        if kind == 0:
+            os.remove(path)
+        elif kind == 1:
+            os.truncate(path, own.randrange(len(good)))
+        elif kind == 2:
+            os.chmod(folder, own.choice([0o700, 0o777, 0o755, 0o000]))
+        elif kind == 3:
+            os.symlink(path, path)
+        elif kind == 4:
+            os.rename(folder, away)
+            time.sleep(.001)
+            os.rename(away, folder)
+        elif kind == 5:
+            os.mkfifo(path)
+        else:
+            with open(path + ".new", "wb") as file:
+                file.write(good)
+            os.chmod(path + ".new", 0o600)
+            os.rename(path + ".new", path)
+
+    def changes():
+        while not ends.wait(.0005):
+            try:
+                change()
+            except OSError:
+                pass
+
+    thread = threading.Thread(target=changes)
+    thread.start()
+    try:
+        scenario = d.choice(SCENARIOS)
+        for door in d.sample(DOORS, 2):
+            b.check("a store that changes", b.preloaded(d.choice(["with", "trace+with"])), scenario, door)
+        words = d.choice([["list"], ["export", b.at("out")], ["show", "scale"], ["import", b.write("export", good)]])
+        done = b.command("db", *words)
+        if done.code not in (0, 1):
+            raise Difference(f"db {words} ends with {done.code} in a store that changes: {done.err!r}")
+    finally:
+        ends.set()
+        thread.join()
+        if os.path.isdir(folder):
+            os.chmod(folder, 0o700)
+
+
+def tools(b):
+    """Other preloaded libraries, before ours and behind it."""
+    d = b.dice
+    for name, flags in [("hooks.so", []), ("exports.so", ["-DEXPORTS"])]:
+        if not os.path.exists(b.at(name)):
+            subprocess.run(["cc", "-w", "-shared", "-fPIC", *flags, "-o", b.at(name), "tool.c", "-ldl"], cwd=SOURCES, check=True)
+    b.store(b.record(b.fast))
+    others = [b.at(d.choice(["hooks.so", "exports.so"]))] + d.choice([[], ["/nowhere.so"]])
+    both = others + [b.library] * d.choice([1, 2])
+    d.shuffle(both)
+    which = (d.choice(DOORS), d.choice(["plain", "library", "threads", "capture"]))
+    plain = ran(b.words(*which), dict(b.env, LD_PRELOAD=":".join(others)))
+    found = ran(b.words(*which), b.preloaded(d.choice(["with", "trace", "off"]), LD_PRELOAD=":".join(both)))
+    b.same(f"preloaded {[os.path.basename(path) for path in both]}", plain, found, which)
+
+
+def starts(b):
+    """A program starts with the signals held back and ignored, and the limits, that the command was started with."""
+    d = b.dice
+    held = d.sample([1, 2, 3, 10, 12, 13, 15, 17, 25], d.choice([0, 1, 3]))
+    ignored = d.sample([1, 2, 3, 10, 12, 13, 15, 17, 25], d.choice([0, 1, 3]))
+
+    def before():
+        for one in [1, 2, 3, 10, 12, 13, 15, 17, 25]:
+            signal.signal(one, signal.SIG_IGN if one in ignored else signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+
+    b.store(b.record(b.fast))
+    script = "grep -E 'SigBlk|SigIgn' /proc/self/status; ulimit -n -f; exit 7"
+    words = d.choice([["sh", "-c", script], ["grep", "-E", "SigBlk|SigIgn|SigCgt", "/proc/self/status"]])
+    env = dict(b.env, WARPWRIGHT_DB=b.at("store"), WARPWRIGHT_LOG="/dev/null")
+    command = d.choice(["trace", "tune", "with"])
+    plain, found = [ran([*start, *words], env, preexec_fn=before, restore_signals=False)
+                    for start in ([], [b.binary, command, "--"])]
+    b.same(f"{command} started with {held} held back and {ignored} ignored", plain, found)
+
+
+def breaks(b):
+    """The program breaks what the command works with: its output and its exit code stay."""
+    d = b.dice
+    b.store()
+    code = d.choice([3, 7, 255])
+    harm = d.choice(["rm -rf $DB; touch $DB", "rm -rf $DB; mkfifo $DB", "chmod 777 $DB", "rm -rf $TMPDIR/*", "rm -rf $WARPWRIGHT_DIR",
+                     "chmod 000 $WARPWRIGHT_DIR", "rm -rf $DB; ln -s /dev/full $DB"])
+    env = dict(b.env, WARPWRIGHT_DB=b.at("store"), DB=b.at("store"), FAKE_LOG="/dev/null", TMPDIR=b.make("own"))
+    words = lambda harm: ["sh", "-c", f"{' '.join(b.words('dlsym', 'plain'))}; {harm}; exit {code}"]
+    plain = ran(words("true"), env)
+    found = ran([b.binary, d.choice(["tune", "trace"]), "--", *words(harm)], env, cwd=b.make("tmp"))
+    if os.path.lexists(b.at("store")) and (os.path.islink(b.at("store")) or not os.path.isdir(b.at("store"))):
+        os.remove(b.at("store"))
+    if found.code != code or not found.out.startswith(plain.out):
+        raise Difference(f"`{harm}`, exit {code}: {found}")
+
+
 def libraries(b):
     """A library that is cut short is told, not passed over."""
     with open(b.library, "rb") as file:
@@ -412,8 +576,9 @@ def libraries(b):
         raise Difference(f"a library of {end} bytes: {done}")
 
 
-KINDS = [(damage, 25), (cubins, 30), (facts, 25), (entries, 12), (exports, 8), (kills, 4), (disks, 6), (together, 3),
-         (logs, 6), (settings, 6), (signals, 1), (libraries, 1)]
+KINDS = [(damage, 25), (cubins, 30), (facts, 25), (guards, 30), (entries, 12), (exports, 8), (kills, 4), (disks, 6),
+         (together, 3), (changing, 3), (tools, 4), (logs, 6), (settings, 6), (signals, 1), (starts, 3), (breaks, 1),
+         (libraries, 1)]
 
 
 def arguments():
