@@ -476,14 +476,14 @@ pub struct TuneArgs {
     pub show: OutputArgs,
     /// Arguments for nvcc; without FILE, a program and its arguments: its hot kernels are tuned inside it
     #[arg(last = true)]
-    pub nvcc: Vec<String>,
+    pub words: Vec<OsString>,
 }
 
 impl TuneArgs {
     /// Is a program to be tuned, not a file?
     pub fn is_for_program(&self) -> bool {
         let asks = self.measure_only.is_some() || self.export.is_some() || !self.import.is_empty();
-        self.file.is_none() && !self.nvcc.is_empty() && !asks
+        self.file.is_none() && !self.words.is_empty() && !asks
     }
 
     /// How it measures.
@@ -495,9 +495,16 @@ impl TuneArgs {
         }
     }
 
-    /// The program and its arguments.
-    pub fn program_words(&self) -> Vec<OsString> {
-        self.nvcc.iter().map(OsString::from).collect()
+    /// Arguments for nvcc.
+    ///
+    /// # Errors
+    /// One is no text.
+    pub fn nvcc(&self) -> Result<Vec<String>, Failure> {
+        let text = |word: &OsString| {
+            let odd = || Failure::Usage(format!("`{}` is no text", word.to_string_lossy()));
+            word.to_str().map(str::to_owned).ok_or_else(odd)
+        };
+        self.words.iter().map(text).collect()
     }
 }
 

@@ -753,8 +753,45 @@ fn a_winner_stands_in_where_launches_do_not_matter() {
         bench.log()
     );
     assert_eq!(made("off"), original);
+    // Whatever lies beside it.
+    let key = &identities(&original).unwrap()[0].digest[..32];
+    let beside = |name: &str| bench.path("winners").join(format!("{key}-{name}.winner"));
+    std::fs::create_dir(beside("folder")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", beside("device")).unwrap();
+    std::os::unix::fs::symlink("/no/such/file", beside("vanished")).unwrap();
+    assert!(
+        Command::new("mkfifo")
+            .arg(beside("pipe"))
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert_eq!(made("recorded"), other);
     // Another one for other launches: which one is meant is not known here.
     store.put(&winner("NVIDIA H200", &original, 32)).unwrap();
+    assert_eq!(made("recorded"), original);
+    // Nobody here has looked at what was imported: it goes into no binary. What was proved does.
+    for (standing, expected) in [
+        (Standing::Imported, &original),
+        (Standing::Proved, &other),
+        (Standing::Trusted, &other),
+    ] {
+        std::fs::remove_dir_all(bench.path("winners")).unwrap();
+        let from = Store::at(bench.path("from"));
+        from.put(&winner("NVIDIA H200", &other, 64)).unwrap();
+        store.import(&from.export().unwrap(), standing).unwrap();
+        assert_eq!(&made("recorded"), expected, "{standing}");
+        // Not under the name of one that is used, either.
+        for file in std::fs::read_dir(bench.path("winners")).unwrap() {
+            let file = file.unwrap().path();
+            std::fs::rename(&file, file.with_extension("winner")).unwrap();
+        }
+        assert_eq!(&made("recorded"), expected, "{standing}, renamed");
+    }
+    // One that everybody can write is none.
+    use std::os::unix::fs::PermissionsExt;
+    let open = std::fs::Permissions::from_mode(0o777);
+    std::fs::set_permissions(bench.path("winners"), open).unwrap();
     assert_eq!(made("recorded"), original);
     // A damaged file is as good as none.
     std::fs::remove_dir_all(bench.path("winners")).unwrap();

@@ -253,6 +253,38 @@ fn a_program_is_traced_tuned_and_run_with_its_winners() {
     assert_eq!(standings(), standing("proved"), "{}", err(&verified));
     assert!(is_replaced(&["with"]));
     assert!(is_replaced(&["with", "--db", "db"]));
+    // A program that goes elsewhere first still has the store that was meant.
+    let moved = "cd /; exec \"$0\" proc2 plain \"$1\"";
+    let [host, module, used] = ["host", "scale.fatbin", "used.log"].map(|name| bench.path(name));
+    let mut elsewhere = bench.command(&["with", "--db", "db", "--", "sh", "-c", moved]);
+    elsewhere.args([&host, &module]);
+    elsewhere
+        .env_remove("WARPWRIGHT_DB")
+        .env("WARPWRIGHT_LOG", &used);
+    let _ = std::fs::remove_file(&used);
+    assert_eq!(out(&elsewhere.output().expect("starts")), out(&plain));
+    let log = std::fs::read_to_string(&used).unwrap_or_default();
+    assert!(log.contains("is replaced: "), "{log}");
+
+    // The next `tune` proves as well.
+    assert!(
+        bench
+            .run(&["db", "remove", "scale"], false)
+            .status
+            .success()
+    );
+    assert!(
+        bench
+            .run(&["db", "import", "all.winners"], false)
+            .status
+            .success()
+    );
+    assert_eq!(standings(), standing("imported"));
+    let tune = bench.run(&["tune"], true);
+    assert_eq!(out(&tune), out(&plain), "{}", err(&tune));
+    let told = "proved, and used from now on";
+    assert!(err(&tune).contains(told), "{}", err(&tune));
+    assert!(!standings().contains("\"imported\""));
 }
 
 /// A record of a winner that computes something else, as somebody may send it.
@@ -313,6 +345,58 @@ fn code_from_elsewhere_is_not_taken_on_its_word() {
     assert!(out(&bench.run(&["db", "list"], false)).contains("trusted"));
 }
 
+/// Whatever lies in a store, the commands do their work on the rest of it.
+#[test]
+fn bad_entries_stop_no_command() {
+    let (Some(bench), Some(toolkit)) = (Bench::new(), require_toolkit("in_place")) else {
+        return;
+    };
+    std::fs::write(bench.path("x.winners"), hostile(&bench, &toolkit)).expect("written");
+    let run = |args: &[&str]| bench.run(args, false);
+    let imported = run(&["db", "import", "--trust", "x.winners"]);
+    assert!(imported.status.success(), "{}", err(&imported));
+    let entries = std::fs::read_dir(bench.path("db")).expect("a store");
+    let good = entries.map(|e| e.expect("an entry").path()).next();
+    let good = good.expect("a winner");
+    let key = good.file_name().expect("a name").to_string_lossy()[..32].to_owned();
+    let place = |name: &str| bench.path("db").join(format!("{key}-{name}.winner"));
+    std::fs::create_dir(place("folder")).expect("made");
+    let made = Command::new("mkfifo").arg(place("pipe")).status();
+    assert!(made.expect("mkfifo").success());
+    for (name, to) in [("device", "/dev/zero"), ("vanished", "/no/such/file")] {
+        std::os::unix::fs::symlink(to, place(name)).expect("linked");
+    }
+    let huge = std::fs::File::create(place("huge")).expect("made");
+    huge.set_len(1 << 30).expect("sparse");
+    for args in [&["db", "list"][..], &["db", "show", "scale"]] {
+        let told = run(args);
+        assert!(told.status.success(), "{}", err(&told));
+        assert!(out(&told).contains("trusted"), "{}", out(&told));
+    }
+    let listed = run(&["db", "list"]);
+    let reasons = ["no regular file", "cannot be read", "a record has at most"];
+    for why in reasons {
+        assert!(err(&listed).contains(why), "{why}: {}", err(&listed));
+    }
+    let exported = run(&["db", "export", "all"]);
+    assert!(exported.status.success(), "{}", err(&exported));
+    let bytes = std::fs::read(bench.path("all")).expect("an export");
+    assert!(Winner::read(&bytes).is_ok_and(|(_, rest)| rest.is_empty()));
+    let removed = run(&["db", "remove", "scale"]);
+    assert!(
+        removed.status.success() && !good.exists(),
+        "{}",
+        err(&removed)
+    );
+    // Those that cannot be read go by name; a folder stays.
+    let removed = run(&["db", "remove", &key]);
+    assert_eq!(removed.status.code(), Some(1), "{}", err(&removed));
+    std::fs::remove_dir(place("folder")).expect("removed");
+    let _ = run(&["db", "remove", &key]);
+    let left = std::fs::read_dir(bench.path("db")).expect("a store");
+    assert_eq!(left.count(), 0);
+}
+
 /// A store that cannot be written is told before the program runs; one that breaks meanwhile costs neither the program's
 /// output nor the winners.
 #[test]
@@ -330,6 +414,11 @@ fn winners_are_kept_aside_where_the_store_is_gone() {
     assert_eq!(out(&tune), out(&plain), "{}", err(&tune));
     assert!(tune.status.success(), "{}", err(&tune));
     assert!(err(&tune).contains("db import --trust"), "{}", err(&tune));
+    std::fs::remove_file(bench.path("db")).expect("removed");
+    let script = "./host proc2 plain scale.fatbin; rm -rf db; touch db; exit 7";
+    let failing = bench.run(&["tune", "--", "sh", "-c", script], false);
+    let ended = (out(&failing), failing.status.code());
+    assert_eq!(ended, (out(&plain), Some(7)), "{}", err(&failing));
     let entries = std::fs::read_dir(bench.folder.path()).expect("a folder");
     let names = entries.map(|e| {
         e.expect("an entry")
@@ -338,7 +427,7 @@ fn winners_are_kept_aside_where_the_store_is_gone() {
             .into_owned()
     });
     let aside: Vec<String> = names.filter(|n| n.ends_with(".winners")).collect();
-    assert_eq!(aside.len(), 1, "{aside:?}");
+    assert_eq!(aside.len(), 2, "{aside:?}");
     std::fs::remove_file(bench.path("db")).expect("removed");
     let imported = bench.run(&["db", "import", "--trust", &aside[0]], false);
     assert!(err(&imported).contains("imported"), "{}", err(&imported));
@@ -369,6 +458,75 @@ fn signals_reach_the_program() {
         assert!(out(&ended).starts_with("got it\n"), "{}", out(&ended));
         let runs = std::fs::read_to_string(bench.path("runs")).expect("runs");
         assert_eq!(runs, "x\n", "{command}");
+    }
+}
+
+/// A program starts with the signals held back and ignored that the command was started with.
+#[test]
+fn programs_start_with_the_signals_of_the_command() {
+    let Some(bench) = Bench::new() else { return };
+    let program = ["grep", "-E", "SigBlk|SigIgn", "/proc/self/status"];
+    let odd = [
+        "env",
+        "--ignore-signal=PIPE",
+        "--ignore-signal=USR2",
+        "--block-signal=TERM",
+    ];
+    for before in [&["env"][..], &odd] {
+        let (first, others) = before.split_first().expect("a program");
+        let mut plain = Command::new(first);
+        let plain = plain.args(others).args(program).output().expect("starts");
+        assert_eq!(seen(&plain).len(), 2, "{}", err(&plain));
+        let own = bench.command(&[]);
+        for command in ["trace", "with", "tune"] {
+            let mut started = Command::new(first);
+            let set = own
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?)));
+            started
+                .args(others)
+                .arg(own.get_program())
+                .args([command, "--"]);
+            let started = started.args(program).envs(set).output().expect("starts");
+            assert_eq!(seen(&started), seen(&plain), "{command}: {}", err(&started));
+        }
+    }
+}
+
+/// What ends a program ends it, whether it waits for signals or not.
+#[test]
+fn signals_end_programs() {
+    use std::os::unix::process::ExitStatusExt;
+    let Some(bench) = Bench::new() else { return };
+    for (command, signal, number) in [
+        ("trace", "TERM", 15),
+        ("tune", "HUP", 1),
+        ("with", "TERM", 15),
+        ("trace", "QUIT", 3),
+    ] {
+        let mut started = bench.command(&[command, "--", "sleep", "20"]);
+        started.env("WARPWRIGHT_LOG", "/dev/null");
+        started.stdout(std::process::Stdio::piped());
+        let child = started.stderr(std::process::Stdio::piped()).spawn();
+        let child = child.expect("starts");
+        let pid = child.id().to_string();
+        // `with` becomes the program, the others have it as a child.
+        let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+        let is_it = |pid: &str| read(&format!("/proc/{pid}/comm")).trim() == "sleep";
+        let children = || read(&format!("/proc/{pid}/task/{pid}/children"));
+        while !is_it(&pid) && !children().split_whitespace().any(is_it) {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let sent = Command::new("kill")
+            .args([&format!("-{signal}"), &pid])
+            .status();
+        assert!(sent.expect("kill").success());
+        let ended = child.wait_with_output().expect("ends");
+        let code = ended
+            .status
+            .code()
+            .or(ended.status.signal().map(|n| 128 + n));
+        assert_eq!(code, Some(128 + number), "{command}: {}", err(&ended));
     }
 }
 
@@ -411,6 +569,18 @@ fn folders_to_work_in_are_private_and_swept() {
 #[test]
 fn exit_codes_are_the_programs() {
     let Some(bench) = Bench::new() else { return };
+    // So is its output, even where it removes the folder that the command works in.
+    for command in ["trace", "tune"] {
+        let script = "echo done; rm -rf \"$WARPWRIGHT_DIR\"; exit 7";
+        let ended = bench.run(&[command, "--", "sh", "-c", script], false);
+        let found = (out(&ended), ended.status.code());
+        assert_eq!(
+            found,
+            ("done\n".into(), Some(7)),
+            "{command}: {}",
+            err(&ended)
+        );
+    }
     for command in ["trace", "tune", "with"] {
         let ended = bench.run(&[command, "--", "sh", "-c", "exit 7"], false);
         assert_eq!(ended.status.code(), Some(7), "{command}: {}", err(&ended));
@@ -425,6 +595,14 @@ fn exit_codes_are_the_programs() {
         );
     }
     assert_eq!(bench.run(&["with"], false).status.code(), Some(2));
+    // Arguments are bytes.
+    use std::os::unix::ffi::OsStrExt;
+    let odd = std::ffi::OsStr::from_bytes(b"\xff");
+    for command in ["trace", "tune", "with"] {
+        let mut words = bench.command(&[command, "--", "printf", "%s"]);
+        let ended = words.arg(odd).output().expect("starts");
+        assert_eq!(ended.stdout, b"\xff", "{command}: {}", err(&ended));
+    }
 }
 
 #[test]

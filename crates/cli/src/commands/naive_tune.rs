@@ -152,7 +152,7 @@ pub fn run(
         let mut problem = of.problem;
         if number > 0 {
             let name = problem.kernel.name.clone();
-            problem = again(cli, &args.nvcc, input, (&name, &text))?;
+            problem = again(cli, &args.nvcc()?, input, (&name, &text))?;
             problem.state(&args.stencil.sizes);
         }
         let seconds = args.budget / count as f64;
@@ -237,7 +237,7 @@ fn tune(
     let (mut chosen, mut text) = (None, None);
     let file = source(input, written.to_owned());
     let wanted = target_of(&kernel.name, &gpu, &args.stencil.sizes);
-    with_builders(cli, &gpu, &args.nvcc, |builders| {
+    with_builders(cli, &gpu, &args.nvcc()?, |builders| {
         let mut executor = Executor::new(builders);
         while let Some(at) = fastest(&measured) {
             let attempt = attempt(&passes[at], (&file, &wanted), &mut executor);
@@ -269,7 +269,7 @@ fn tune(
 
 /// Arguments for nvcc; headers beside the file are found.
 fn more(args: &TuneArgs, input: &Input) -> Vec<OsString> {
-    let mut more: Vec<OsString> = args.nvcc.iter().map(Into::into).collect();
+    let mut more = args.words.clone();
     if let Some(folder) = crate::build::beside(&input.path) {
         more.push("-I".into());
         more.push(folder.into());

@@ -130,7 +130,8 @@ pub fn run(cli: &Cli, args: &TuneArgs, input: Input) -> Result<(), Failure> {
     let arch = device.as_ref().map(|device| device.arch.as_str());
     let gpu = args.kernel.gpu.as_deref().or(arch).unwrap_or(DEFAULT_GPU);
     let kernel = args.kernel.one()?;
-    let options = (&args.stencil, &*args.nvcc);
+    let nvcc = args.nvcc()?;
+    let options = (&args.stencil, &*nvcc);
     let subject = Subject::new(cli, input, kernel, options, gpu, args.exhaustive)?;
     let scratch = tempfile::tempdir().map_err(|e| Failure::input(e.to_string()))?;
     let folder = args.build_only.as_deref().unwrap_or(scratch.path());
@@ -404,7 +405,7 @@ fn build(
         schema: BUILT_SCHEMA.into(),
         input: subject.input.name.clone(),
         kernel: args.kernel.one()?.map(str::to_owned),
-        arguments: args.nvcc.clone(),
+        arguments: args.nvcc()?,
         nvcc: version.unwrap_or_default(),
         gpu: subject.gpu_name.clone(),
         sizes: named_sizes(stencil, &subject.sizes),

@@ -79,7 +79,7 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
     let input = input::read(file)?;
     if super::stencil_opt::is_wanted(&input, args.output.as_deref()) {
         let kernel = args.kernel.one()?;
-        let (found, _) = super::naive_opt::wanted(cli, kernel, &args.nvcc, &input)?;
+        let (found, _) = super::naive_opt::wanted(cli, kernel, &args.nvcc()?, &input)?;
         if !found.is_empty() {
             if args.build_only.is_some() {
                 let what = "--build-only is for builds and for stencils, not yet for naive kernels";
@@ -234,7 +234,7 @@ fn work_folder(args: &TuneArgs, file: &Path) -> Result<PathBuf, Failure> {
     };
     let source = contents(file)?;
     let peers = wanted_peers(args);
-    let request = format!("{:?} {:?} {peers:?}", args.kernel, args.nvcc);
+    let request = format!("{:?} {:?} {peers:?}", args.kernel, args.words);
     let name = hash(&[&source, request.as_bytes()]);
     Ok(cache.join("tune").join(&name[..16]))
 }
@@ -254,7 +254,7 @@ fn build(cli: &Cli, args: &TuneArgs, input: &Input, folder: &Path) -> Result<(),
         Some(gpu) => Some(gpu),
         None => local_gpu(),
     };
-    let nvcc = session::nvcc(input, Some(launch_path), &args.nvcc)?;
+    let nvcc = session::nvcc(input, Some(launch_path), &args.nvcc()?)?;
     let module = session::module(cli, input, named.as_ref(), &nvcc, false)?;
     let gpu = session::target(&module, named)?;
     let launch = launch_among(&launch, &input.name, &super::run::kernels(&module))?;

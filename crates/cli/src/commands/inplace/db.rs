@@ -1,7 +1,7 @@
 //! `warpwright db`: the store of winners.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use warpwright::trace::read;
@@ -10,7 +10,7 @@ use warpwright_winners::store::{Entry, default_folder};
 use warpwright_winners::{Kept, Standing, Store, StoreError, Winner};
 
 use super::document::demangled;
-use super::program::{command, exit_code, run as run_program, whole};
+use super::program::{command, ended, exit_code, run as run_program, whole};
 use super::trace::{look, nothing_was_seen};
 use super::verify;
 use super::work::Work;
@@ -93,20 +93,28 @@ fn verify_with(cli: &Cli, store: &Store, program: &[OsString]) -> Result<(), Fai
     let mut words = command(program)?;
     look(&mut words, folder.path(), "trace")?;
     let status = run_program(words, None)?;
-    let trace = read(folder.path(), program, warpwright_gpu::utc_now())?;
+    let told = verify_seen(cli, store, program, folder.path());
+    ended(exit_code(status), told)
+}
+
+fn verify_seen(
+    cli: &Cli,
+    store: &Store,
+    program: &[OsString],
+    folder: &Path,
+) -> Result<(), Failure> {
+    let trace = read(folder, program, warpwright_gpu::utc_now())?;
     if trace.gpu.is_none() {
         nothing_was_seen();
     }
-    let verdicts = verify::verify(cli, store, &trace, folder.path())?;
+    let verdicts = verify::verify(cli, store, &trace, folder)?;
     match verdicts.is_empty() {
         true => eprintln!("no winner from elsewhere waits to be proved on this GPU"),
         false => verify::tell(&verdicts),
     }
-    let is_left = verdicts.iter().any(|verdict| verdict.outcome.is_err());
-    match (exit_code(status), is_left) {
-        (0, false) => Ok(()),
-        (0, true) => Err(Failure::Quiet(5)),
-        (code, _) => Err(Failure::Quiet(code)),
+    match verdicts.iter().any(|verdict| verdict.outcome.is_err()) {
+        true => Err(Failure::Quiet(5)),
+        false => Ok(()),
     }
 }
 

@@ -36,6 +36,7 @@ pub fn command(words: &[OsString]) -> Result<Command, Failure> {
         .ok_or_else(|| Failure::Usage("a program is wanted after `--`".into()))?;
     let mut command = Command::new(program);
     command.args(args);
+    signals::hand_down(&mut command);
     Ok(command)
 }
 
@@ -168,6 +169,18 @@ fn run_beside(
     });
     signals::ended();
     status.map_err(|e| not_started(&name, &e))
+}
+
+/// How a command ends behind its program's run: with the program's exit code, and if that tells nothing with its own.
+pub fn ended(status: u8, told: Result<(), Failure>) -> Result<(), Failure> {
+    match (told, status) {
+        (told, 0) => told,
+        (Ok(()), code) => Err(Failure::Quiet(code)),
+        (Err(failure), code) => {
+            let _ = failure.report(false);
+            Err(Failure::Quiet(code))
+        }
+    }
 }
 
 fn not_started(name: &OsStr, why: &std::io::Error) -> Failure {

@@ -1,19 +1,26 @@
 //! Signals while a program runs. Those that somebody sends to this process are for the program; what a terminal sends
 //! both get already. Without a program they end this process, and its folders go.
+//!
+//! A program starts with the signals held back and ignored that this process was started with: neither what is held back
+//! here is its own, nor that Rust's start ignores SIGPIPE, nor that SIGCHLD is not ignored here, without which nobody can
+//! wait for a program.
 
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, Once, OnceLock, PoisonError};
 use std::time::Duration;
 
-use nix::sys::signal::{SigSet, Signal, kill, raise};
+use nix::sys::signal::{SigHandler, SigSet, Signal, kill, raise, signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 
 /// Those that end a program, or tell it something.
-const PASSED: [Signal; 5] = [
+const PASSED: [Signal; 6] = [
     Signal::SIGHUP,
     Signal::SIGINT,
+    Signal::SIGQUIT,
     Signal::SIGTERM,
     Signal::SIGUSR1,
     Signal::SIGUSR2,
@@ -25,6 +32,48 @@ const STARTING: i32 = -1;
 static PROGRAM: AtomicI32 = AtomicI32::new(NONE);
 static ASKED: AtomicBool = AtomicBool::new(false);
 static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+/// What this process was started to hold back, and which of [`OURS`] to ignore.
+static HELD: OnceLock<Option<SigSet>> = OnceLock::new();
+const OURS: [Signal; 2] = [Signal::SIGPIPE, Signal::SIGCHLD];
+static IGNORED: [AtomicBool; 2] = [AtomicBool::new(false), AtomicBool::new(false)];
+
+/// Runs before `main`, and before Rust's own start changes what is done with SIGPIPE.
+#[used]
+#[allow(unsafe_code)]
+// SAFETY: the section holds pointers to functions that are called once.
+#[unsafe(link_section = ".init_array")]
+static BEFORE_MAIN: extern "C" fn() = before_main;
+
+#[allow(unsafe_code)]
+extern "C" fn before_main() {
+    for (ours, is_ignored) in OURS.into_iter().zip(&IGNORED) {
+        // SAFETY: no handler, and nothing runs yet that could have set one.
+        let before = unsafe { signal(ours, SigHandler::SigDfl) };
+        is_ignored.store(matches!(before, Ok(SigHandler::SigIgn)), Ordering::Relaxed);
+    }
+}
+
+fn held() -> Option<SigSet> {
+    *HELD.get_or_init(|| SigSet::thread_get_mask().ok())
+}
+
+/// Has a program start with the signals held back and ignored that this process was started with.
+#[allow(unsafe_code)]
+pub fn hand_down(command: &mut Command) {
+    let held = held();
+    let give = move || {
+        for (ours, is_ignored) in OURS.into_iter().zip(&IGNORED) {
+            if is_ignored.load(Ordering::Relaxed) {
+                // SAFETY: no handler.
+                unsafe { signal(ours, SigHandler::SigIgn) }?;
+            }
+        }
+        held.map_or(Ok(()), |held| held.thread_set_mask())?;
+        Ok(())
+    };
+    // SAFETY: calls that are allowed between fork and exec, on values that were made before.
+    unsafe { command.pre_exec(give) };
+}
 
 /// Has somebody asked the program, or this process, to end?
 pub fn asked_to_end() -> bool {
@@ -53,13 +102,17 @@ pub fn ended() {
 }
 
 /// From now on signals are taken by a thread of their own. To be called before there are other threads: they inherit what
-/// is held back here, and programs that are started do not.
+/// is held back here.
 pub fn begin() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
+        let before = held().unwrap_or(SigSet::empty());
         let mut held = SigSet::empty();
         let ignored = ignored();
-        let all = PASSED.into_iter().filter(|&s| !ignored(s));
+        // What is ignored or held back already nobody here waits for.
+        let all = PASSED
+            .into_iter()
+            .filter(|&s| !ignored(s) && !before.contains(s));
         all.for_each(|signal| held.add(signal));
         let mut blocked = held;
         // A file that grows beyond a limit is an error of a call.

@@ -9,7 +9,7 @@ use warpwright_gpu::{FaultKind, devices};
 
 use super::document::demangled;
 use super::no_gpu::{built, stand_in};
-use super::program::{command, exit_code, inject, run as run_program};
+use super::program::{command, ended, exit_code, inject, run as run_program};
 use super::signals;
 use super::work::Work;
 use crate::args::{Cli, TraceArgs};
@@ -29,9 +29,14 @@ pub fn run(cli: &Cli, args: &TraceArgs) -> Result<(), Failure> {
         false => look(&mut program, folder.path(), "trace")?,
     }
     let status = run_program(program, None)?;
-    let mut trace = read(folder.path(), &args.program, warpwright_gpu::utc_now())?;
+    ended(exit_code(status), tell(args, folder.path()))
+}
+
+/// Says what was seen.
+fn tell(args: &TraceArgs, folder: &Path) -> Result<(), Failure> {
+    let mut trace = read(folder, &args.program, warpwright_gpu::utc_now())?;
     if let Some(output) = &args.output {
-        trace.modules_in = Some(keep_modules(folder.path(), output)?);
+        trace.modules_in = Some(keep_modules(folder, output)?);
         let text = serde_json::to_string_pretty(&trace)
             .map_err(|e| Failure::Internal(format!("a trace that is no JSON: {e}")))?;
         write_atomically(output, text.as_bytes())?;
@@ -48,10 +53,7 @@ pub fn run(cli: &Cli, args: &TraceArgs) -> Result<(), Failure> {
         (None, false) => nothing_was_seen(),
         _ => {}
     }
-    match exit_code(status) {
-        0 => Ok(()),
-        code => Err(Failure::Quiet(code)),
-    }
+    Ok(())
 }
 
 /// Says why a program may have launched nothing. How it ended is for its exit code to say.

@@ -22,7 +22,7 @@ use warpwright_winners::{Kept, LaunchClass, Standing, Store, Winner, store};
 use super::candidates::{Code, Proposed, Wanted, is_original, make, propose};
 use super::db::store as open_store;
 use super::document::{Launched, Trace};
-use super::program::{command, exit_code, inject, run as run_program, run_with};
+use super::program::{command, ended, exit_code, inject, run as run_program, run_with};
 use super::search::{Builder, Searching};
 use super::signals::{self, asked_to_end};
 use super::trace::{look, nothing_was_seen};
@@ -158,14 +158,7 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
     let folder = Work::new()?;
     let mut last = see(args, folder.path())?;
     let tuned = tune(cli, args, &store, folder.path(), &mut last);
-    match (tuned, forward(&mut last)) {
-        (Ok(()), forwarded) => forwarded,
-        (Err(failure), Ok(())) => Err(failure),
-        (Err(failure), Err(code)) => {
-            let _ = failure.report(false);
-            Err(code)
-        }
-    }
+    forward(last.stdout, last.code, tuned)
 }
 
 /// All runs but the first; `last` becomes the one that counts.
@@ -198,7 +191,7 @@ fn tune(
         try_all(args, folder, &mut targets, (last, &modules), tools)?;
     } else if last.stdout.is_none() {
         // The trace was made before; the program is run all the same.
-        last.code = exit_code(run_program(command(&args.program_words())?, None)?);
+        last.code = exit_code(run_program(command(&args.words)?, None)?);
     }
     if asked_to_end() {
         drop_all(&mut targets, "a signal asked the program to end");
@@ -312,8 +305,8 @@ fn confirm(
     for winner in targets.iter().flat_map(made) {
         Store::at(&db).put(&winner)?;
     }
-    let program = args.program_words();
-    let mut words = command(&program)?;
+    let program = &args.words;
+    let mut words = command(program)?;
     look(&mut words, &work, "trace+with")?;
     words.env("WARPWRIGHT_TURNS", "1");
     words.env("WARPWRIGHT_DB", &db);
@@ -329,7 +322,7 @@ fn confirm(
         drop_all(targets, "the program ends otherwise with the winners");
         return Ok(());
     }
-    let after = read(&work, &program, warpwright_gpu::utc_now())?;
+    let after = read(&work, program, warpwright_gpu::utc_now())?;
     weigh(targets, &seen.trace, &after, &beside(&work)?);
     if asked_to_end() {
         drop_all(targets, "a signal asked the program to end");
@@ -459,22 +452,19 @@ fn output() -> Result<File, Failure> {
 }
 
 /// The program's standard output, once, and its exit code.
-fn forward(seen: &mut Seen) -> Result<(), Failure> {
-    if let Some(file) = &mut seen.stdout {
-        let copied = file
-            .seek(SeekFrom::Start(0))
-            .and_then(|_| std::io::copy(file, &mut std::io::stdout()));
-        copied.map_err(|e| Failure::input(format!("standard output: {e}")))?;
-    }
-    match seen.code {
-        0 => Ok(()),
-        code => Err(Failure::Quiet(code)),
-    }
+fn forward(stdout: Option<File>, code: u8, told: Result<(), Failure>) -> Result<(), Failure> {
+    let copy = |mut file: File| {
+        file.seek(SeekFrom::Start(0))?;
+        std::io::copy(&mut file, &mut std::io::stdout())
+    };
+    let copied = stdout.map_or(Ok(0), copy);
+    let copied = copied.map_err(|e| Failure::input(format!("standard output: {e}")));
+    ended(code, copied.and(told))
 }
 
 /// The trace that was named, or a run of the program.
 fn see(args: &TuneArgs, folder: &Path) -> Result<Seen, Failure> {
-    let program: &[OsString] = &args.program_words();
+    let program: &[OsString] = &args.words;
     if let Some(path) = &args.kernel.trace {
         let trace = super::document::read(path)?;
         let modules = trace.modules_in.clone().map(PathBuf::from).ok_or_else(|| {
@@ -495,12 +485,19 @@ fn see(args: &TuneArgs, folder: &Path) -> Result<Seen, Failure> {
     eprintln!("the program runs as it is");
     let stdout = output()?;
     let status = run_program(words, Some(stdout.try_clone().map_err(failed)?))?;
-    Ok(Seen {
-        trace: read(&modules, program, warpwright_gpu::utc_now())?,
-        modules,
-        stdout: Some(stdout),
-        code: exit_code(status),
-    })
+    let code = exit_code(status);
+    match read(&modules, program, warpwright_gpu::utc_now()) {
+        Ok(trace) => Ok(Seen {
+            trace,
+            modules,
+            stdout: Some(stdout),
+            code,
+        }),
+        Err(why) => match forward(Some(stdout), code, Err(why.into())) {
+            Err(failure) => Err(failure),
+            Ok(()) => Err(Failure::Quiet(1)),
+        },
+    }
 }
 
 /// The hot kernels with their candidates, or why there are none.
@@ -611,7 +608,7 @@ fn try_all(
             }
         }
         fs::write(work.join("plan"), plan).map_err(failed)?;
-        let mut program = command(&args.program_words())?;
+        let mut program = command(&args.words)?;
         inject(&mut program, "try")?;
         program.env("WARPWRIGHT_DIR", &work);
         program.env("WARPWRIGHT_BUILDER", std::process::id().to_string());
