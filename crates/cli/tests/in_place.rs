@@ -461,6 +461,17 @@ fn signals_reach_the_program() {
     }
 }
 
+/// What a program says of its signals, those aside that the C library keeps for itself (32 and 33).
+fn seen(output: &Output) -> Vec<(String, u64)> {
+    let text = out(output);
+    let lines = text.lines().filter_map(|line| {
+        let (name, mask) = line.strip_prefix("Sig")?.split_once(':')?;
+        let mask = u64::from_str_radix(mask.trim(), 16).ok()?;
+        Some((name.to_owned(), mask & !(0b11 << 31)))
+    });
+    lines.collect()
+}
+
 /// A program starts with the signals held back and ignored that the command was started with.
 #[test]
 fn programs_start_with_the_signals_of_the_command() {
