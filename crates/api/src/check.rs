@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use warpwright_check::{CubinOptions, NEW_KERNEL, Verdict, check_files, check_modules, signature};
-use warpwright_launch::{Condition, Guard, Quantity, Signature};
+use warpwright_launch::{Condition, Guard, Quantity, Shape, Signature};
 use warpwright_pass::miscompiled;
 use warpwright_pass::names::is_named;
 use warpwright_pass::witness::{Witness, refute};
@@ -27,6 +27,8 @@ pub struct CheckOptions {
     /// What every launch meets, as a guard says it (`block=256,1,1; n=4096`). Parameters go by name where one kernel is
     /// checked.
     pub assume: Option<String>,
+    /// What these launches become for the second one (`block=64,1,1`).
+    pub shape: Shape,
     /// Options for nvcc, for CUDA C.
     pub nvcc: Vec<String>,
 }
@@ -410,14 +412,17 @@ fn modules(a: &Module, b: &Module, options: &CheckOptions) -> Result<Vec<Functio
     };
     let assume = assumed(options, &names)?;
     let assumed = (!assume.is_always()).then(|| assume.named(&names).to_string());
-    let of_launches = assumed
+    let mut of_launches = assumed
         .as_ref()
         .map_or_else(String::new, |text| format!(", at launches of {text}"));
+    if !options.shape.is_same() {
+        of_launches += &format!(", of which the second has {}", options.shape);
+    }
     let options = warpwright_check::Options {
         block: options.block,
         dynamic_smem: options.dynamic_smem,
         assume,
-        ..warpwright_check::Options::default()
+        shape: options.shape,
     };
     let verdicts = check_modules(a, b, &options).into_iter();
     let verdicts = verdicts.filter(|(name, _)| is_meant(name)).collect();
@@ -451,6 +456,9 @@ fn assumed(options: &CheckOptions, names: &Signature) -> Result<Guard, Error> {
 /// The same of machine code, as far as it is understood there.
 fn assumed_of_code(options: &CheckOptions) -> Result<CubinOptions, Error> {
     let guard = assumed(options, &Signature::default())?;
+    if !options.shape.is_same() {
+        return Err(Error::AssumeOfMachineCode(options.shape.to_string()));
+    }
     let is_understood = |condition: &Condition| match condition {
         Condition::In(Quantity::Block(_), _) => guard.exact(Quantity::Block).is_some(),
         Condition::In(Quantity::DynamicShared, _) => true,

@@ -7,7 +7,7 @@ use crate::machine::{Accessed, Loaded, Machine, Observable, REWRITTEN};
 use crate::memory::{self, Extent};
 use crate::semantics::{Access, Address, Arg, Base, Effect, Meaning, Semantics, Spaces, Step};
 use crate::state::{CALLER, CONVERGENCE, MEMORIES};
-use crate::term::{Args, Head, Side, Sym, Term};
+use crate::term::{Args, Head, Side, Sym, Term, truncate};
 
 /// Where an instruction's results come from.
 pub(crate) enum Results {
@@ -53,11 +53,14 @@ impl<S: Semantics> Machine<'_, S> {
                 self.terms.add_const(64, symbol, offset)
             }
             Arg::Address(ref address) => self.address(side, address, guard),
-            Arg::Input(ref name) => {
-                let sym = self.terms.name_of(name);
-                self.terms.leaf(Head::Input(sym))
-            }
+            Arg::Input(ref name) => self.terms.input(name),
             Arg::Coordinate(coordinate) => self.terms.leaf(Head::Coordinate(coordinate)),
+            Arg::Sum(ref parts) => parts.iter().fold(self.terms.zero(), |sum, (name, factor)| {
+                let part = self.terms.input(name);
+                let factor = self.terms.constant(truncate(*factor, 32));
+                let part = self.terms.mul(32, part, factor);
+                self.terms.add(32, sum, part)
+            }),
         };
         self.terms.assume(guard, term)
     }

@@ -25,6 +25,7 @@ mod term;
 mod together;
 mod trace;
 mod verdict;
+mod wholes;
 
 pub use fold::{Comparison, Fold, IntOp};
 pub use prove::check;
@@ -33,8 +34,8 @@ pub use sass::{
     Answer, ControlFields, CubinOptions, Promises, answer, check_cubins, check_files, check_kernels,
 };
 pub use semantics::{
-    Access, Address, Arg, Base, Coordinate, Effect, Extend, Form, Guard, Meaning, Name, Semantics,
-    SlotSpace, Spaces, Step, Unsupported, Variable,
+    Access, Address, Arg, Base, Coordinate, Effect, Extend, Form, Guard, Meaning, Name, Part,
+    Semantics, SlotSpace, Spaces, Split, Step, Unsupported, Variable,
 };
 pub use slots::Threads;
 pub use verdict::{Cause, Reason, Refutation, Verdict};

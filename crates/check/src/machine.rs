@@ -193,10 +193,7 @@ impl<'a, S: Semantics> Machine<'a, S> {
                 let named = self.functions[side].func.entry_name(value);
                 let given = if side == 0 { given(value) } else { None };
                 state.push(match (named, given) {
-                    (Some(name), _) => {
-                        let sym = self.terms.name_of(&name);
-                        self.terms.leaf(Head::Input(sym))
-                    }
+                    (Some(name), _) => self.terms.input(&name),
                     (None, Some(term)) => term,
                     (None, None) => self.terms.leaf(Head::Unset(SIDES[side], value)),
                 });

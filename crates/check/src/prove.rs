@@ -156,6 +156,9 @@ impl<'a, S: Semantics> Prover<'a, S> {
         open: &BTreeSet<[Option<Inst>; 2]>,
     ) -> Result<Self, Stop> {
         let mut terms = Terms::default();
+        for split in original.splits().iter().chain(&rewritten.splits()) {
+            terms.split(split);
+        }
         let slots = private_slots(original, rewritten, threads, &mut terms)?;
         let first = Function::new(original, &mut terms).map_err(|(inst, error)| Reason {
             cause: Cause::Unsupported,

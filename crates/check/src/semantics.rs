@@ -47,6 +47,11 @@ pub trait Semantics: Function {
     /// All variables that the function can name.
     fn variables(&self) -> Vec<Variable>;
 
+    /// Coordinates of a thread that are read as [`Arg::Sum`]s and [`Arg::Input`]s, and what they make up.
+    fn splits(&self) -> Vec<Split> {
+        Vec::new()
+    }
+
     /// Memory that this version alone has, whatever the other one calls its own: a stack frame that
     /// holds nothing but spills. Its names must differ from the other version's.
     fn own_memory(&self) -> Vec<Variable> {
@@ -184,6 +189,30 @@ pub enum Arg {
     Input(Name),
     /// The position of the thread in its block, or the size of the block.
     Coordinate(Coordinate),
+    /// A number of 32 bits: a sum of inputs, each times a factor.
+    Sum(SmallVec<[(Name, u64); 4]>),
+}
+
+/// A number that is a rest and a sum of parts, each times a factor, none of which wraps around.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Split {
+    /// The number.
+    pub whole: Name,
+    /// The rest is below that.
+    pub rest: u64,
+    /// The parts.
+    pub parts: Vec<Part>,
+}
+
+/// A part of a number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its name.
+    pub name: Name,
+    /// It is below that.
+    pub below: u64,
+    /// How often the number has it.
+    pub factor: u64,
 }
 
 /// Thread index and block size, by dimension (0 for x).

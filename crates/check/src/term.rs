@@ -13,7 +13,8 @@ use smallvec::SmallVec;
 use warpwright_flow::Value;
 
 use crate::facts::Facts;
-use crate::semantics::{Coordinate, Name};
+use crate::semantics::{Coordinate, Name, Split};
+use crate::wholes::Wholes;
 
 /// A term of a [`Terms`] table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -129,6 +130,8 @@ pub(crate) struct Terms {
     private_symbols: Vec<Sym>,
     /// What is known to hold where terms are made.
     pub(crate) facts: Facts,
+    /// What is known of coordinates.
+    wholes: Wholes,
 }
 
 impl Terms {
@@ -222,6 +225,23 @@ impl Terms {
 
     pub(crate) fn constant(&mut self, bits: u64) -> Term {
         self.leaf(Head::Const(bits))
+    }
+
+    /// A constant of the thread.
+    pub(crate) fn input(&mut self, name: &Name) -> Term {
+        let sym = self.name_of(name);
+        self.leaf(Head::Input(sym))
+    }
+
+    /// Takes note of what a number is made of.
+    pub(crate) fn split(&mut self, split: &Split) {
+        let whole = self.input(&split.whole);
+        let parts: Args = split
+            .parts
+            .iter()
+            .map(|part| self.input(&part.name))
+            .collect();
+        self.wholes.insert(split, whole, &parts);
     }
 
     pub(crate) fn symbol(&mut self, name: &Name) -> Term {
@@ -482,6 +502,9 @@ impl Terms {
             true => truncate(sign_extended(value, from) as u64, to),
             false => truncate(value, from),
         };
+        if let Some(sum) = self.extended_whole(from, to, signed, a) {
+            return sum;
+        }
         match (self.head(a), self.args(a)) {
             (Head::Const(bits), _) => self.constant(wide(bits)),
             // A sum that does not wrap around is one of wider parts.
@@ -497,6 +520,27 @@ impl Terms {
             }
             _ => self.make_extended(from, to, signed, a),
         }
+    }
+
+    /// A sum of coordinates that does not wrap around is one of wider ones.
+    fn extended_whole(&mut self, from: u32, to: u32, signed: bool, a: Term) -> Option<Term> {
+        if self.wholes.is_empty() || from != 32 {
+            return None;
+        }
+        let (mut parts, mut constant) = (Parts::new(), 0u64);
+        if !self.parts(from, a, 1, &mut parts, &mut constant) {
+            return None;
+        }
+        let (low, high) = self.wholes.range(&parts, constant)?;
+        let end = 1i128 << (from - u32::from(signed));
+        if low < 0 || high >= end {
+            return None;
+        }
+        for (part, factor) in &mut parts {
+            *part = self.make_extended(from, to, false, *part);
+            *factor = sign_extended(*factor, from) as u64;
+        }
+        Some(self.of_parts(to, parts, sign_extended(constant, from) as u64))
     }
 
     fn make_extended(&mut self, from: u32, to: u32, signed: bool, a: Term) -> Term {

@@ -4,6 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use warpwright_driver::opt::DEFAULT_BUDGET;
+use warpwright_launch::Shape;
 use warpwright_pass::launch::possible;
 use warpwright_pass::names::{is_named, nearest};
 
@@ -669,6 +670,9 @@ pub struct CheckArgs {
     /// What every launch meets, such as `block=256,1,1; n=4096` (docs/launch.md)
     #[arg(long, value_name = "GUARD", conflicts_with_all = ["run", "gpu"])]
     pub assume: Option<String>,
+    /// What these launches become for the rewritten version, such as `block=64,1,1`
+    #[arg(long, value_name = "SHAPE", requires = "assume")]
+    pub shape: Option<Shape>,
     #[command(flatten)]
     pub setup: RunSetup,
     #[command(flatten)]

@@ -74,7 +74,7 @@ pub struct CarriedOut {
 
 impl Done {
     /// The launches that its result is right for, and what they become for it.
-    fn launches(&self) -> (Guard, Shape) {
+    pub fn launches(&self) -> (Guard, Shape) {
         launches(self.steps.iter().map(|stepped| &stepped.step))
     }
 }

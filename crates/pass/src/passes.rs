@@ -11,6 +11,7 @@ pub use crate::ptx::pressure_notes::PressureNotes;
 pub use crate::ptx::print::{Canonical, Print};
 pub use crate::ptx::reduce::Reduce;
 pub use crate::ptx::remat::Remat;
+pub use crate::ptx::reshape::Reshape;
 pub use crate::ptx::smem_spilling::SmemSpilling;
 pub use crate::ptx::specialize::{Specialize, Values};
 pub use crate::ptx::spill_shared::SpillShared;

@@ -25,6 +25,7 @@ pub static PASSES: &[Registered] = &[
     Registered::of::<Print>(),
     Registered::of::<Reduce>(),
     Registered::of::<Remat>(),
+    Registered::of::<Reshape>(),
     Registered::of::<Schedule>(),
     Registered::of::<SmemSpilling>(),
     Registered::of::<Specialize>(),

@@ -172,8 +172,8 @@ fn check(
         kernel,
         block,
         dynamic_smem,
-        assume: None,
         nvcc,
+        ..CheckOptions::default()
     };
     let checked = worked(py, move |_| optimizer.check(&a, &b, &options))?;
     json(&checked.map_err(raised)?)

@@ -12,6 +12,7 @@
 //! * [`precision`]: right rewrites that the checker does not prove, by reason.
 //! * [`forms`]: every form that the emulator runs, on a GPU.
 //! * [`hardware`]: the same kernels (and the examples) on a GPU, bit for bit against the emulator.
+//! * [`shapes`]: kernels whose threads use their places in the grid, in blocks of another shape.
 //! * [`ptxas`]: the same kernels built by ptxas in many ways, on a GPU.
 //!
 //! The normal tests run a second's worth of cases; `warpwright-fuzz run` and
@@ -31,6 +32,7 @@ pub mod passes;
 pub mod precision;
 pub mod proved;
 pub mod ptxas;
+pub mod shapes;
 pub mod suite;
 pub mod totals;
 pub mod traffic;

@@ -15,12 +15,14 @@
 //! ```
 
 mod generate;
+mod places;
 mod print;
 mod program;
 mod reduce;
 mod rng;
 
 pub use generate::generate;
+pub use places::{Places, places};
 pub use print::{launch_toml, print};
 pub use program::{Config, Kind, Operand, Program, Stmt};
 pub use reduce::reduce;

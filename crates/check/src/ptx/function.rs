@@ -11,11 +11,12 @@ use warpwright_ptx::{
 };
 
 use super::assumed::Assumed;
+use super::shaped::Shaped;
 use super::step;
 use crate::known::Known;
 use crate::range::Range;
 use crate::semantics::{
-    Arg, Effect, Name, Semantics, SlotSpace, Spaces, Step, Unsupported, Variable,
+    Arg, Effect, Name, Semantics, SlotSpace, Spaces, Split, Step, Unsupported, Variable,
 };
 
 /// A function with a body, and names for its variables that both versions share.
@@ -23,6 +24,8 @@ pub(super) struct PtxFunction<'m> {
     pub(super) view: View<'m>,
     /// The launches that it is looked at for.
     pub(super) assumed: Assumed,
+    /// Where its threads are, if another version is launched in another shape.
+    pub(super) shaped: Option<Shaped>,
     /// What that makes certain.
     known: Known,
     names: BTreeMap<VarId, Name>,
@@ -58,6 +61,20 @@ impl<'m> PtxFunction<'m> {
         Some(function)
     }
 
+    /// The same beside a version that is launched in another shape.
+    pub(super) fn shaped(
+        module: &'m Module,
+        id: FuncId,
+        assumed: Assumed,
+        shaped: Shaped,
+    ) -> Option<Self> {
+        let mut function = Self::new(module, id)?;
+        function.shaped = Some(shaped);
+        function.assumed = assumed;
+        function.known = Known::of(&function);
+        Some(function)
+    }
+
     /// What `bytes` bytes of a kernel's parameter can be, if something is assumed.
     pub(super) fn parameter(&self, symbol: Symbol, at: i64, bytes: u32) -> Option<Range> {
         let mut params = self.view.function().params.iter();
@@ -87,6 +104,7 @@ impl<'m> PtxFunction<'m> {
         Some(PtxFunction {
             view,
             assumed: Assumed::default(),
+            shaped: None,
             known: Known::default(),
             names,
             waits_for_grids,
@@ -328,6 +346,12 @@ impl warpwright_flow::Function for PtxFunction<'_> {
 }
 
 impl Semantics for PtxFunction<'_> {
+    fn splits(&self) -> Vec<Split> {
+        self.shaped
+            .as_ref()
+            .map_or_else(Vec::new, |shaped| shaped.splits.clone())
+    }
+
     fn step(&self, inst: Inst) -> Result<Step, Unsupported> {
         if self.is_end(inst) {
             let mut step = Step::new("ret");

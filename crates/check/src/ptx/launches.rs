@@ -62,13 +62,13 @@ fn no_room(gpu: Option<Gpu>, before: u64, now: u64, options: &Options) -> Option
     })
 }
 
-fn gpu(around: &Surroundings<'_>) -> Option<Gpu> {
+pub(super) fn gpu(around: &Surroundings<'_>) -> Option<Gpu> {
     let target = around.module.header.targets.first()?;
     lookup(target).ok()
 }
 
 /// Threads of a block, as many as a number holds.
-fn count(block: [u32; 3]) -> u32 {
+pub(super) fn count(block: [u32; 3]) -> u32 {
     block.iter().fold(1, |all, &n| all.saturating_mul(n))
 }
 
@@ -136,7 +136,7 @@ pub(super) fn refused_launch(
 
 /// Does a block of so many threads find enough registers, whatever ptxas makes of the kernel? Without `.maxnreg` it
 /// keeps to what the largest block allows.
-fn starts(gpu: &Gpu, function: &Function, threads: u32) -> bool {
+pub(super) fn starts(gpu: &Gpu, function: &Function, threads: u32) -> bool {
     let bound = function.req_ntid().or(function.max_ntid()).map(count);
     let registers = match (function.max_nreg(), bound) {
         (Some(limit), _) => limit,

@@ -6,16 +6,19 @@ mod function;
 mod launches;
 mod meaning;
 mod places;
+mod shaped;
 mod step;
 mod surroundings;
 
 use warpwright_launch::{Guard, Quantity, Shape, Signature};
-use warpwright_ptx::{FuncId, Module};
+use warpwright_ptx::{FuncId, FunctionKind, Module};
 
 use crate::prove::check;
+use crate::slots::Threads;
 use crate::verdict::{Cause, Reason, Verdict};
 use assumed::Assumed;
 use function::PtxFunction;
+use shaped::{Launches, Numbering};
 use surroundings::{Surroundings, different_heads, different_modules, is_apart, new_name};
 
 /// What the caller knows beside the two modules.
@@ -30,7 +33,8 @@ pub struct Options {
     /// Every launch of the kernels meets this: parameters and extents that it states are constants, and what is decided by
     /// them goes one way. It says nothing of functions that are no kernels.
     pub assume: Guard,
-    /// What these launches become for the second version.
+    /// What these launches become for the second version. Functions that are no kernels are compared as they are: kernels that
+    /// call any are undecided where it is another one.
     pub shape: Shape,
 }
 
@@ -92,10 +96,9 @@ fn check_bodies(
     options: &Options,
 ) -> Verdict {
     let options = &options.clone().completed();
-    if !options.shape.is_same() {
-        return undecided(
-            "it is launched in another shape, and what its threads compute then is not compared",
-        );
+    let is_kernel = original.0.module.functions[original.1].kind == FunctionKind::Entry;
+    if !options.shape.is_same() && is_kernel {
+        return check_shaped(original, new, options);
     }
     let assumed = || Assumed::new(options.assume.clone());
     let views = (
@@ -105,11 +108,61 @@ fn check_bodies(
     let (Some(a), Some(b)) = views else {
         return undecided("there is no such function with a body");
     };
-    if let Some((cause, text)) = surroundings::difference(original, new, options) {
+    if let Some((cause, text)) = surroundings::difference(original, new, options, None) {
         return Verdict::Undecided(Reason::new(cause, text));
     }
     let threads = launches::threads(a.view.function(), b.view.function(), options);
     match check(&a, &b, &threads) {
+        Verdict::Refuted(found) => Verdict::Differs(found),
+        verdict => verdict,
+    }
+}
+
+/// The same where the rewritten kernel is launched in another shape.
+fn check_shaped(
+    original: (&Surroundings<'_>, FuncId),
+    new: (&Surroundings<'_>, FuncId),
+    options: &Options,
+) -> Verdict {
+    let launches = match Launches::of(&options.assume, options.shape) {
+        Ok(launches) => launches,
+        Err(text) => return Verdict::Undecided(Reason::new(Cause::Launches, text)),
+    };
+    if let Some((cause, text)) = surroundings::difference(original, new, options, Some(&launches)) {
+        return Verdict::Undecided(Reason::new(cause, text));
+    }
+    let by_axes = check_numbered(original, new, options, (&launches, Numbering::Axes));
+    if by_axes.is_proved() {
+        return by_axes;
+    }
+    let in_line = check_numbered(original, new, options, (&launches, Numbering::Line));
+    match in_line.is_proved() {
+        true => in_line,
+        false => by_axes,
+    }
+}
+
+/// The same with threads that have the same number.
+fn check_numbered(
+    original: (&Surroundings<'_>, FuncId),
+    new: (&Surroundings<'_>, FuncId),
+    options: &Options,
+    (launches, numbering): (&Launches, Numbering),
+) -> Verdict {
+    let [before, after] = launches.places(numbering);
+    let old = Assumed::new(options.assume.clone());
+    let now = Assumed::new(launches.assumed_after(&options.assume));
+    let views = (
+        PtxFunction::shaped(original.0.module, original.1, old, before),
+        PtxFunction::shaped(new.0.module, new.1, now, after),
+    );
+    let (Some(a), Some(b)) = views else {
+        return undecided("there is no such function with a body");
+    };
+    if let Some(text) = [&a, &b].into_iter().find_map(shaped::tied) {
+        return Verdict::Undecided(Reason::new(Cause::Launches, text));
+    }
+    match check(&a, &b, &Threads::default()) {
         Verdict::Refuted(found) => Verdict::Differs(found),
         verdict => verdict,
     }

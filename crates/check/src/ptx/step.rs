@@ -54,6 +54,9 @@ pub(super) fn step(function: &PtxFunction<'_>, inst: Inst) -> Result<Step> {
         is_volatile: false,
         is_held,
     };
+    if let Some(shaped) = &function.shaped {
+        shaped.permits(opcode)?;
+    }
     builder.step.guard = data.guard.map(|guard| Guard {
         value: value(guard.reg),
         negated: guard.negated,
@@ -301,10 +304,17 @@ impl Builder<'_> {
             let index = self.step.args.len();
             self.step.bounds.push((index, range.low, range.high));
         }
+        let placed = match &self.function.shaped {
+            Some(shaped) => shaped.special(reg, dim, is_word)?,
+            None => None,
+        };
+        if let Some(value) = range.and_then(Range::value) {
+            return Ok(Arg::Const(value));
+        }
+        if let Some(placed) = placed {
+            return Ok(placed);
+        }
         Ok(match reg {
-            _ if range.is_some_and(|range| range.value().is_some()) => {
-                Arg::Const(range.map_or(0, |range| range.low))
-            }
             S::Tid if dim < 3 && is_word => Arg::Coordinate(Coordinate::Thread(dim)),
             S::NTid if dim < 3 && is_word => Arg::Coordinate(Coordinate::Block(dim)),
             S::TotalSmemSize | S::AggrSmemSize => {

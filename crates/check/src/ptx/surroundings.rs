@@ -12,6 +12,7 @@ use warpwright_ptx::{
 
 use super::launches::{refused_launch, too_large};
 use super::places::relies_on_places;
+use super::shaped::{self, Launches};
 use super::{Options, Why};
 use crate::verdict::Cause;
 
@@ -125,6 +126,7 @@ pub(super) fn difference(
     (around, id): (&Surroundings<'_>, FuncId),
     (other, new_id): (&Surroundings<'_>, FuncId),
     options: &Options,
+    launches: Option<&Launches>,
 ) -> Option<Why> {
     let (original, new) = (
         around.module.functions.get(id)?,
@@ -140,7 +142,10 @@ pub(super) fn difference(
         .map(|text| (Cause::Around, text))
         .or_else(|| too_large((around, id), (other, new_id), options))
         .or_else(|| {
-            let text = refused_launch(around, original, new, options)?;
+            let text = match launches {
+                None => refused_launch(around, original, new, options)?,
+                Some(launches) => shaped::refused(other, original, new, launches)?,
+            };
             Some((Cause::Launches, text))
         })
 }

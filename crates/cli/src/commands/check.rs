@@ -167,6 +167,7 @@ fn symbolic(args: &CheckArgs, nvcc: Vec<String>) -> Result<CheckOptions, Failure
         block: args.block.or(launch.map(|l| l.block)),
         dynamic_smem: args.dynamic_smem.or(launch.map(|l| l.dynamic_smem)),
         assume: args.assume.clone(),
+        shape: args.shape.unwrap_or_default(),
         nvcc,
     })
 }

@@ -13,6 +13,7 @@ pub mod pressure_notes;
 pub mod print;
 pub mod reduce;
 pub mod remat;
+pub mod reshape;
 pub mod slice;
 pub mod smem_spilling;
 pub mod spare;

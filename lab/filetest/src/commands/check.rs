@@ -1,7 +1,7 @@
 //! Commands of the checker.
 
 use warpwright_check::{Options, check_functions, check_modules, signature};
-use warpwright_launch::Guard;
+use warpwright_launch::{Guard, NoShape};
 use warpwright_ptx::{Diagnostic, FuncId, Module};
 
 use crate::case::Case;
@@ -12,7 +12,7 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: "check",
         about: "is kernel `rewritten` a correct version of kernel `original`, for blocks of X,Y,Z \
-                threads, and so many bytes of dynamic shared memory, at launches that meet `assume:GUARD`? The file's name begins with `right`, `wrong` or `unclear`",
+                threads, and so many bytes of dynamic shared memory, at launches that meet `assume:GUARD`, the second one in `shape:SHAPE`? The file's name begins with `right`, `wrong` or `unclear`",
         run: check,
     },
     Command {
@@ -68,6 +68,10 @@ fn parse(name: &str, source: &str) -> Result<Module, String> {
 fn options(args: &[String], (module, kernel): (&Module, FuncId)) -> Result<Options, String> {
     let mut options = Options::default();
     for word in args {
+        if let Some(shape) = word.strip_prefix("shape:") {
+            options.shape = shape.parse().map_err(|error: NoShape| error.to_string())?;
+            continue;
+        }
         match word.strip_prefix("assume:") {
             Some(guard) => {
                 let guard = Guard::parse(guard, &signature(module, kernel));

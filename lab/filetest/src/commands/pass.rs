@@ -13,7 +13,7 @@
 use std::fmt::Write as _;
 
 use warpwright_emu::{Emulator, Outcome};
-use warpwright_launch::{Launch, no_files};
+use warpwright_launch::{Extents, Launch, Shape, no_files};
 use warpwright_pass::options::Arguments;
 use warpwright_pass::{
     Artifact, Builders, CarriedOut, Demand, Executor, Fuel, Invocation, Recipe, Scope, carry_out,
@@ -42,7 +42,12 @@ fn pass(case: &Case, args: &[String]) -> Result<String, String> {
         return Err("only passes over PTX run here".to_owned());
     };
     if case.source.lines().any(|l| l.starts_with("// launch:")) {
-        emulate(&case.without_blocks(), module, rewritten)?;
+        let shape = all.kernels.iter().map(|done| done.launches().1);
+        let shape = shape.fold(
+            Shape::SAME,
+            |all, own| if all.is_same() { own } else { all },
+        );
+        emulate(&case.without_blocks(), module, (rewritten, shape))?;
     }
     for function in rewritten.functions.values() {
         let _: std::fmt::Result = writeln!(out, "{}", rewritten.text(function.span));
@@ -124,10 +129,22 @@ fn options<'a>(name: &str, args: &'a [String]) -> Result<Options<'a>, String> {
     Ok((scope, recipe.map_err(|e| e.to_string())?, fuel, demand))
 }
 
-/// Runs both versions on the same inputs; all outputs must be the same bits.
-fn emulate(header: &str, before: &Module, after: &Module) -> Result<(), String> {
+/// Runs both versions on the same inputs, the second one in its shape; all outputs must be the same bits.
+fn emulate(header: &str, before: &Module, (after, shape): (&Module, Shape)) -> Result<(), String> {
     let launch = launch(header, before)?;
-    if execute(&launch, before)? != execute(&launch, after)? {
+    let made = shape.apply(Extents {
+        grid: launch.grid,
+        block: launch.block,
+        dynamic_smem: launch.dynamic_smem,
+    });
+    let made = made.ok_or("the launch cannot have that shape")?;
+    let shaped = Launch {
+        grid: made.grid,
+        block: made.block,
+        dynamic_smem: made.dynamic_smem,
+        ..launch.clone()
+    };
+    if execute(&launch, before)? != execute(&shaped, after)? {
         let text = "the emulator computes something else after the pass";
         return Err(format!("{text}\n{}", after.source));
     }
