@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use warpwright_diag::count;
-use warpwright_launch::{Facts, Guard, Parts, Shape, Source, Version};
+use warpwright_launch::{Facts, Guard, Parts, Source, Version};
 use warpwright_pass::passes::{Reduce, SmemSpilling};
 use warpwright_pass::ptx::facts::{kernel_pressure, uses_dynamic_shared};
 use warpwright_pass::ptx::{fusion, slice::Slices};
@@ -190,7 +190,7 @@ fn measurable(built: &Built) -> Result<Measurable, Rejection> {
         version: Version {
             code: code.clone(),
             guard: proved.guard.clone(),
-            shape: Shape::SAME,
+            shape: proved.shape,
             recipe: candidate.recipe.to_string(),
             rung: rungs.max().unwrap_or(Rung::Unchanged),
         },

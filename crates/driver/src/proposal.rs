@@ -13,12 +13,14 @@
 use warpwright_launch::Guard;
 use warpwright_pass::passes::{
     Allocate, Cache, Compact, Demote, LoadPolicy, MaxNReg, MaxNTid, MinNCtaPerSm, Prefetch, Reduce,
-    Remat, Schedule, ScheduleBy, SmemSpilling, Specialize, SpillShared, SpillToShared, StorePolicy,
-    Target, Tests, Throttle, ThrottleBy, Unroll, UsageLevel,
+    Remat, Reshape, Schedule, ScheduleBy, SmemSpilling, Specialize, SpillShared, SpillToShared,
+    StorePolicy, Target, Tests, Throttle, ThrottleBy, Unroll, UsageLevel,
 };
 use warpwright_pass::throttle::{array_for, by_registers, registers_for};
 use warpwright_pass::{Invocation, Level, Recipe};
-use warpwright_target::{EditedCode, Gpu, REGISTERS_PER_THREAD, Resources, ran_right};
+use warpwright_target::{
+    EditedCode, Gpu, REGISTERS_PER_THREAD, Resources, THREADS_PER_BLOCK, WARP_SIZE, ran_right,
+};
 
 use crate::candidate::Candidate;
 use crate::search::Axis;
@@ -339,10 +341,47 @@ fn hints() -> [Cache; 4] {
 pub struct Choices<'a> {
     /// What is the same at all launches: the most first.
     pub constants: &'a [Guard],
+    /// Threads per block and blocks of all launches, where they may have another shape.
+    pub launch: Option<[[u32; 3]; 2]>,
     /// May ptxas's options be used? They hold for a whole module.
     pub levels: bool,
     /// The architecture, 90 for sm_90.
     pub sm: u32,
+}
+
+/// Shapes that a search chooses among.
+const MOST_SHAPES: usize = 6;
+
+/// Other blocks than this one: halves, doubles and quarters along its axes, the nearest first. The pass knows which are
+/// right.
+fn blocks(from: [u32; 3]) -> Vec<[u32; 3]> {
+    let sides = |axis: usize| -> Vec<u32> {
+        let n = from[axis];
+        match axis > 0 && n == 1 {
+            true => vec![1],
+            false => vec![n, n * 2, n / 2, n * 4, n / 4],
+        }
+    };
+    let threads = |block: [u32; 3]| block.iter().product::<u32>();
+    let far = |block: [u32; 3]| {
+        let log = |n: u32| f64::from(n).log2();
+        let sides = (0..3).map(|axis| (log(block[axis]) - log(from[axis])).abs());
+        let all = (log(threads(block)) - log(threads(from))).abs();
+        (all * 4.0) as u32 + (sides.sum::<f64>() * 2.0) as u32
+    };
+    let mut all = Vec::new();
+    for x in sides(0) {
+        for y in sides(1) {
+            all.extend(sides(2).into_iter().map(|z| [x, y, z]));
+        }
+    }
+    all.retain(|&block| {
+        let size = threads(block);
+        block != from && (WARP_SIZE..=THREADS_PER_BLOCK).contains(&size)
+    });
+    all.sort_by_key(|&block| (far(block), block));
+    all.truncate(MOST_SHAPES);
+    all
 }
 
 /// Register limits that a search chooses among.
@@ -391,7 +430,20 @@ pub fn axes(facts: &Choices<'_>, scored: &[Candidate]) -> Vec<Axis> {
         vec![SpillToShared { blocks: None }.into()],
         vec![SmemSpilling {}.into()],
     ];
+    let shapes = facts.launch.into_iter().flat_map(|[from, grid]| {
+        blocks(from).into_iter().map(move |block| {
+            vec![
+                Reshape {
+                    block,
+                    from: Some(from),
+                    grid: Some(grid),
+                }
+                .into(),
+            ]
+        })
+    });
     vec![
+        axis("shape", None, shapes.collect()),
         axis("constants", None, constants.collect()),
         axis("unroll", Some("registers"), [4, 8, 1, 2].map(unroll).into()),
         axis("cache", None, hints().map(|hint| vec![hint.into()]).into()),
@@ -588,6 +640,23 @@ fn thin(mut limits: Vec<u32>, natural: u32) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn other_blocks_are_near_and_can_be_launched() {
+        let near = blocks([256, 1, 1]);
+        assert_eq!(near[..2], [[128, 1, 1], [512, 1, 1]]);
+        let flat = blocks([16, 16, 1]);
+        assert!(
+            flat.contains(&[32, 8, 1]) && flat.contains(&[8, 32, 1]),
+            "{flat:?}"
+        );
+        for from in [[1, 1, 1], [1024, 1, 1], [7, 5, 3], [32, 32, 1]] {
+            let all = blocks(from);
+            assert!(all.len() <= MOST_SHAPES && !all.contains(&from));
+            let size = |block: &[u32; 3]| block.iter().product::<u32>();
+            assert!(all.iter().all(|block| (32..=1024).contains(&size(block))));
+        }
+    }
 
     #[test]
     fn both_directions_and_nothing_twice() {

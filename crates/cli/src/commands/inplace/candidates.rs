@@ -8,7 +8,7 @@ use warpwright_driver::candidate::Standing;
 use warpwright_driver::opt::{DEFAULT_BUDGET, DEFAULT_MARGIN, Known, Request};
 use warpwright_driver::search::Axis;
 use warpwright_driver::{Peers, Proofs, proposal};
-use warpwright_launch::{Field, Guard, Quantity, Shape};
+use warpwright_launch::{Condition, Field, Guard, Quantity, Shape};
 use warpwright_pass::ptx::specialize::loaded;
 use warpwright_pass::{Artifact, Caution, Recipe, Scope};
 use warpwright_ptx::Module;
@@ -102,6 +102,8 @@ pub struct Wanted<'a> {
     pub blocks: u64,
     /// The grid, if all launches have it.
     pub grid: Option<[u32; 3]>,
+    /// May blocks have another shape? Clusters divide the grid, cooperative grids are as large as the GPU.
+    pub may_be_shaped: bool,
     /// What stayed the same among the parameters.
     pub stayed: Option<&'a Stayed>,
     /// Where.
@@ -156,6 +158,10 @@ fn choices(wanted: &Wanted<'_>, built: &[Built]) -> Vec<Axis> {
     let is_alone = |b: &Built| b.candidate.recipe.assembler().usage_level.is_some();
     let facts = proposal::Choices {
         constants: &constants,
+        launch: wanted
+            .grid
+            .filter(|_| wanted.may_be_shaped)
+            .map(|grid| [wanted.class.block, grid]),
         levels: built.iter().any(is_alone),
         sm: wanted.gpu.arch.sm,
     };
@@ -177,9 +183,17 @@ fn constants(wanted: &Wanted<'_>, module: &Module) -> Vec<Guard> {
             }
         }
     }
+    // Without extents they go with other shapes.
+    let numbers = all.conditions().filter(|condition| {
+        matches!(
+            condition,
+            Condition::In(Quantity::Param(_), _) | Condition::Disjoint(_)
+        )
+    });
+    let numbers = numbers.fold(Guard::always(), Guard::with);
     match all == extents {
         true => vec![extents],
-        false => vec![all, extents],
+        false => vec![all, extents, numbers],
     }
 }
 

@@ -87,6 +87,7 @@ impl Target {
             class: self.class,
             blocks: self.launched.blocks(),
             grid: stayed.filter(|s| s.grid).map(|_| self.launched.grid),
+            may_be_shaped: !self.launched.cooperative && self.class.cluster == [0; 3],
             stayed,
             gpu,
         }
