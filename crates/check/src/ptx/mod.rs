@@ -126,7 +126,7 @@ fn check_shaped(
 ) -> Verdict {
     let launches = match Launches::of(&options.assume, options.shape) {
         Ok(launches) => launches,
-        Err(text) => return Verdict::Undecided(Reason::new(Cause::Launches, text)),
+        Err(why) => return Verdict::Undecided(Reason::new(Cause::Launches, why.to_string())),
     };
     if let Some((cause, text)) = surroundings::difference(original, new, options, Some(&launches)) {
         return Verdict::Undecided(Reason::new(cause, text));

@@ -25,6 +25,25 @@ use super::launches::{count, gpu, starts};
 use super::surroundings::Surroundings;
 use crate::semantics::{Arg, Name, Part, Split, Unsupported};
 
+/// Why two launches are not compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Incomparable {
+    #[error("the block and the grid of the launch must be stated to compare other shapes")]
+    Unstated,
+    #[error("it is launched with more shared memory")]
+    MoreShared,
+    #[error("its launch has no such grid")]
+    NoGrid,
+    #[error("along {axis} it has {after} threads instead of {before}")]
+    Threads {
+        axis: &'static str,
+        before: u64,
+        after: u64,
+    },
+    #[error("no device launches its blocks or its grid")]
+    TooLarge,
+}
+
 /// A launch, and what it becomes for the rewritten version.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Launches {
@@ -51,16 +70,13 @@ impl Launches {
     ///
     /// # Errors
     /// Why they are not understood, or have not the same threads.
-    pub(super) fn of(assume: &Guard, shape: Shape) -> Result<Launches, String> {
+    pub(super) fn of(assume: &Guard, shape: Shape) -> Result<Launches, Incomparable> {
         let exact = [Quantity::Block, Quantity::Grid].map(|of| assume.exact(of));
         let [Some(block), Some(grid)] = exact else {
-            return Err(
-                "the block and the grid of the launch must be stated to compare other shapes"
-                    .to_owned(),
-            );
+            return Err(Incomparable::Unstated);
         };
         if shape.more_smem > 0 {
-            return Err("it is launched with more shared memory".to_owned());
+            return Err(Incomparable::MoreShared);
         }
         let dynamic_smem = 0;
         let before = Extents {
@@ -69,18 +85,17 @@ impl Launches {
             dynamic_smem,
         };
         let Some(after) = shape.apply(before) else {
-            return Err("its launch has no such grid".to_owned());
+            return Err(Incomparable::NoGrid);
         };
         let launches = Launches { before, after };
         let threads =
             |of: Extents, axis: usize| u64::from(of.grid[axis]) * u64::from(of.block[axis]);
         if let Some(axis) = (0..3).find(|&axis| threads(before, axis) != threads(after, axis)) {
-            return Err(format!(
-                "along {} it has {} threads instead of {}",
-                AXES[axis],
-                threads(after, axis),
-                threads(before, axis)
-            ));
+            return Err(Incomparable::Threads {
+                axis: AXES[axis],
+                before: threads(before, axis),
+                after: threads(after, axis),
+            });
         }
         let fits = |dims: [u32; 3], most: [u32; 3]| (0..3).all(|axis| dims[axis] <= most[axis]);
         let is_launched = fits(after.block, BLOCK_DIMENSIONS)
@@ -88,7 +103,7 @@ impl Launches {
             && Extent::Size.of(after.block) <= THREADS_PER_BLOCK.into();
         match is_launched {
             true => Ok(launches),
-            false => Err("no device launches its blocks or its grid".to_owned()),
+            false => Err(Incomparable::TooLarge),
         }
     }
 
