@@ -270,7 +270,7 @@ mod tests {
                     .wrapping_add(1_442_695_040_888_963_407);
                 (*seed >> 33) as f64 / f64::from(u32::MAX >> 1)
             };
-            // Most values do next to nothing, some gain, some lose, as FACTS.md, section 12, has them.
+            // Most values do next to nothing, some gain, some lose.
             let mut factor = || match next() {
                 n if n < 0.55 => 0.99 + 0.02 * next(),
                 n if n < 0.75 => 0.75 + 0.24 * next(),
