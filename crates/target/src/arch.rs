@@ -208,7 +208,7 @@ impl Architecture {
 
     /// Where a kernel's own shared memory begins, in bytes from the start of the block's: from compute
     /// capability 9.0 on the reserved part comes first, and the section size in a cubin counts it
-    /// (FACTS, section 2; cubins of ptxas 13.5).
+    /// (cubins of ptxas 13.5).
     pub const fn first_shared_address(&self) -> u32 {
         if self.sm >= 90 {
             self.shared.reserved

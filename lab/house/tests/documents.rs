@@ -15,7 +15,8 @@ fn files(folder: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() && !path.is_symlink() {
-            if path.file_name().is_none_or(|name| name != "target") {
+            // Cargo's folder of builds has this file; the room `target` has not.
+            if !path.join("CACHEDIR.TAG").exists() {
                 files(&path, endings, found);
             }
         } else if endings
