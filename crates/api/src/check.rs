@@ -1,7 +1,9 @@
 //! Is one kernel a correct version of another?
 
 use serde::Serialize;
-use warpwright_check::{CubinOptions, NEW_KERNEL, Verdict, check_files, check_modules, signature};
+use warpwright_check::{
+    ControlFields, CubinOptions, NEW_KERNEL, Verdict, check_files, check_modules, signature,
+};
 use warpwright_launch::{Condition, Guard, Quantity, Shape, Signature};
 use warpwright_pass::miscompiled;
 use warpwright_pass::names::is_named;
@@ -91,6 +93,10 @@ pub struct FunctionVerdict {
     /// What was assumed of launches, as a guard says it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assumed: Option<String>,
+    /// Of machine code that is proved and not the same: `kept` if its control fields protect as much as the original's,
+    /// `anew` if they follow from what ptxas was seen to leave, on an architecture where such code has run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control_fields: Option<&'static str>,
     /// What was tried, in this order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tried: Vec<Tried>,
@@ -183,6 +189,7 @@ impl FunctionVerdict {
             text,
             promises: None,
             assumed: None,
+            control_fields: None,
             tried: Vec::new(),
             difference: None,
             witness: None,
@@ -437,6 +444,7 @@ fn modules(a: &Module, b: &Module, options: &CheckOptions) -> Result<Vec<Functio
             },
             promises: None,
             assumed: assumed.clone(),
+            control_fields: None,
             tried: tried(&verdict, witness.as_ref(), true),
             difference: Difference::of(&verdict, Some([a, b])),
             witness,
@@ -476,7 +484,6 @@ fn assumed_of_code(options: &CheckOptions) -> Result<CubinOptions, Error> {
         block: options.block.or(guard.exact(Quantity::Block)),
         dynamic_smem: (options.dynamic_smem)
             .or(u32::try_from(most).ok().filter(|most| *most < u32::MAX)),
-        ..CubinOptions::default()
     })
 }
 
@@ -589,6 +596,9 @@ fn cubins(
             let mut text = answer.verdict.to_string();
             let promises = answer.promises;
             let holds = answer.verdict.is_proved() && !promises.is_empty();
+            if answer.control_fields == Some(ControlFields::Anew) {
+                text += ", with control fields of its own";
+            }
             if holds {
                 text += &format!(", for launches of {promises}");
             }
@@ -601,6 +611,7 @@ fn cubins(
                     block: promises.block,
                     dynamic_smem: promises.dynamic_smem,
                 }),
+                control_fields: answer.control_fields.map(ControlFields::word),
                 tried: tried(&answer.verdict, None, false),
                 difference: Difference::of(&answer.verdict, None),
                 witness: None,

@@ -24,7 +24,6 @@ fn main() -> ExitCode {
     let options = CubinOptions {
         block,
         dynamic_smem,
-        ..CubinOptions::default()
     };
     let start = Instant::now();
     let Ok(verdicts) = check_cubins(&original, &new, &options) else {

@@ -31,7 +31,8 @@ pub use fold::{Comparison, Fold, IntOp};
 pub use prove::check;
 pub use ptx::{NEW_KERNEL, Options, check_functions, check_modules, signature};
 pub use sass::{
-    Answer, ControlFields, CubinOptions, Promises, answer, check_cubins, check_files, check_kernels,
+    Answer, ControlFields, CubinOptions, Promises, Unjudged, answer, check_cubins, check_files,
+    check_kernels, unprotected,
 };
 pub use semantics::{
     Access, Address, Arg, Base, Coordinate, Effect, Extend, Form, Guard, Meaning, Name, Part,

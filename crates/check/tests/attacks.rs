@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use warpwright_check::{CubinOptions, check_kernels};
 use warpwright_flow::Inst;
+use warpwright_sass::branch::CodeOperand;
 use warpwright_sass::function::{Calls, Code};
 use warpwright_sass::roles::{File, Role, Span, Table};
 use warpwright_sass::{Elf, Instruction};
@@ -63,12 +64,53 @@ nanosleep.u32 20; membar.sys; st.global.u32 [%o+256], %n; ret;\n}\n";
 
 const KERNELS: [&str; 4] = [TILE, CALLS, ASYNC, UNIFORM];
 
+/// The others, and what of the kernels they have.
+const OTHERS: [(u32, &[&str]); 5] = [
+    (75, &[TILE, CALLS]),
+    (86, &KERNELS),
+    (90, &[]),
+    (100, &KERNELS),
+    (120, &KERNELS),
+];
+
 fn build(test: &str, kernel: &str) -> Option<Elf> {
+    build_for(test, 90, kernel)
+}
+
+fn build_for(test: &str, sm: u32, kernel: &str) -> Option<Elf> {
     let toolkit = require_toolkit(test)?;
-    let text = HEAD.to_owned() + kernel;
-    let built = toolkit.ptxas().ok()?.run(&PtxasJob::new(&text, "sm_90"));
+    let head = match sm {
+        90 => HEAD.to_owned(),
+        _ => format!(".version 8.7\n.target sm_{sm}\n.address_size 64\n"),
+    };
+    let text = head + kernel;
+    let arch = format!("sm_{sm}");
+    let built = toolkit.ptxas().ok()?.run(&PtxasJob::new(&text, &arch));
     let cubin = built.expect("ptxas takes it").cubin;
     Some(Elf::parse(&cubin).expect("a cubin"))
+}
+
+/// More values than registers: sums that go around in a loop.
+fn spills() -> String {
+    let each = |line: &dyn Fn(u32) -> String| -> String { (0..40).map(line).collect() };
+    let loads = each(&|n| format!("ld.global.f32 %f{n}, [%i+{}];", 4 * n));
+    let sums = each(&|n| {
+        format!(
+            "fma.rn.f32 %f{n}, %f{}, %f{}, %f{n};",
+            (n + 3) % 40,
+            (n + 7) % 40
+        )
+    });
+    let stores = each(&|n| format!("st.global.f32 [%o+{}], %f{n};", 4 * n));
+    format!(
+        ".visible .entry k(.param .u64 in, .param .u64 out, .param .u32 n)\n.maxnreg 24\n{{
+.reg .b64 %i, %o, %w; .reg .b32 %t, %n; .reg .f32 %f<40>; .reg .pred %p;
+ld.param.u64 %i, [in]; ld.param.u64 %o, [out]; ld.param.u32 %n, [n]; mov.u32 %t, %tid.x;
+mul.wide.u32 %w, %t, 4; add.s64 %i, %i, %w; add.s64 %o, %o, %w;
+{loads}
+again: {sums} sub.u32 %n, %n, 1; setp.gt.s32 %p, %n, 0; @%p bra again;
+{stores} ret;\n}}\n"
+    )
 }
 
 fn code(elf: &Elf) -> Code {
@@ -161,7 +203,12 @@ fn wrong(
     let event = is_event(name);
     // The load of the stack pointer, which these kernels do not use; and what stands there to keep the
     // hardware from mistakes is never executed.
-    let is_idle = name == "LDC" && get(inst, 16, 8) == 1;
+    let uses_stack = |at: usize| {
+        let mut uses = code.roles(Inst(at as u32)).uses();
+        uses.any(|span| span.file == File::Gpr && span.first == 1)
+    };
+    let is_load = matches!(name, "LDC" | "IMAD" | "MOV") && get(inst, 16, 8) == 1;
+    let is_idle = is_load && !(0..words.len()).any(uses_stack);
     if is_idle {
         return all;
     }
@@ -186,13 +233,25 @@ fn wrong(
     }
     if event || name == "LDC" || name == "ULDC" {
         with("left out", nop(inst));
-        for bit in 72..91 {
+        // What a cache does with a slot of the frame changes no value, nor does a wider access where nobody reads the rest.
+        let is_slot = matches!(name, "LDL" | "STL");
+        let is_wider = |bit: u32| (73..76).contains(&bit) && get(inst, bit, 1) == 0;
+        let may_be_right = |bit: u32| is_slot && ((84..87).contains(&bit) || is_wider(bit));
+        for bit in (72..91).filter(|&bit| !may_be_right(bit)) {
             with("another modifier", inst.with_bits(inst.bits() ^ 1 << bit));
         }
     }
     if matches!(name, "BRA" | "BSSY" | "CALL" | "RET") {
         with("target moved on", set(inst, 34, 48, get(inst, 34, 48) + 1));
-        with("target moved on", set(inst, 16, 8, get(inst, 16, 8) ^ 4));
+        let before = match inst.code_operand() {
+            CodeOperand::Relative(distance) => usize::try_from(at as i64 + distance / 16).ok(),
+            _ => None,
+        };
+        let before = before.and_then(|before| words.get(before));
+        let is_behind_nothing = before.is_some_and(|&word| self::name(table, word) == "NOP");
+        if !is_behind_nothing {
+            with("target moved on", set(inst, 16, 8, get(inst, 16, 8) ^ 4));
+        }
     }
     if matches!(name, "S2R" | "S2UR" | "CS2R") {
         with(
@@ -234,6 +293,208 @@ fn wrong(
         all.push(("done twice", twice));
     }
     all
+}
+
+/// Edits of more than one instruction, or of its control field, each with its kind: what depends on another goes over
+/// it, with its control field or without; a uniform register is written where threads may still have it; a result does
+/// not come; a slot of the frame is another value's.
+fn wrong_by_place(
+    code: &Code,
+    table: &Table,
+    at: usize,
+    is_reached: bool,
+) -> Vec<(&'static str, Vec<Instruction>)> {
+    let words = code.instructions();
+    let inst = words[at];
+    let own = self::name(table, inst);
+    let mut all = Vec::new();
+    if !is_reached || matches!(own, "NOP" | "" | "EXIT" | "BRA" | "RET" | "CALL") {
+        return all;
+    }
+    let shown = is_shown(code, at);
+    let next = words.get(at + 1).map(|&next| self::name(table, next));
+    let is_fixed = |name: &str| {
+        matches!(
+            name,
+            "NOP" | "EXIT" | "BRA" | "RET" | "CALL" | "BSSY" | "BSYNC"
+        )
+    };
+    if let Some(next) = next
+        && !is_fixed(next)
+        && !is_fixed(own)
+        && shown
+        && depends(code, at)
+    {
+        let mut swapped = words.to_vec();
+        swapped.swap(at, at + 1);
+        all.push(("a dependence turned", swapped.clone()));
+        let control = |word: Instruction| get(word, 105, 23);
+        swapped[at] = set(swapped[at], 105, 23, control(inst));
+        swapped[at + 1] = set(swapped[at + 1], 105, 23, control(words[at + 1]));
+        all.push(("a dependence turned under its control fields", swapped));
+    }
+    if !is_event(own) && shown {
+        let mut without = words.to_vec();
+        without[at] = nop(inst);
+        all.push(("a result left out", without));
+    }
+    if matches!(own, "LDL" | "STL") {
+        for distance in [4, 8, 16] {
+            let mut other = words.to_vec();
+            let offset = get(inst, 40, 24);
+            other[at] = set(inst, 40, 24, offset ^ distance);
+            all.push(("another slot", other));
+        }
+    }
+    let writes_uniform = code.roles(Inst(at as u32)).spans().iter();
+    let mut writes_uniform = writes_uniform.filter(|span| {
+        span.role == Role::Def && matches!(span.file, File::Uniform | File::UniformPred)
+    });
+    if writes_uniform.next().is_some() {
+        let parts =
+            |at: usize| matches!(self::name(table, words[at]), "BAR" | "BSYNC" | "WARPSYNC");
+        let before = (0..at).rev().take(12).find(|&to| parts(to));
+        let behind = (at + 1..words.len()).take(12).find(|&to| parts(to));
+        for to in before.into_iter().chain(behind) {
+            let mut moved = words.to_vec();
+            let word = moved.remove(at);
+            moved.insert(to, word);
+            all.push(("a uniform register elsewhere", moved));
+        }
+    }
+    all
+}
+
+/// Is what it writes into general registers read further down in its block, before it is written again?
+fn is_shown(code: &Code, at: usize) -> bool {
+    let values = |at: usize, role: Role| -> Vec<(File, u16)> {
+        let spans = code.roles(Inst(at as u32)).spans().iter();
+        let spans = spans.filter(|span| span.role == role && span.file == File::Gpr);
+        spans
+            .flat_map(|span| span.registers().map(|n| (span.file, n)))
+            .collect()
+    };
+    let block = warpwright_flow::Cfg::new(code);
+    let end = block.last_inst(block.block_of(Inst(at as u32))).0 as usize;
+    values(at, Role::Def).into_iter().any(|value| {
+        let mut later = at + 1..=end;
+        let next = later.find(|&at| {
+            [Role::Use, Role::Def]
+                .iter()
+                .any(|&role| values(at, role).contains(&value))
+        });
+        next.is_some_and(|at| values(at, Role::Use).contains(&value))
+    })
+}
+
+/// Does the next instruction read what this one writes?
+fn depends(code: &Code, at: usize) -> bool {
+    let values = |at: usize, role: Role| -> Vec<(File, u16)> {
+        let spans = code.roles(Inst(at as u32)).spans().iter();
+        let spans = spans.filter(|span| span.role == role && span.file != File::Barrier);
+        spans
+            .flat_map(|span| span.registers().map(|n| (span.file, n)))
+            .collect()
+    };
+    let written = values(at, Role::Def);
+    let meets = |role| {
+        values(at + 1, role)
+            .iter()
+            .any(|value| written.contains(value))
+    };
+    meets(Role::Use) && !meets(Role::Def)
+}
+
+/// The same edits and those of [`wrong_by_place`] for every architecture, and for code that spills. A sample; all of them
+/// with `WARPWRIGHT_ATTACK=1`.
+#[test]
+fn no_wrong_edit_is_proved_on_any_architecture() {
+    let stride = std::env::var("WARPWRIGHT_ATTACK")
+        .ok()
+        .and_then(|text| text.parse().ok());
+    let stride: usize = stride.unwrap_or(97);
+    let spills = spills();
+    let mut counts: BTreeMap<&str, BTreeMap<&str, u32>> = BTreeMap::new();
+    let mut proved = Vec::new();
+    let mut number = 0;
+    for (sm, kernels) in OTHERS {
+        let table = Table::for_sm(sm).expect("a table");
+        for kernel in kernels.iter().copied().chain([&*spills]) {
+            let test = "no_wrong_edit_is_proved_on_any_architecture";
+            let Some(elf) = build_for(test, sm, kernel) else {
+                return;
+            };
+            let code = code(&elf);
+            let reached = reached(&code);
+            let options = CubinOptions::default();
+            for (at, &is_reached) in reached.iter().enumerate() {
+                let edits = wrong(&code, table, at, is_reached).into_iter();
+                let edits = edits.chain(wrong_by_place(&code, table, at, is_reached));
+                // Plain accesses through one pointer, other bytes each, may change places, and so may slots.
+                let is_plain = |at: usize| {
+                    let inst = code.instructions()[at];
+                    let name = name(table, inst);
+                    matches!(name, "LDG" | "STG") && get(inst, 77, 4) == 0
+                        || matches!(name, "LDL" | "STL")
+                };
+                let edits = edits.filter(|(kind, _)| {
+                    *kind != "two events swapped" || !is_plain(at) || !is_plain(at + 1)
+                });
+                for (kind, words) in edits {
+                    number += 1;
+                    if number % stride != 0 {
+                        continue;
+                    }
+                    let word = word(&elf, &words, &options);
+                    *counts.entry(kind).or_default().entry(word).or_default() += 1;
+                    if word == "proved" {
+                        let inst = code.instructions()[at];
+                        let name = name(table, inst);
+                        let (old, new) = (inst.bits(), words[at].bits());
+                        proved.push(format!(
+                            "sm_{sm} {kind}: {name} at {:#x}: {old:#034x} {new:#034x}",
+                            16 * at
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    println!("{counts:#?}");
+    let all: u32 = counts.values().flat_map(BTreeMap::values).sum();
+    assert!(
+        counts.len() >= 12 && all >= 60,
+        "{all} of {} kinds",
+        counts.len()
+    );
+    assert!(
+        proved.is_empty(),
+        "{} of {all} proved:\n{}",
+        proved.len(),
+        proved.join("\n")
+    );
+}
+
+/// Before Hopper eight bits of a branch belong to no field that is known.
+#[test]
+fn bits_of_a_branch_without_a_meaning_are_compared() {
+    let test = "bits_of_a_branch_without_a_meaning_are_compared";
+    let Some(elf) = build_for(test, 86, TILE) else {
+        return;
+    };
+    let code = code(&elf);
+    let table = Table::for_sm(86).expect("a table");
+    let mut planted = 0;
+    for (at, &inst) in code.instructions().iter().enumerate() {
+        for bit in (16..24).filter(|_| matches!(name(table, inst), "BRA" | "CALL" | "RET")) {
+            let mut words = code.instructions().to_vec();
+            words[at] = inst.with_bits(inst.bits() ^ 1 << bit);
+            planted += 1;
+            let word = word(&elf, &words, &CubinOptions::default());
+            assert_ne!(word, "proved", "bit {bit} at {:#x}", 16 * at);
+        }
+    }
+    assert!(planted >= 8, "{planted}");
 }
 
 fn reached(code: &Code) -> Vec<bool> {

@@ -4,8 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use warpwright_check::{
-    Answer, Cause, ControlFields, CubinOptions, Options, Promises, Verdict, answer,
-    check_functions, check_modules,
+    Answer, Cause, CubinOptions, Options, Promises, Verdict, answer, check_functions, check_modules,
 };
 use warpwright_launch::{Guard, Shape};
 use warpwright_ptx::Module;
@@ -264,10 +263,6 @@ impl Obligation {
         let options = CubinOptions {
             block: self.block,
             dynamic_smem: self.dynamic_smem,
-            control_fields: match self.pass.timing() {
-                Timing::Kept | Timing::Mended => ControlFields::Kept,
-                Timing::Anew => ControlFields::Anew,
-            },
         };
         let elf = |artifact: &Artifact| Elf::parse(artifact.as_cubin()?).ok();
         match (elf(&self.before), elf(&self.after), &self.kernel) {

@@ -89,7 +89,6 @@ fn carried_out(cubin: &[u8], recipe: &Recipe) -> Result<Vec<u8>, RunError> {
     let options = CubinOptions {
         block: Some([64, 1, 1]),
         dynamic_smem: Some(0),
-        ..CubinOptions::default()
     };
     let elf = |bytes: &[u8]| Elf::parse(bytes).expect("a cubin");
     let verdict = check_kernels(&elf(cubin), &elf(&after), "k", &options);
@@ -375,7 +374,6 @@ fn planted(most: usize, least: usize) {
     let options = CubinOptions {
         block: Some([64, 1, 1]),
         dynamic_smem: Some(0),
-        ..CubinOptions::default()
     };
     let mut planted = 0;
     let mut kinds = std::collections::BTreeMap::new();

@@ -131,7 +131,6 @@ fn a_long_kernel_is_proved_and_no_lost_wait_in_it() {
         let options = CubinOptions {
             block: Some([128, 1, 1]),
             dynamic_smem: Some(0),
-            ..CubinOptions::default()
         };
         let verdict = check_kernels(&original, &wrong, "spills", &options);
         assert!(!verdict.is_proved(), "without a wait at {:#x}", at * 16);
@@ -169,6 +168,28 @@ fn build_for(arch: &str, test: &str, text: &str) -> Option<Vec<u8>> {
     let job = PtxasJob::new(&text, arch);
     let build = BuildCache::standard().ptxas(&ptxas, &job);
     Some(build.expect("ptxas takes the module").cubin.to_vec())
+}
+
+/// The helper of a division keeps its return address in a slot.
+#[test]
+fn a_division_whose_return_address_spills_moves_and_is_proved() {
+    let test = "a_division_whose_return_address_spills_moves_and_is_proved";
+    let gpu = lookup("h200").expect("a known GPU");
+    let divisions: String = (0..4)
+        .map(|n| format!("div.rn.f64 %f{n}, %f{}, %f{n};\n", n + 7))
+        .collect();
+    let end = "sub.u32 %n, %n, 1;";
+    let text = module(20, 64, ".maxntid 64").replacen(end, &format!("{divisions}{end}"), 1);
+    let Some(cubin) = build(test, &text) else {
+        return;
+    };
+    let before = Cubin::parse(&cubin).expect("a cubin");
+    assert!(before.kernels[0].frame_bytes > 0, "no spills");
+    let setting = setting(&gpu, [64, 1, 1]);
+    let moved = spill_to_shared(&cubin, "spilling", &setting, Extent::All);
+    let moved = moved.unwrap_or_else(|why| panic!("{why}"));
+    let after = Cubin::parse(&moved).expect("a cubin");
+    assert_eq!(after.kernels[0].frame_bytes, 0);
 }
 
 #[test]

@@ -505,7 +505,6 @@ impl Code<'_> {
         let options = CubinOptions {
             block: Some(self.block),
             dynamic_smem: Some(0),
-            ..CubinOptions::default()
         };
         let answers = check_files(self.cubin, new, &options)?;
         let open = answers.iter().find(|(_, a)| a.verdict != Verdict::Proved);

@@ -365,7 +365,6 @@ impl Subject<'_> {
         let options = CubinOptions {
             block: setting.block.stated(),
             dynamic_smem: setting.dynamic_smem,
-            ..CubinOptions::default()
         };
         let found = answer(&elf(self.cubin)?, &elf(new)?, self.name, &options);
         Ok(match found.verdict {

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use warpwright_check::{ControlFields, CubinOptions, Verdict, answer};
+use warpwright_check::{CubinOptions, Verdict, answer};
 use warpwright_flow::{Function as _, Inst, Transfer, Value};
 use warpwright_sass::control::Control;
 use warpwright_sass::function::{Calls, Code, value_of};
@@ -350,7 +350,6 @@ fn kernel(
             options: CubinOptions {
                 block: Some(block),
                 dynamic_smem: Some(0),
-                control_fields: ControlFields::Anew,
             },
             keep: KEEPS[(seed % KEEPS.len() as u64) as usize],
         };

@@ -122,3 +122,91 @@ fn the_oracle_and_the_proof_are_independent() {
         assert_eq!(forbidden, None, "what `{room}` may not use");
     }
 }
+
+/// What writes control fields writes them after these; whoever proves machine code must not believe them.
+const WRITERS_OF_CONTROL_FIELDS: [&str; 6] =
+    ["hazards", "issue", "schedule", "spill", "demote", "ir"];
+
+/// The modules of `sass` that a text names, in paths and in lists of imports.
+fn modules_of_sass(text: &str) -> Vec<String> {
+    let mut named = Vec::new();
+    for (at, path) in text.match_indices("warpwright_sass::") {
+        let rest = &text[at + path.len()..];
+        let list = rest.strip_prefix('{').map(|rest| {
+            let mut depth = 1;
+            let end = rest.find(|c| {
+                depth += match c {
+                    '{' => 1,
+                    '}' => -1,
+                    _ => 0,
+                };
+                depth == 0
+            });
+            &rest[..end.unwrap_or(rest.len())]
+        });
+        let mut depth = 0;
+        let parts = list.unwrap_or(rest).split(|c| {
+            depth += match c {
+                '{' => 1,
+                '}' => -1,
+                _ => 0,
+            };
+            depth == 0 && c == ','
+        });
+        let count = list.map_or(1, |_| usize::MAX);
+        named.extend(parts.take(count).map(|part| {
+            let name = part
+                .trim()
+                .split(|c: char| !c.is_alphanumeric() && c != '_');
+            name.into_iter().next().unwrap_or_default().to_owned()
+        }));
+    }
+    named
+}
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => sources(&path, found),
+            false => found.push(path),
+        }
+    }
+}
+
+#[test]
+fn the_checker_of_machine_code_judges_alone() {
+    let mut files = Vec::new();
+    sources(&root().join("crates/check/src"), &mut files);
+    let mut wrong = Vec::new();
+    let mut named = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        for module in modules_of_sass(&text) {
+            if WRITERS_OF_CONTROL_FIELDS.contains(&module.as_str()) {
+                wrong.push(format!("{}: `{module}`", file.display()));
+            }
+            named.push(module);
+        }
+        // Under another name nobody would see it.
+        assert!(!text.contains("warpwright_sass as "), "{}", file.display());
+        assert!(!text.contains("use warpwright_sass;"), "{}", file.display());
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(
+        named.iter().any(|module| module == "roles"),
+        "nothing was found"
+    );
+}
+
+#[test]
+fn such_modules_are_found() {
+    let found = |text: &str| modules_of_sass(text);
+    assert_eq!(
+        found("use warpwright_sass::hazards::{self, Hazard};"),
+        ["hazards"]
+    );
+    let list = "use warpwright_sass::{Elf, function::{Calls, Code}, hazards};";
+    assert_eq!(found(list), ["Elf", "function", "hazards"]);
+    assert_eq!(found("let x = warpwright_sass::issue::walk();"), ["issue"]);
+}

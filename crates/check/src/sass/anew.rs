@@ -7,25 +7,140 @@
 //!   same instructions in the same order, with as many scoreboards and no shorter stalls; what DEPBAR counts is counted
 //!   on the same scoreboards; and what such a scoreboard tells is awaited by the first instruction that touches
 //!   memory, synchronizes or transfers control.
-//! * *Uniform registers* belong to the warp, so threads elsewhere may overwrite them while some wait: between two
-//!   ordered events the instructions that read or write them are the same.
+//! * *Waits that no register explains* ([`same_waits`]): what they end is over there, too.
 //! * *Distances* have witnesses, and what no register shows is kept ([`super::protection::compare_anew`]).
 
 use std::collections::BTreeMap;
 
-use warpwright_flow::{Function as _, Inst, Transfer};
+use warpwright_flow::Inst;
+use warpwright_sass::Operation;
 use warpwright_sass::function::Code;
-use warpwright_sass::hazards::{self, Hidden};
-use warpwright_sass::roles::{File, Table};
+use warpwright_sass::roles::Table;
 
+use super::judge::{Hidden, Judged};
 use super::places::shape;
+use super::protection::for_each_set;
 use super::step;
 use super::words::Unknown;
 
-/// Holds the order of `new` against that of `original`.
-pub(super) fn compare(original: &Code, new: &Code, table: &'static Table) -> Result<(), Unknown> {
-    same_order(original, new, table)?;
-    same_uniform(original, new, table)
+/// Holds what orders memory in `new` against `original`.
+pub(super) fn compare(
+    original: &Judged,
+    new: &Judged,
+    table: &'static Table,
+) -> Result<(), Unknown> {
+    let all = [original.hidden(), new.hidden()];
+    let before = special(original.code, &all[0], table);
+    let after = special(new.code, &all[1], table);
+    let stall = |judged: &Judged, inst: Inst| judged.code.instructions()[inst.0 as usize].stall();
+    for (at, (inst, event)) in after.iter().enumerate() {
+        let keeps = before.get(at).is_some_and(|(old, known)| {
+            let stalls = || stall(original, *old) <= stall(new, *inst);
+            known == event && (!event.synchronizes || stalls())
+        });
+        if !keeps {
+            return Err(Unknown::Schedule(inst.0 * 16));
+        }
+        let mut open = all[1][inst.0 as usize].tokens & !event.counted;
+        for (later, hidden) in all[1].iter().enumerate().skip(inst.0 as usize + 1) {
+            open &= !new.code.instructions()[later].wait_mask();
+            if open == 0 {
+                break;
+            }
+            if hidden.awaits_tokens {
+                return Err(Unknown::Schedule(later as u32 * 16));
+            }
+        }
+    }
+    match before.len() == after.len() {
+        true => same_waits((original, new), table),
+        false => Err(Unknown::Schedule(0)),
+    }
+}
+
+/// A wait of one instruction for what another one tells: the waiting one, the other one, and whether it tells of its
+/// results or of its sources.
+type Wait = (Name, Name, bool);
+
+/// An instruction without its registers, and which of those that look the same it is.
+type Name = (u128, u32);
+
+/// Waits that no register explains order memory: an invalidation of the cache waits for the load that acquires. So what
+/// works on no register waits for whatever it waited for, and what touches memory for whatever is no plain access. Calls
+/// and branches wait by convention.
+fn same_waits((original, new): (&Judged, &Judged), table: &'static Table) -> Result<(), Unknown> {
+    let [before, after] = [original, new].map(|judged| names(judged.code, table));
+    let mut wanted: BTreeMap<Name, Vec<Wait>> = BTreeMap::new();
+    for_each_set(original.code, |inst, set| {
+        let words = original.code.instructions();
+        let mask = words[inst.0 as usize].wait_mask();
+        for &(setter, _) in set.iter().filter(|(_, board)| mask & board != 0) {
+            if !orders_memory(original, inst, setter, table) {
+                continue;
+            }
+            let [waiter, other] = [inst, setter].map(|one| before[one.0 as usize]);
+            let control = words[setter.0 as usize].control();
+            let awaits = |board: Option<u8>| board.is_some_and(|board| mask >> board & 1 != 0);
+            let waits = wanted.entry(waiter).or_default();
+            waits.extend(awaits(control.write_barrier).then_some((waiter, other, true)));
+            waits.extend(awaits(control.read_barrier).then_some((waiter, other, false)));
+        }
+    });
+    let places: BTreeMap<Name, Inst> = after.iter().copied().zip((0..).map(Inst)).collect();
+    let mut failed = None;
+    for_each_set(new.code, |inst, set| {
+        let words = new.code.instructions();
+        let mask = words[inst.0 as usize].wait_mask();
+        let waits = wanted.remove(&after[inst.0 as usize]).unwrap_or_default();
+        let holds = |&(_, other, is_result): &Wait| {
+            // What is gone tells nothing.
+            let Some(&setter) = places.get(&other) else {
+                return true;
+            };
+            let control = words[setter.0 as usize].control();
+            let board = match is_result {
+                true => control.write_barrier,
+                false => control.read_barrier.or(control.write_barrier),
+            };
+            let bit = board.and_then(|board| 1u8.checked_shl(board.into()));
+            bit.is_some_and(|bit| mask & bit != 0 || !set.contains(&(setter, bit)))
+        };
+        if !waits.iter().all(holds) {
+            failed.get_or_insert(inst);
+        }
+    });
+    match failed {
+        Some(inst) => Err(Unknown::Order(inst.0 * 16)),
+        None => Ok(()),
+    }
+}
+
+fn names(code: &Code, table: &Table) -> Vec<Name> {
+    let mut seen: BTreeMap<u128, u32> = BTreeMap::new();
+    let shapes = code.instructions().iter().map(|&word| shape(word, table));
+    shapes
+        .map(|shape| {
+            let number = seen.entry(shape).or_default();
+            *number += 1;
+            (shape, *number)
+        })
+        .collect()
+}
+
+/// Is a wait of `waiter` for `setter` one that orders memory?
+fn orders_memory(judged: &Judged, waiter: Inst, setter: Inst, table: &'static Table) -> bool {
+    let word = |inst: Inst| judged.code.instructions()[inst.0 as usize];
+    let unit = judged.timed[waiter.0 as usize].unit;
+    if matches!(unit.name, "control" | "bmov") {
+        return false;
+    }
+    let works_on_none = judged.timed[waiter.0 as usize]
+        .operands
+        .iter()
+        .all(|one| one.is_guard());
+    let touches_memory = unit.sources.is_some() && unit.reads_before_barrier;
+    let is_plain = step::is_plain(word(setter), table);
+    works_on_none && word(waiter).operation() != Operation::NOP || touches_memory && !is_plain
 }
 
 /// Where `__syncwarp` stood and the warp is together anyway ptxas leaves a NOP (tried with 13.5 on sm_75 to sm_120;
@@ -54,6 +169,9 @@ pub(super) fn same_between_nops(
     Ok(())
 }
 
+/// The global accesses behind each NOP, by shape, and where the NOP is.
+type Regions = Vec<(u32, BTreeMap<u128, u32>)>;
+
 fn between_nops(code: &Code, table: &'static Table) -> Regions {
     let mut regions = vec![(0, BTreeMap::new())];
     for inst in all(code) {
@@ -73,36 +191,6 @@ fn between_nops(code: &Code, table: &'static Table) -> Regions {
 
 fn all(code: &Code) -> impl Iterator<Item = Inst> + use<> {
     (0..code.instructions().len() as u32).map(Inst)
-}
-
-fn same_order(original: &Code, new: &Code, table: &'static Table) -> Result<(), Unknown> {
-    let hidden = |code: &Code| hazards::hidden(code).map_err(Unknown::Unchecked);
-    let all = [hidden(original)?, hidden(new)?];
-    let [before, after] =
-        [(original, &all[0]), (new, &all[1])].map(|(code, all)| special(code, all, table));
-    for (at, (inst, event)) in after.iter().enumerate() {
-        let stall = |code: &Code, inst: Inst| code.instructions()[inst.0 as usize].stall();
-        let keeps = before.get(at).is_some_and(|(old, known)| {
-            known == event && (!event.synchronizes || stall(original, *old) <= stall(new, *inst))
-        });
-        if !keeps {
-            return Err(Unknown::Schedule(inst.0 * 16));
-        }
-        let mut open = all[1][inst.0 as usize].tokens & !event.counted;
-        for (later, hidden) in all[1].iter().enumerate().skip(inst.0 as usize + 1) {
-            open &= !new.instructions()[later].wait_mask();
-            if open == 0 {
-                break;
-            }
-            if hidden.awaits_tokens {
-                return Err(Unknown::Schedule(later as u32 * 16));
-            }
-        }
-    }
-    match before.len() == after.len() {
-        true => Ok(()),
-        false => Err(Unknown::Schedule(0)),
-    }
 }
 
 /// What must be the same of an instruction that orders memory by its control field.
@@ -135,38 +223,4 @@ fn special(code: &Code, hidden: &[Hidden], table: &'static Table) -> Vec<(Inst, 
             (inst, special)
         })
         .collect()
-}
-
-/// The instructions on uniform registers between two ordered events, by shape, and where the first event is.
-type Regions = Vec<(u32, BTreeMap<u128, u32>)>;
-
-fn same_uniform(original: &Code, new: &Code, table: &'static Table) -> Result<(), Unknown> {
-    let [before, after] = [original, new].map(|code| regions(code, table));
-    for (at, (place, uniform)) in after.iter().enumerate() {
-        if before.get(at).is_none_or(|(_, known)| known != uniform) {
-            return Err(Unknown::Uniform(*place));
-        }
-    }
-    match before.len() == after.len() {
-        true => Ok(()),
-        false => Err(Unknown::Uniform(0)),
-    }
-}
-
-fn regions(code: &Code, table: &'static Table) -> Regions {
-    let mut regions = vec![(0, BTreeMap::new())];
-    for inst in all(code) {
-        let word = code.instructions()[inst.0 as usize];
-        let mut spans = code.roles(inst).spans().iter();
-        let is_uniform = |file| matches!(file, File::Uniform | File::UniformPred);
-        if spans.any(|span| is_uniform(span.file))
-            && let Some((_, here)) = regions.last_mut()
-        {
-            *here.entry(shape(word, table)).or_default() += 1;
-        }
-        if code.transfer(inst) != Transfer::Next || step::may_part(word, table) {
-            regions.push((inst.0 * 16, BTreeMap::new()));
-        }
-    }
-    regions
 }

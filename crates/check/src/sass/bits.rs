@@ -21,6 +21,7 @@ pub(super) const OPCODE: Field = Field(0, 12);
 /// How the sources are given, and what stands there where an immediate is the second one.
 pub(super) const FORM: Field = Field(9, 3);
 pub(super) const FORM_IMMEDIATE: u32 = 4;
+pub(super) const FORM_REGISTERS: u32 = 1;
 pub(super) const GUARD: Field = Field(12, 4);
 pub(super) const GUARD_NEGATED: Field = Field(15, 1);
 pub(super) const RESULT: Field = Field(16, 8);
@@ -48,8 +49,23 @@ pub(super) const CONTROL: Field = Field(105, 23);
 /// Parts of it: cycles to the next instruction, scoreboards that tell of results and of operands (7: none),
 /// scoreboards that are waited for.
 pub(super) const STALL: Field = Field(105, 4);
+/// Clear, the scheduler may go on with another warp.
+pub(super) const YIELD: Field = Field(109, 1);
 pub(super) const SCOREBOARDS: [Field; 2] = [Field(110, 3), Field(113, 3)];
 pub(super) const WAITS: Field = Field(116, 6);
+/// Sources that are kept for the next instruction, one bit each.
+pub(super) const REUSE: Field = Field(122, 4);
+/// DEPBAR: the scoreboard that it counts on, how many may be left there, and those that it waits for whole.
+pub(super) const COUNTED_SCOREBOARD: Field = Field(44, 3);
+pub(super) const COUNT_LEFT: Field = Field(38, 6);
+pub(super) const ALSO_AWAITED: Field = Field(32, 6);
+/// WARPGROUP: is it the wait for groups of matrix products (which counts like DEPBAR)?
+pub(super) const IS_GROUP_WAIT: Field = Field(80, 1);
+/// The group that an asynchronous matrix product ends; 7 for none.
+pub(super) const GROUP: Field = Field(84, 3);
+/// BAR: what it does; one that arrives alone waits for nobody.
+pub(super) const BARRIER_MODE: Field = Field(77, 3);
+pub(super) const BARRIER_ARRIVES: u32 = 1;
 /// Order, scope and privacy of an access to global memory, and what stands there in a plain one, and in a plain load
 /// of what does not change while the kernel runs: from sm_80 on, as nvdisasm prints them for each value.
 pub(super) const ORDER: Field = Field(77, 4);
@@ -58,10 +74,16 @@ pub(super) const CONSTANT: u32 = 4;
 pub(super) const ORDERED_SINCE: u32 = 80;
 /// The address is a pair of registers; uniform registers describe the memory, and are no part of the address.
 pub(super) const PAIR_ALONE: u128 = 1 << 72 | 1 << 76;
-/// Where the distance of a branch stands.
-pub(super) const DISTANCE: [Field; 2] = [Field(16, 8), Field(34, 48)];
+/// Where the distance of a branch stands; its low bits since Hopper, nothing that is known before.
+const DISTANCE: [Field; 2] = [Field(16, 8), Field(34, 48)];
+const SPLIT_SINCE: u32 = 90;
 /// Where that of a BSSY does.
-pub(super) const BARRIER_DISTANCE: Field = Field(34, 30);
+const BARRIER_DISTANCE: Field = Field(34, 30);
+/// Where that of a LEPC does, as far as it is followed.
+const ADDRESS_DISTANCE: Field = Field(24, 8);
+const CALL_ABS: u32 = 0x143;
+const BSSY: u32 = 0x145;
+const LEPC: u32 = 0x14e;
 
 pub(super) const NEVER: u32 = 0xf;
 pub(super) const RZ: u32 = 255;
@@ -130,8 +152,20 @@ pub(super) fn relative_distance(inst: Instruction) -> i64 {
     let high = (inst.bits() & DISTANCE[1].mask()) >> DISTANCE[1].0;
     let high = ((high as i64) << 16) >> 16;
     match inst.sm() {
-        ..90 => high * 4,
+        ..SPLIT_SINCE => high * 4,
         _ => (high << 8 | i64::from(DISTANCE[0].get(inst))) * 4,
+    }
+}
+
+/// The bits of a control instruction in which it has a distance, if it has one. All others mean the same wherever it
+/// stands.
+pub(super) fn distance_bits(inst: Instruction) -> u128 {
+    match OPCODE.get(inst) & 0x1ff {
+        CALL_ABS => 0,
+        BSSY => BARRIER_DISTANCE.mask(),
+        LEPC => ADDRESS_DISTANCE.mask(),
+        _ if inst.sm() < SPLIT_SINCE => DISTANCE[1].mask(),
+        _ => DISTANCE[0].mask() | DISTANCE[1].mask(),
     }
 }
 

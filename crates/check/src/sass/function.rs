@@ -41,8 +41,8 @@ pub(super) struct SassFunction<'c> {
     pub(super) meets: Vec<bool>,
     /// Instructions that walks may still look at.
     pub(super) fuel: Cell<usize>,
-    /// Does it call code that cannot be seen?
-    pub(super) has_unknown_calls: bool,
+    /// Does it return to code that cannot be seen?
+    pub(super) has_unknown_callers: bool,
     /// Do addresses of code in both versions mean the same if they are as far from the end?
     pub(super) is_aligned: bool,
 }
@@ -81,7 +81,8 @@ impl<'c> SassFunction<'c> {
             index_ranges: OnceCell::new(),
             meets: meets(code),
             fuel: Cell::new(WALK * insts.len()),
-            has_unknown_calls: code.has_unknown_calls(),
+            has_unknown_callers: (0..insts.len() as u32)
+                .any(|at| code.transfer(Inst(at)) == Transfer::Return),
             is_aligned: false,
         }
     }

@@ -8,7 +8,10 @@ mod align;
 mod anew;
 mod bits;
 mod dynamic;
+mod flight;
 mod function;
+mod habits;
+mod judge;
 mod launches;
 mod module;
 mod places;
@@ -16,26 +19,31 @@ mod protection;
 mod returns;
 mod step;
 mod surroundings;
+mod timing;
+mod uniform;
 mod unwritten;
 mod words;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use warpwright_flow::Inst;
 use warpwright_sass::Instruction;
 use warpwright_sass::elf::info::{Attribute, Info};
 use warpwright_sass::elf::{Elf, ElfError, KernelSections};
 use warpwright_sass::function::{Calls, Code, CodeError};
 use warpwright_sass::roles::{File, Table};
-use warpwright_target::machine_code;
+use warpwright_target::{EditedCode, machine_code, ran_right};
 
 use crate::prove::check_counted;
 use crate::verdict::{Cause, Reason, Verdict};
 use function::{Memory, SassFunction};
+use judge::Judged;
 pub use launches::Promises;
 use module::Module;
 use places::Places;
 use surroundings::Difference;
+pub use timing::Unjudged;
 
 /// What is known about launches.
 #[derive(Clone, Copy, Debug, Default)]
@@ -45,19 +53,27 @@ pub struct CubinOptions {
     /// The most dynamic shared memory that a launch will have, in bytes. Unless it is given, kernels that
     /// may use any are undecided where the rewritten version has shared memory of its own.
     pub dynamic_smem: Option<u32>,
-    /// What the new version's control fields are held against.
-    pub control_fields: ControlFields,
 }
 
-/// Whose control fields the new version has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What a proof of machine code rests on, as far as its control fields go. One rule by architecture: the first that
+/// holds, and the second one only where a device has run such code with the right results
+/// ([`EditedCode::ControlFields`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlFields {
     /// The original's, and more: what stands in the original protects no less.
-    #[default]
     Kept,
-    /// Its own, all of them, perhaps in another order: they follow from the tables of the hazard checker, which are
-    /// ptxas's habits. Whether that is a proof says who asks.
+    /// Its own, in another order: they follow from what ptxas was seen to leave between instructions.
     Anew,
+}
+
+impl ControlFields {
+    /// One word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            ControlFields::Kept => "kept",
+            ControlFields::Anew => "anew",
+        }
+    }
 }
 
 /// The verdict on one kernel, and what it rests on.
@@ -67,6 +83,8 @@ pub struct Answer {
     pub verdict: Verdict,
     /// What must hold of launches, beyond what the driver refuses, for a proof to be one.
     pub promises: Promises,
+    /// Of a proof of code that is not the same: what it rests on.
+    pub control_fields: Option<ControlFields>,
     /// The work that it took: instructions executed, locations joined, pairs of values compared.
     pub work: u64,
 }
@@ -126,6 +144,7 @@ fn undecided(why: Stop) -> Answer {
     Answer {
         verdict: Verdict::Undecided(Reason::new(why.cause(), why.to_string())),
         promises: Promises::default(),
+        control_fields: None,
         work: 0,
     }
 }
@@ -143,6 +162,8 @@ enum Stop {
     Words(#[from] words::Unknown),
     #[error(transparent)]
     Weaker(#[from] protection::Weaker),
+    #[error("the schedule cannot be checked: {0}")]
+    Unjudged(#[from] timing::Unjudged),
     #[error("the file has bytes that its headers do not account for")]
     Unread,
     #[error("the architecture is not known")]
@@ -159,7 +180,7 @@ impl Stop {
             Stop::Launches(launches::Narrower::DynamicNotStated) => Cause::DynamicSharedMemory,
             Stop::Launches(_) => Cause::Launches,
             Stop::Words(_) => Cause::Words,
-            Stop::Weaker(_) => Cause::Schedule,
+            Stop::Weaker(_) | Stop::Unjudged(_) => Cause::Schedule,
         }
     }
 }
@@ -199,6 +220,7 @@ impl<'e> Pair<'e> {
             return Ok(Answer {
                 verdict: Verdict::Proved,
                 promises: Promises::default(),
+                control_fields: None,
                 work: 0,
             });
         }
@@ -215,25 +237,76 @@ impl<'e> Pair<'e> {
         let is_aligned = first.skeleton() == second.skeleton();
         (first.is_aligned, second.is_aligned) = (is_aligned, is_aligned);
         let (verdict, work) = check_counted(&first, &second, &launches.threads);
-        if verdict.is_proved() {
-            anew::same_between_nops(&codes[0], &codes[1], table)?;
-            match options.control_fields {
-                ControlFields::Kept => words::same_order(&codes[0], &codes[1], &area, table)?,
-                ControlFields::Anew => anew::compare(&codes[0], &codes[1], table)?,
-            }
-            words::check_schedule(&codes[0], &codes[1], table)?;
-            match options.control_fields {
-                ControlFields::Kept => protection::compare(&codes[0], &codes[1], table)?,
-                ControlFields::Anew => protection::compare_anew(&codes[0], &codes[1], table)?,
-            }
-        }
+        let control_fields = match verdict.is_proved() {
+            true => Some(control_fields(&codes, &area, table)?),
+            false => None,
+        };
         let walked = [&first, &second].map(SassFunction::walked);
         Ok(Answer {
             verdict: certain(verdict),
             promises,
+            control_fields,
             work: work + walked[0] + walked[1],
         })
     }
+}
+
+/// What the schedule of the second version rests on; its values are proved.
+fn control_fields(
+    codes: &[Code; 2],
+    area: &Range<u32>,
+    table: &'static Table,
+) -> Result<ControlFields, Stop> {
+    let [original, new] = codes;
+    anew::same_between_nops(original, new, table)?;
+    uniform::compare(original, new, table)?;
+    let judged = [Judged::new(original)?, Judged::new(new)?];
+    let [before, after] = &judged;
+    if let Some(fault) = after.faults(before, table).into_iter().next() {
+        return Err(fault.into());
+    }
+    let is_kept = || -> Result<(), Stop> {
+        words::same_order(original, new, area, table)?;
+        Ok(protection::compare((before, after), table)?)
+    };
+    let is_anew = || -> Result<(), Stop> {
+        anew::compare(before, after, table)?;
+        Ok(protection::compare_anew((before, after), table)?)
+    };
+    let Err(weaker) = is_kept() else {
+        return Ok(ControlFields::Kept);
+    };
+    let sm = new.instructions().first().map_or(0, |word| word.sm());
+    // In the old order the old fields say more than any table.
+    if !ran_right(EditedCode::ControlFields, sm)
+        || protection::is_in_old_order(original, new, table)
+    {
+        return Err(weaker);
+    }
+    is_anew()?;
+    Ok(ControlFields::Anew)
+}
+
+/// Instructions of `new` before which something is not sure to be over that is so in `original`, or whose control field is
+/// wrong by itself, ascending: what protects registers, as far as the judge's own walk finds it.
+///
+/// # Errors
+/// An instruction is not known well enough.
+pub fn unprotected(original: &Code, new: &Code) -> Result<Vec<Inst>, Unjudged> {
+    let sm = new.instructions().first().map_or(0, |word| word.sm());
+    let table = Table::for_sm(sm).ok_or(Unjudged::Architecture(sm))?;
+    let judged = [Judged::new(original)?, Judged::new(new)?];
+    let [before, after] = &judged;
+    let close = protection::too_close(before, after).map(|found| found.later.inst);
+    let faults = after.faults(before, table);
+    let mut found: Vec<Inst> = faults
+        .iter()
+        .filter_map(words::Unknown::at)
+        .chain(close)
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
 }
 
 /// ptxas writes the same in many forms, most of which are free functions here: that they differ in form

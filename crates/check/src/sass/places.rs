@@ -69,11 +69,7 @@ pub(super) fn shape(inst: Instruction, table: &Table) -> u128 {
         kept &= !(((1u128 << field.1) - 1) << field.0);
     }
     match bits::is_control(inst) {
-        true => {
-            kept & !bits::DISTANCE
-                .iter()
-                .fold(0, |all, field| all | field.mask())
-        }
+        true => kept & !bits::distance_bits(inst),
         false => kept,
     }
 }

@@ -1,42 +1,42 @@
 //! Does the rewritten code wait for as much as the original does?
 //!
-//! Goal: the hazard checker's tables are habits of ptxas and no specification of the hardware. Code whose control
+//! Goal: the tables of distances and orders are habits of ptxas and no specification of the hardware. Code whose control
 //! fields follow from them alone went wrong on a device (docs/scheduling.md). So the witness here is ptxas's own
 //! code: the original, and what was seen often.
 //!
 //! Theory. A control field protects dependences between accesses of registers: by cycles from issue to issue where a
 //! unit has a fixed latency, by a scoreboard that is set and waited for elsewhere. What is enough depends on the two
-//! operations and operands. Two lines of defence follow, and `unwritten` between them; the hazard checker comes before all.
+//! operations and operands. Two lines of defence follow, and `unwritten` between them; [`super::judge`] comes before all.
 //!
 //! 1. *Kept instructions.* The two versions are aligned: a longest common subsequence of instructions without their
 //!    registers; if that does not hold, another one as long that prefers equal control fields. A kept instruction must
 //!    stall at least as long as before, set the same scoreboards (or one where it set none), and wait for at least the
 //!    same ones; a wait may go where all that set its scoreboard before it are gone. So between two kept instructions
 //!    nothing becomes weaker, unless one between them is gone.
-//! 2. *Distances.* Each dependence that cycles protect, as the fixpoint of the hazard checker finds it along all
-//!    paths, needs a witness: the same two operations and operands with no more cycles in the original, or often in
+//! 2. *Distances.* Each dependence that cycles protect, as [`super::flight`] finds it along all paths, needs a witness: the same two operations and operands with no more cycles in the original, or often in
 //!    the mined table of distances by operation. Where these two were not seen often, as many cycles are enough as most
 //!    operations of the same two classes come down to that were, or as the slowest class of readers needs behind the
 //!    earlier one's class. Local and shared memory get their operands alike, and whatever takes an unknown time
 //!    overwrites alike. That is all there is for new dependences, from inserted instructions and other names of
 //!    registers, and for those that are shorter as something is gone.
 //!
-//! What is new and protected by a scoreboard is left to the hazard checker. What the rule gives away: right code with
+//! What is new and protected by a scoreboard is left to the judge. What the rule gives away: right code with
 //! shorter stalls is undecided. It goes by no paper.
 
 use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 use warpwright_flow::{Block, Cfg, EntityRef as _, Inst};
+use warpwright_sass::Control;
 use warpwright_sass::function::{Code, register_of};
-use warpwright_sass::hazards::{self, Dependence, Distances, Kept, Kind, Unchecked};
 use warpwright_sass::roles::Table;
-use warpwright_sass::{Control, Instruction};
 use warpwright_target::IssueUnits;
 
 use super::align::{align, align_exactly, slide};
-use super::bits;
+use super::flight::{Dependence, Kind};
+use super::judge::Judged;
 use super::places::shape;
+use super::timing::Timed;
 use super::unwritten;
 
 /// What protects the rewritten code less than ptxas protected the original.
@@ -73,8 +73,6 @@ pub(super) enum Weaker {
     Reuse(u32),
     #[error("bits of the instruction at {0:#x} that have no known meaning differ")]
     Reserved(u32),
-    #[error("the schedule cannot be checked: {0}")]
-    Unchecked(#[from] Unchecked),
     #[error("nothing is known of the schedule on this architecture")]
     Architecture,
 }
@@ -88,7 +86,8 @@ fn order(kind: Kind) -> &'static str {
 }
 
 /// Holds the control fields of `new` against those of `original`, which ptxas wrote.
-pub(super) fn compare(original: &Code, new: &Code, table: &Table) -> Result<(), Weaker> {
+pub(super) fn compare((before, after): (&Judged, &Judged), table: &Table) -> Result<(), Weaker> {
+    let (original, new) = (before.code, after.code);
     let holds = |kept: &[Option<u32>]| {
         kept_instructions(original, new, kept)?;
         unwritten::compare((original, new), kept, table)
@@ -107,7 +106,22 @@ pub(super) fn compare(original: &Code, new: &Code, table: &Table) -> Result<(), 
             holds(&kept.ok_or(weaker)?)?;
         }
     }
-    distances(original, new)
+    distances(before, after)
+}
+
+/// Did no instruction go over another one? (Some may have come or gone.)
+pub(super) fn is_in_old_order(original: &Code, new: &Code, table: &Table) -> bool {
+    let [old, new] = [original, new].map(|code| shapes(code, table));
+    let mut left: FxHashMap<u128, usize> = FxHashMap::default();
+    for &shape in &old {
+        *left.entry(shape).or_default() += 1;
+    }
+    let mut take = |shape: &u128| {
+        let left = left.get_mut(shape).filter(|left| **left > 0);
+        left.map(|left| *left -= 1).is_some()
+    };
+    let common = new.iter().filter(|shape| take(shape)).count();
+    align(&old, &new).into_iter().flatten().count() == common
 }
 
 fn shapes(code: &Code, table: &Table) -> Vec<u128> {
@@ -119,12 +133,7 @@ pub(super) fn offset(inst: Inst) -> u32 {
     inst.0 * 16
 }
 
-/// The operation, as the mined tables name it.
-fn operation(word: Instruction) -> u16 {
-    (bits::OPCODE.get(word) & 0x1ff) as u16
-}
-
-/// The same for accesses to local and to shared memory, which get their operands alike.
+/// Accesses to local and to shared memory get their operands alike.
 fn alike(operation: u16) -> u16 {
     const LDL: u16 = 0x183;
     const STL: u16 = 0x187;
@@ -151,7 +160,6 @@ fn kept_instructions(original: &Code, new: &Code, kept: &[Option<u32>]) -> Resul
             || units.least_stall(word.operation().number()),
             |(_, was)| was.stall,
         );
-        let is_odd = |control: &Control| control.stall >= LONG_STALL && control.yield_bit;
         let interlocked = |stall: u8, yield_bit: bool| stall == 0 && !yield_bit;
         let was_interlocked = was.is_some_and(|(_, was)| interlocked(was.stall, was.yield_bit));
         let stalls = match interlocked(now.stall, now.yield_bit) {
@@ -161,9 +169,6 @@ fn kept_instructions(original: &Code, new: &Code, kept: &[Option<u32>]) -> Resul
         if !stalls {
             let (was, now) = (u32::from(least), u32::from(now.stall));
             return Err(Weaker::Stall { at, was, now });
-        }
-        if is_odd(&now) && !was.is_some_and(|(_, was)| is_odd(&was)) {
-            return Err(Weaker::Yield(at));
         }
         let Some((old, was)) = was else { continue };
         let tells = |was: Option<u8>, now: Option<u8>| was.is_none() || was == now;
@@ -194,77 +199,62 @@ fn is_idle(lost: u8, ended: impl Iterator<Item = (Inst, u8)>, remains: &BTreeSet
     are_gone && gone == lost
 }
 
-/// From so many cycles on ptxas clears the yield bit; with it a stall may be much shorter than it says.
-const LONG_STALL: u8 = 12;
-
 /// What a distance depends on: the order that is kept, the two operations, the fields that name the register, and which
 /// register of each operand it is.
 type Pair = (Kind, [(u16, u8, u16); 2]);
 
-/// Visits the dependences that cycles protect.
-fn visit(code: &Code, mut visit: impl FnMut(&Dependence, Pair)) -> Result<(), Unchecked> {
-    hazards::dependences(code, |dependence| {
-        let both = [dependence.earlier, dependence.later];
-        let operations = both.map(|one| operation(code.instructions()[one.inst.index()]));
-        let Some((_, number)) = register_of(dependence.value) else {
-            return;
-        };
-        if dependence.unsettled().is_some() || dependence.is_in_order() {
-            return;
-        }
-        let side = |at: usize| {
-            let span = both[at].span;
-            (alike(operations[at]), span.bit, number - span.first)
-        };
-        visit(&dependence, (dependence.kind, [side(0), side(1)]));
-    })
+/// What a dependence depends on.
+fn pair(dependence: &Dependence, timed: &[Timed]) -> Option<Pair> {
+    let (_, number) = register_of(dependence.earlier.operand.value)?;
+    let sides = [dependence.earlier, dependence.later].map(|access| {
+        let operation = timed[access.inst.index()].operation;
+        let span = access.operand.span;
+        (alike(operation), span.bit, number - span.first)
+    });
+    Some((dependence.kind, sides))
 }
 
 /// The same where no instruction counts as kept: what no register shows, and the second line of defence.
-pub(super) fn compare_anew(original: &Code, new: &Code, table: &Table) -> Result<(), Weaker> {
-    let nothing_kept = vec![None; new.instructions().len()];
-    unwritten::compare((original, new), &nothing_kept, table)?;
-    distances(original, new)
+pub(super) fn compare_anew(
+    (before, after): (&Judged, &Judged),
+    table: &Table,
+) -> Result<(), Weaker> {
+    let nothing_kept = vec![None; after.timed.len()];
+    unwritten::compare((before.code, after.code), &nothing_kept, table)?;
+    distances(before, after)
 }
 
 /// The second line of defence.
-fn distances(original: &Code, new: &Code) -> Result<(), Weaker> {
-    let sm = new.instructions().first().map_or(0, |word| word.sm());
-    let mined = Kept::for_sm(sm);
-    let by_class = Distances::for_sm(sm);
-    let mut doubtful = Vec::new();
-    visit(new, |dependence, pair| {
-        let often = mined.and_then(|mined| mined.often(dependence));
-        if often.is_none_or(|cycles| cycles > dependence.cycles) {
-            doubtful.push((*dependence, pair));
-        }
-    })?;
-    if doubtful.is_empty() {
-        return Ok(());
-    }
-    let mut witnesses: FxHashMap<Pair, u16> = FxHashMap::default();
-    visit(original, |dependence, pair| {
-        let fewest = witnesses.entry(pair).or_insert(u16::MAX);
-        *fewest = dependence.cycles.min(*fewest);
-    })?;
-    let is_unseen = |(dependence, pair): &&(Dependence, Pair)| {
-        let witness = witnesses.get(pair).copied();
-        let of_classes = mined.and_then(|mined| mined.of_classes(dependence));
-        let slowest = by_class.and_then(|known| known.slowest(dependence));
-        let late = by_class.and_then(|known| known.before_late(dependence));
-        let enough = [witness, of_classes, slowest, late].into_iter().flatten();
-        let enough = enough.min();
-        enough.is_none_or(|cycles| cycles > dependence.cycles)
-    };
-    match doubtful.iter().find(is_unseen) {
-        Some((dependence, _)) => Err(Weaker::Distance {
-            earlier: offset(dependence.earlier.inst),
-            later: offset(dependence.later.inst),
-            cycles: dependence.cycles,
-            kind: dependence.kind,
+fn distances(before: &Judged, after: &Judged) -> Result<(), Weaker> {
+    match too_close(before, after).next() {
+        Some(found) => Err(Weaker::Distance {
+            earlier: offset(found.earlier.inst),
+            later: offset(found.later.inst),
+            cycles: found.cycles,
+            kind: found.kind,
         }),
         None => Ok(()),
     }
+}
+
+/// Dependences that cycles protect, with fewer than the tables and the original know.
+pub(super) fn too_close<'a>(
+    before: &'a Judged,
+    after: &'a Judged,
+) -> impl Iterator<Item = &'a Dependence> {
+    let habits = &after.habits;
+    let mut witnesses: FxHashMap<Pair, u16> = FxHashMap::default();
+    for one in &before.by_cycles {
+        if let Some(pair) = pair(one, &before.timed) {
+            let fewest = witnesses.entry(pair).or_insert(u16::MAX);
+            *fewest = one.cycles.min(*fewest);
+        }
+    }
+    after.by_cycles.iter().filter(move |one| {
+        let of_original = || witnesses.get(&pair(one, &after.timed)?).copied();
+        let holds = |cycles: Option<u16>| cycles.is_some_and(|cycles| cycles <= one.cycles);
+        !holds(habits.enough(one, &after.timed)) && !holds(of_original())
+    })
 }
 
 /// Which instructions wait for which, by the masks of the control fields, along all paths.
@@ -274,36 +264,16 @@ struct Waits {
 }
 
 /// Instructions whose scoreboards nobody has waited for yet, and these, one bit each.
-type Set = BTreeSet<(Inst, u8)>;
+pub(super) type Set = BTreeSet<(Inst, u8)>;
 
 impl Waits {
     fn new(code: &Code) -> Waits {
-        let cfg = Cfg::new(code);
-        let mut at_start = vec![Set::new(); cfg.block_count()];
-        let mut work: BTreeSet<Block> = cfg.blocks().collect();
-        while let Some(block) = work.pop_first() {
-            let mut set = at_start[block.index()].clone();
-            for inst in cfg.insts(block) {
-                pass(code, inst, &mut set, |_| ());
-            }
-            for &next in cfg.succs(block) {
-                let known = &mut at_start[next.index()];
-                let before = known.len();
-                known.extend(&set);
-                if known.len() > before {
-                    work.insert(next);
-                }
-            }
-        }
         let mut ends = Vec::new();
-        for block in cfg.blocks() {
-            let mut set = std::mem::take(&mut at_start[block.index()]);
-            for inst in cfg.insts(block) {
-                pass(code, inst, &mut set, |(setter, board)| {
-                    ends.push((inst, setter, board));
-                });
-            }
-        }
+        for_each_set(code, |inst, set| {
+            let mask = code.instructions()[inst.index()].wait_mask();
+            let ended = set.iter().filter(|(_, board)| mask & board != 0);
+            ends.extend(ended.map(|&(setter, board)| (inst, setter, board)));
+        });
         ends.sort_unstable();
         Waits { ends }
     }
@@ -317,15 +287,35 @@ impl Waits {
     }
 }
 
-fn pass(code: &Code, inst: Inst, set: &mut Set, mut ends: impl FnMut((Inst, u8))) {
-    let control = code.instructions()[inst.index()].control();
-    set.retain(|&(setter, board)| {
-        let is_awaited = control.wait_mask & board != 0;
-        if is_awaited {
-            ends((setter, board));
+/// Visits each instruction with what nobody has waited for before it, along all paths.
+pub(super) fn for_each_set(code: &Code, mut visit: impl FnMut(Inst, &Set)) {
+    let cfg = Cfg::new(code);
+    let mut at_start = vec![Set::new(); cfg.block_count()];
+    let mut work: BTreeSet<Block> = cfg.blocks().collect();
+    while let Some(block) = work.pop_first() {
+        let mut set = at_start[block.index()].clone();
+        cfg.insts(block).for_each(|inst| pass(code, inst, &mut set));
+        for &next in cfg.succs(block) {
+            let known = &mut at_start[next.index()];
+            let before = known.len();
+            known.extend(&set);
+            if known.len() > before {
+                work.insert(next);
+            }
         }
-        !is_awaited
-    });
+    }
+    for block in cfg.blocks() {
+        let mut set = std::mem::take(&mut at_start[block.index()]);
+        for inst in cfg.insts(block) {
+            visit(inst, &set);
+            pass(code, inst, &mut set);
+        }
+    }
+}
+
+fn pass(code: &Code, inst: Inst, set: &mut Set) {
+    let control = code.instructions()[inst.index()].control();
+    set.retain(|(_, board)| control.wait_mask & board == 0);
     for tells in [control.write_barrier, control.read_barrier] {
         let board = tells.and_then(|tells| 1u8.checked_shl(tells.into()));
         set.extend(board.map(|board| (inst, board)));

@@ -11,6 +11,7 @@
 use smallvec::SmallVec;
 use warpwright_flow::{Function as _, Inst, Transfer, Value};
 use warpwright_sass::Instruction;
+use warpwright_sass::branch::CodeOperand;
 use warpwright_sass::function::value_of;
 use warpwright_sass::roles::{File, Role, Span, Table};
 
@@ -135,6 +136,17 @@ pub(super) fn may_part(word: Instruction, table: &'static Table) -> bool {
     !is_access && !PURE.contains(&name) && !TOGETHER.contains(&name)
 }
 
+/// Is it neither an ordered or volatile access of memory nor an atomic? Of shared memory that does not show.
+pub(super) fn is_plain(word: Instruction, table: &'static Table) -> bool {
+    let name = name(word, table);
+    let is_weak = || matches!(bits::ORDER.get(word), bits::WEAK | bits::CONSTANT);
+    match name {
+        "LDG" | "STG" => word.sm() >= bits::ORDERED_SINCE && is_weak(),
+        "LDL" | "LDS" | "STL" | "STS" | "S2R" | "S2UR" | "CS2R" => true,
+        _ => PURE.contains(&name) || TOGETHER.contains(&name),
+    }
+}
+
 /// Operations that work on after they were passed, or that tell where the code stands.
 const OUTSIDE: &[&str] = &[
     "BGMMA",
@@ -145,7 +157,6 @@ const OUTSIDE: &[&str] = &[
     "IGMMA",
     "JMX",
     "JMXU",
-    "LEPC",
     "QGMMA",
     "RPCMOV",
     "USETMAXREG",
@@ -169,8 +180,8 @@ pub(super) fn step(function: &SassFunction<'_>, inst: Inst) -> Result<Step> {
     if function.code.opaque().contains(&inst) {
         return unsupported("an instruction that is not known");
     }
-    if function.has_unknown_calls {
-        return unsupported("calls that leave the kernel's code");
+    if function.has_unknown_callers {
+        return unsupported("code that may be called from elsewhere");
     }
     let reader = Reader {
         function,
@@ -241,7 +252,8 @@ impl Reader<'_, '_> {
     /// Anything else: a function of its text and operands, with the effect of its kind.
     fn general(&self) -> Result<Step> {
         let (function, name) = (self.function, self.name);
-        if OUTSIDE.contains(&name) && function.code.transfer(self.inst) != Transfer::Jump {
+        let transfer = function.code.transfer(self.inst);
+        if OUTSIDE.contains(&name) && !matches!(transfer, Transfer::Jump | Transfer::Call) {
             return unsupported("an operation outside the model");
         }
         let special = bits::SPECIAL.get(self.word);
@@ -266,7 +278,10 @@ impl Reader<'_, '_> {
             Transfer::Indirect if self.has_one_way() => Effect::Ordered,
             Transfer::Jump | Transfer::Branch | Transfer::Indirect => Effect::Branch,
             Transfer::Return | Transfer::Exit | Transfer::Trap => Effect::Leave,
-            Transfer::Call => return unsupported("a call that leaves the kernel's code"),
+            Transfer::Call => {
+                self.call(&mut step)?;
+                Effect::Ordered
+            }
             Transfer::Next if PURE.contains(&name) => Effect::Pure,
             Transfer::Next if TOGETHER.contains(&name) => Effect::InOrder(Spaces::WARP),
             // Which accesses to shared memory were volatile does not show.
@@ -276,6 +291,36 @@ impl Reader<'_, '_> {
         };
         step.is_collective = step.effect == Effect::Ordered || TOGETHER.contains(&name);
         Ok(step)
+    }
+
+    /// A call that leaves the kernel's code: of `assert`, of what prints, of another section. What is called is the same
+    /// for both versions, as it belongs to the module. It reads and writes the registers of the convention, and has its
+    /// stack behind the frame, whose address is nowhere else.
+    fn call(&self, step: &mut Step) -> Result<()> {
+        let function = self.function;
+        let by_register = bits::FORM.get(self.word) == bits::FORM_REGISTERS;
+        if !by_register && !function.relocations.contains_key(&self.inst.0) {
+            return unsupported("a call of nobody knows what");
+        }
+        let stack = self
+            .stack()
+            .filter(|_| function.stack == Some((File::Gpr, bits::STACK as u16)));
+        let frame = function.memory.frame;
+        step.op = match stack {
+            Some(_) => format!("{} on a frame of {frame}", step.op),
+            None => return unsupported("a call without a stack pointer"),
+        };
+        step.args.clear();
+        function.code.for_each_use(self.inst, |value| {
+            if Some(value) != stack {
+                step.args.push(Arg::Value(value));
+            }
+        });
+        step.results.clear();
+        function
+            .code
+            .for_each_def(self.inst, |value| step.results.push(Some(value)));
+        Ok(())
     }
 
     fn has_one_way(&self) -> bool {
@@ -292,18 +337,25 @@ impl Reader<'_, '_> {
         }
         let mut more = String::new();
         match self.name {
-            "BRA" | "CALL" => kept &= !distance(),
+            "BRA" | "CALL" => kept &= !bits::distance_bits(self.word),
             "WARPSYNC" if self.function.code.transfer(self.inst) == Transfer::Branch => {
-                kept &= !distance();
+                kept &= !bits::distance_bits(self.word);
             }
             "RET" => {
                 self.check_return()?;
-                kept &= !distance();
+                kept &= !bits::distance_bits(self.word);
             }
             "BSSY" => {
-                kept &= !bits::BARRIER_DISTANCE.mask();
+                kept &= !bits::distance_bits(self.word);
                 let target = self.target(bits::barrier_distance(self.word))?;
                 more = self.function.label(target)?;
+            }
+            "LEPC" => {
+                let CodeOperand::Relative(distance) = self.word.code_operand() else {
+                    return unsupported("an address of code of an unknown kind");
+                };
+                kept &= !bits::distance_bits(self.word);
+                more = self.function.label(self.target(distance)?)?;
             }
             "MOV" if let Some(site) = self.return_address()? => {
                 kept &= !bits::IMMEDIATE.mask();
@@ -747,12 +799,6 @@ fn stored(value: Option<Value>, bits: u32) -> Arg {
 /// The general register of this number.
 fn bits_register(number: u32) -> Option<Value> {
     value_of(File::Gpr, number as u16)
-}
-
-fn distance() -> u128 {
-    bits::DISTANCE
-        .iter()
-        .fold(0, |all, field| all | field.mask())
 }
 
 /// Guard, registers, immediate and control field of `op R, R, n`.

@@ -1,11 +1,10 @@
 //! Instruction words by themselves: forms that exist, registers that they can name, and the schedule.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use warpwright_flow::Inst;
 use warpwright_sass::function::Code;
-use warpwright_sass::hazards::{self, Hazard};
 use warpwright_sass::roles::Table;
 use warpwright_sass::{Instruction, isa};
 
@@ -24,6 +23,10 @@ pub(super) enum Unknown {
     #[error("the instruction at {0:#x} may come too early after others")]
     Schedule(u32),
     #[error(
+        "the instruction at {0:#x} no longer waits for what it waited for, though no register says so: that may order memory"
+    )]
+    Order(u32),
+    #[error(
         "the instruction at {0:#x} keeps an operand for reuse that may be out of date, or none"
     )]
     Kept(u32),
@@ -33,8 +36,16 @@ pub(super) enum Unknown {
     Barrier(u32),
     #[error("behind {0:#x} other instructions on uniform registers come than in the original")]
     Uniform(u32),
-    #[error("the schedule cannot be checked: {0}")]
-    Unchecked(hazards::Unchecked),
+}
+
+impl Unknown {
+    /// Where the judge found it.
+    pub(super) fn at(&self) -> Option<Inst> {
+        match *self {
+            Unknown::Schedule(at) | Unknown::Kept(at) => Some(Inst(at / 16)),
+            _ => None,
+        }
+    }
 }
 
 /// Every word must have a form that is known, and register tuples must begin at multiples of their size,
@@ -152,44 +163,6 @@ fn torn(code: &Code, at: Inst) -> impl Iterator<Item = (u32, u8)> + '_ {
                 .is_multiple_of(size.next_power_of_two().min(4))
     });
     torn.map(move |span| (bits::OPCODE.get(inst), span.bit))
-}
-
-/// The control fields must protect every access to registers: by the hazard checker, which looks at them
-/// alone; what it finds in the original, too, is its own mistake.
-pub(super) fn check_schedule(
-    original: &Code,
-    new: &Code,
-    table: &'static Table,
-) -> Result<(), Unknown> {
-    let found = |code: &Code| hazards::check(code).map_err(Unknown::Unchecked);
-    let violations = found(new)?;
-    if violations.is_empty() {
-        return Ok(());
-    }
-    let name = |code: &Code, inst: Inst| shape(code.instructions()[inst.0 as usize], table);
-    let about = |code: &Code, violation: &hazards::Violation| {
-        let earlier = match violation.hazard {
-            Hazard::Order { earlier, .. } => Some(name(code, earlier)),
-            _ => None,
-        };
-        (name(code, violation.inst), earlier)
-    };
-    let mut known: BTreeMap<_, usize> = BTreeMap::new();
-    for violation in found(original)? {
-        *known.entry(about(original, &violation)).or_default() += 1;
-    }
-    for violation in &violations {
-        let left = known.get_mut(&about(new, violation));
-        let Some(left) = left.filter(|left| **left > 0) else {
-            let at = violation.inst.0 * 16;
-            return Err(match violation.hazard {
-                Hazard::Reuse { .. } => Unknown::Kept(at),
-                _ => Unknown::Schedule(at),
-            });
-        };
-        *left -= 1;
-    }
-    Ok(())
 }
 
 /// An instruction that does more than write registers.

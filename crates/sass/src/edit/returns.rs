@@ -5,7 +5,7 @@
 //! zero. Which register it is follows from the RET, traced back to the callee's entry; which
 //! instructions load it, from the call, traced back on every path. A callee with one caller may have the
 //! constant itself. Where the callee keeps its return address in memory (it calls others), any register
-//! does that holds it on all paths to the call.
+//! does that holds it on all paths to the call; ptxas may also store it into a spill slot, from where the callee loads it.
 //!
 //! A call to what reaches no RET is a jump, and nobody reads a return address. Addresses that a relocation or LEPC gives follow by themselves and are only looked for.
 
@@ -122,10 +122,22 @@ impl Search<'_, '_> {
                 let mut found = registers
                     .into_iter()
                     .filter_map(|r| self.loads_of(trace, at, r, address));
-                found.next()
+                found
+                    .next()
+                    .or_else(|| self.loads_by_memory(trace, address))
             }
             Way::Constant(..) | Way::Unclear => None,
         }
+    }
+
+    /// The constants that are the address and go into returns alone: no register has it any more where the call is, as
+    /// it was stored before.
+    fn loads_by_memory(&self, trace: &Trace<'_>, address: u64) -> Option<BTreeSet<usize>> {
+        let all = 0..self.0.code.len();
+        let loads: BTreeSet<usize> = all.filter(|&i| self.loads_constant(i, address)).collect();
+        let goes_back =
+            |&i: &usize| trace.only_returns_read(i, (File::Gpr, destination(self.0.code[i])));
+        (!loads.is_empty() && loads.iter().all(goes_back)).then_some(loads)
     }
 
     /// The constants that give `register` the address, if nothing else gives it a value.

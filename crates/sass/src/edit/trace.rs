@@ -172,34 +172,74 @@ impl<'a> Trace<'a> {
     }
 
     /// Is the value that instruction `at` gives `register` read by nothing but returns and copies, up
-    /// to the next call?
+    /// to the next call? A store to a spill slot hands it on, and so does the load from there, also in what is called.
     pub(super) fn only_returns_read(&self, at: usize, register: Register) -> bool {
-        let mut done = vec![false; self.code.len()];
-        let mut open: Vec<usize> = self.after(at).collect();
-        while let Some(here) = open.pop() {
-            if std::mem::replace(&mut done[here], true) {
+        let mut done = BTreeSet::new();
+        let behind = |at: usize, holds: Holds| self.after(at).map(move |next| (next, holds));
+        let mut open: Vec<(usize, Holds)> = behind(at, Holds::Register(register)).collect();
+        while let Some((here, holds)) = open.pop() {
+            if !done.insert((here, holds)) {
                 continue;
             }
-            let instruction = self.code[here];
-            let Some(roles) = Roles::of(instruction) else {
-                if !names_no_general_register(instruction) {
-                    return false;
-                }
-                open.extend(self.after(here));
-                continue;
+            let next = match holds {
+                Holds::Register(register) => self.hand_on(here, register),
+                Holds::Slot(offset) => self.hand_on_slot(here, offset),
             };
-            let returns = ControlFlow::of(instruction) == ControlFlow::Return;
-            let reads = roles.uses().any(|span| names(span, register));
-            if reads && !returns && copied(instruction).is_none() {
-                return false;
+            let Some(next) = next else { return false };
+            if next.is_kept {
+                open.extend(behind(here, holds));
             }
-            let kills = roles.defs().any(|span| names(span, register));
-            let ends = (kills || instruction.is_call()) && !instruction.is_predicated();
-            if !ends {
-                open.extend(self.after(here));
+            if let Some(too) = next.too {
+                open.extend(behind(here, too));
+            }
+            if let (Holds::Slot(_), Some(&entry)) = (holds, self.callees.get(&here)) {
+                open.push((entry, holds));
             }
         }
         true
+    }
+
+    /// What holds the value of a register behind an instruction; `None` if that reads it for something else.
+    fn hand_on(&self, here: usize, register: Register) -> Option<Handed> {
+        let instruction = self.code[here];
+        let Some(roles) = Roles::of(instruction) else {
+            return names_no_general_register(instruction).then_some(Handed::KEPT);
+        };
+        let returns = ControlFlow::of(instruction) == ControlFlow::Return;
+        let reads = roles.uses().any(|span| names(span, register));
+        let slot = SlotAccess::of(instruction).filter(|slot| {
+            slot.is_store && slot.bytes == WORD && (File::Gpr, slot.register) == register
+        });
+        if reads && !returns && slot.is_none() && copied(instruction).is_none() {
+            return None;
+        }
+        let kills = roles.defs().any(|span| names(span, register));
+        let ends = (kills || instruction.is_call()) && !instruction.is_predicated();
+        Some(Handed {
+            is_kept: !ends,
+            too: slot.map(|slot| Holds::Slot(slot.offset)),
+        })
+    }
+
+    /// The same for a spill slot. What is stored over it, wholly or in part, ends it.
+    fn hand_on_slot(&self, here: usize, offset: i32) -> Option<Handed> {
+        let instruction = self.code[here];
+        let is_local = matches!(instruction.operation(), Operation::LDL | Operation::STL);
+        let Some(slot) = SlotAccess::of(instruction) else {
+            return (!is_local).then_some(Handed::KEPT);
+        };
+        if slot.offset >= offset + WORD || offset >= slot.offset + slot.bytes {
+            return Some(Handed::KEPT);
+        }
+        if slot.is_store {
+            let is_kept = instruction.is_predicated();
+            return Some(Handed { is_kept, too: None });
+        }
+        let is_whole = slot.offset == offset && slot.bytes == WORD;
+        is_whole.then_some(Handed {
+            is_kept: true,
+            too: Some(Holds::Register((File::Gpr, slot.register))),
+        })
     }
 
     /// May instruction `at` write `register`? For a call: may the callee?
@@ -278,6 +318,58 @@ impl<'a> Trace<'a> {
             }
         }
         found
+    }
+}
+
+/// Where a value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Holds {
+    Register(Register),
+    /// Bytes behind the stack pointer.
+    Slot(i32),
+}
+
+/// What an instruction leaves of where a value is.
+struct Handed {
+    is_kept: bool,
+    /// Where it is then, too.
+    too: Option<Holds>,
+}
+
+impl Handed {
+    const KEPT: Handed = Handed {
+        is_kept: true,
+        too: None,
+    };
+}
+
+/// Bytes of a register.
+const WORD: i32 = 4;
+
+/// `LDL R, [R1+n]` or `STL [R1+n], R`.
+struct SlotAccess {
+    is_store: bool,
+    register: u16,
+    offset: i32,
+    bytes: i32,
+}
+
+impl SlotAccess {
+    fn of(instruction: Instruction) -> Option<SlotAccess> {
+        const STACK: u128 = 1;
+        let field = |start: u32| instruction.bits() >> start & 0xff;
+        let (is_store, register) = match instruction.operation() {
+            Operation::STL => (true, field(32)),
+            Operation::LDL => (false, field(16)),
+            _ => return None,
+        };
+        let offset = (instruction.bits() >> 40) as u32 & 0xff_ffff;
+        (field(24) == STACK).then_some(SlotAccess {
+            is_store,
+            register: register as u16,
+            offset: (offset << 8) as i32 >> 8,
+            bytes: instruction.access_bytes() as i32,
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use warpwright_check::{ControlFields, CubinOptions, check_kernels};
+use warpwright_check::{ControlFields, CubinOptions, answer};
 use warpwright_diag::{Diagnostic, SourceText, Span};
 use warpwright_flow::{Cfg, Function as _, Inst, Liveness, Pressure, Value};
 use warpwright_pass::{Artifact, Builders};
@@ -327,7 +327,7 @@ fn place_of(case: &Case, place: &str) -> Result<usize, String> {
     Err(format!("there is no label {place}"))
 }
 
-/// `check [--block X,Y,Z] [--dynamic-smem BYTES] [--control-fields anew]`
+/// `check [--block X,Y,Z] [--dynamic-smem BYTES]`
 fn check(case: &Case, args: &[String]) -> Result<String, String> {
     let mut options = CubinOptions::default();
     for pair in args.chunks(2) {
@@ -337,14 +337,16 @@ fn check(case: &Case, args: &[String]) -> Result<String, String> {
                 let bytes = value.parse().map_err(|e| format!("{value}: {e}"))?;
                 options.dynamic_smem = Some(bytes);
             }
-            [name, value] if name == "--control-fields" && value == "anew" => {
-                options.control_fields = ControlFields::Anew;
-            }
             _ => return Err(format!("unknown option {}", pair[0])),
         }
     }
     let [original, new] = [version(case, "original")?, version(case, "rewritten")?];
-    let verdict = check_kernels(&original, &new, KERNEL, &options);
+    let answer = answer(&original, &new, KERNEL, &options);
+    let verdict = answer.verdict;
+    let rule = match answer.control_fields {
+        Some(ControlFields::Anew) => ", with control fields of its own",
+        Some(ControlFields::Kept) | None => "",
+    };
     // Machine code that is wrong is mostly not decided: it may be the same in another form.
     let expected = match case.file_name().split('-').next() {
         Some("right") => verdict.word() == "proved",
@@ -352,8 +354,8 @@ fn check(case: &Case, args: &[String]) -> Result<String, String> {
         _ => return Err("the file's name begins with neither right, wrong nor unclear".to_owned()),
     };
     match expected {
-        true => Ok(verdict.to_string()),
-        false => Err(format!("it is {verdict}")),
+        true => Ok(format!("{verdict}{rule}")),
+        false => Err(format!("it is {verdict}{rule}")),
     }
 }
 
