@@ -501,7 +501,7 @@ pub struct Code<'c> {
 
 impl Code<'_> {
     /// Why `new` is not proved to be a version of it, if it is not.
-    fn open(&self, new: &[u8]) -> Result<Option<String>, Failure> {
+    pub(crate) fn open(&self, new: &[u8]) -> Result<Option<String>, Failure> {
         let options = CubinOptions {
             block: Some(self.block),
             dynamic_smem: Some(0),

@@ -7,6 +7,7 @@
 //! * [`totals`]: what a long run came to.
 //! * [`constants`]: constant expressions and immediates against ptxas.
 //! * [`controls`]: planted mistakes, and rewrites that change nothing.
+//! * [`attack`]: one wrong edit in machine code that is proved.
 //! * [`demotion`]: how far register demotion reaches on the examples.
 //! * [`orders`]: other orders of machine code, right and wrong.
 //! * [`precision`]: right rewrites that the checker does not prove, by reason.
@@ -20,6 +21,7 @@
 //! result file. lab/fuzz/README.md describes them all.
 
 pub mod assignment;
+pub mod attack;
 pub mod case;
 pub mod constants;
 pub mod controls;

@@ -21,7 +21,7 @@ use warpwright_pass::{
 use warpwright_target::{Gpu, UnknownGpu, lookup};
 use warpwright_toolkit::{FindOptions, NotFound, PtxasJob, ToolError, Toolkit};
 
-use crate::case::{self, Plan};
+use crate::case::{self, Case, Plan};
 use crate::controls::{self, Code, SPOILS};
 use crate::passes::IDLE;
 use crate::proved::{self, Applied};
@@ -274,11 +274,57 @@ fn build(
     assembler: &Assembler,
     limit: u32,
 ) -> Result<(Launch, Artifact), Failure> {
-    let case = case::prepare(program)?;
+    build_case(case::prepare(program)?, assembler, limit)
+}
+
+fn build_case(
+    case: Case,
+    assembler: &Assembler,
+    limit: u32,
+) -> Result<(Launch, Artifact), Failure> {
     let ptx = Artifact::ptx(case.module);
     let ptx = ptx.map_err(|error| case::Failure::Verify(error.render()))?;
     let cubin = assembler.assemble(&ptx, &case.launch, limit)?;
     Ok((case.launch, cubin))
+}
+
+/// A kernel's launch, its machine code, and what the passes made of it, each by what it went through.
+pub(crate) struct Versions {
+    pub(crate) launch: Launch,
+    pub(crate) original: Artifact,
+    pub(crate) proved: Vec<(Run, Artifact)>,
+}
+
+/// The versions of a kernel that are proved.
+///
+/// # Errors
+/// It cannot be assembled, or a pass does what it must not.
+pub(crate) fn versions(
+    case: Case,
+    turn: u64,
+    assembler: &Assembler,
+) -> Result<Versions, Box<Failure>> {
+    let limit = LIMITS[(turn / 16 % LIMITS.len() as u64) as usize];
+    let (launch, original) = build_case(case, assembler, limit)?;
+    let scope = assembler.scope(&launch);
+    let mut proved = Vec::new();
+    for pass in passes(turn) {
+        let recipe = Recipe::default().with(pass);
+        match proved::apply(&recipe, &original, &scope) {
+            Ok(Applied::Changed(new)) => proved.push((Run { limit, recipe }, new)),
+            Ok(Applied::Unchanged | Applied::Refused(_)) => {}
+            Err(proved::Failure::NotProved(open))
+                if matches!(*open.verdict, Verdict::Undecided(_)) => {}
+            Err(failure) => return Err(Box::new(failure.into())),
+        }
+    }
+    let recipe = Recipe::default();
+    proved.push((Run { limit, recipe }, original.clone()));
+    Ok(Versions {
+        launch,
+        original,
+        proved,
+    })
 }
 
 /// Shrinks a kernel while the run fails in the same way; a test file with the failure, the run and

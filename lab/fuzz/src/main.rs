@@ -11,7 +11,8 @@ use warpwright_fuzz::controls::Controls;
 use warpwright_fuzz::machine_code::{self, Assembler};
 use warpwright_fuzz::totals::{Failed, Totals};
 use warpwright_fuzz::{
-    case, constants, controls, demotion, forms, hardware, orders, passes, precision, ptxas, suite,
+    attack, case, constants, controls, demotion, forms, hardware, orders, passes, precision, ptxas,
+    suite,
 };
 use warpwright_toolkit::{FindOptions, Toolkit};
 
@@ -155,6 +156,24 @@ enum Command {
         /// Stop when so many mistakes of every class are planted, and plant no more of a class
         #[arg(long, default_value_t = u64::MAX)]
         each: u64,
+        /// The result file
+        #[arg(short, long)]
+        output: Option<PathBuf>,
+    },
+    /// Plant one wrong edit at a time in machine code that is proved: none may be proved
+    Attack {
+        /// First seed
+        #[arg(long, default_value_t = 0)]
+        from: u64,
+        /// How many at most
+        #[arg(long, default_value_t = 1000)]
+        count: u64,
+        /// No kernel is begun after this many seconds
+        #[arg(long, default_value_t = 3600)]
+        seconds: u64,
+        /// Threads
+        #[arg(long, default_value_t = 2)]
+        jobs: usize,
         /// The result file
         #[arg(short, long)]
         output: Option<PathBuf>,
@@ -400,6 +419,21 @@ fn main() -> ExitCode {
                 jobs,
             },
             each,
+            output.as_deref(),
+        ),
+        Command::Attack {
+            from,
+            count,
+            seconds,
+            jobs,
+            output,
+        } => attacked(
+            controls::Plan {
+                from,
+                count,
+                seconds,
+                jobs,
+            },
             output.as_deref(),
         ),
         Command::PtxasBuild {
@@ -687,6 +721,29 @@ fn reordered(plan: controls::Plan, each: u64, output: Option<&Path>) -> Result<b
         println!("seed {seed}: {why}");
     }
     // A handful of kernels need not have a place for every class.
+    let missing = report.missing();
+    for name in missing.iter().filter(|_| report.seeds.1 >= 100) {
+        println!("never planted: {name}");
+    }
+    Ok(report.failures.is_empty() && (missing.is_empty() || report.seeds.1 < 100))
+}
+
+fn attacked(plan: controls::Plan, output: Option<&Path>) -> Result<bool, String> {
+    let toolkit = Toolkit::find(&FindOptions::default()).map_err(|e| e.to_string())?;
+    let assembler = Assembler::of(toolkit).map_err(|e| e.to_string())?;
+    let report = attack::run(plan, &assembler);
+    if let Some(file) = output {
+        let text = serde_json::to_string_pretty(&report).map_err(|e| e.to_string())?;
+        let written = std::fs::write(file, text + "\n");
+        written.map_err(|e| format!("{}: {e}", file.display()))?;
+    }
+    println!("{} kernels: {:?}", report.seeds.1, report.versions);
+    for (name, class) in &report.classes {
+        println!("{name}: {} planted, {} caught", class.planted, class.caught);
+    }
+    for (seed, why) in &report.failures {
+        println!("seed {seed}: {why}");
+    }
     let missing = report.missing();
     for name in missing.iter().filter(|_| report.seeds.1 >= 100) {
         println!("never planted: {name}");

@@ -7,6 +7,7 @@
 //! classes the order stays, and a control field says less.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -89,17 +90,17 @@ impl Report {
 }
 
 /// What an instruction is, read off its words.
-struct Seen {
-    name: String,
-    reads: Vec<Value>,
-    writes: Vec<Value>,
-    is_certain: bool,
+pub(crate) struct Seen {
+    pub(crate) name: String,
+    pub(crate) reads: Vec<Value>,
+    pub(crate) writes: Vec<Value>,
+    pub(crate) is_certain: bool,
     is_uniform: bool,
     address: Option<(u64, i32, u32)>,
 }
 
 impl Seen {
-    fn new(code: &Code, inst: Inst) -> Seen {
+    pub(crate) fn new(code: &Code, inst: Inst) -> Seen {
         let word = code.instructions()[inst.0 as usize];
         let mnemonic = decode(word).mnemonic();
         let name = mnemonic.split('.').next().unwrap_or_default().to_owned();
@@ -134,11 +135,11 @@ impl Seen {
     }
 
     /// Does it show what it reads? ptxas leaves instructions whose results nobody reads.
-    fn is_certain_store(&self) -> bool {
+    pub(crate) fn is_certain_store(&self) -> bool {
         self.is_certain && self.is(&["STG", "STS"])
     }
 
-    fn is(&self, names: &[&str]) -> bool {
+    pub(crate) fn is(&self, names: &[&str]) -> bool {
         names.contains(&&*self.name)
     }
 
@@ -158,7 +159,7 @@ const FENCES: &[&str] = &[
 ];
 const ACCESSES: &[&str] = &["LDG", "STG", "LDS", "STS"];
 /// Their results come after some cycles, four at least on every architecture.
-const QUICK: &[&str] = &["FADD", "FFMA", "FMUL", "IADD3", "IMAD", "LOP3", "SHF"];
+pub(crate) const QUICK: &[&str] = &["FADD", "FFMA", "FMUL", "IADD3", "IMAD", "LOP3", "SHF"];
 const TOGETHER: &[&str] = &["SHFL", "VOTE", "MATCH", "REDUX", "HMMA"];
 
 /// May the second of two instructions of a block, some others between them, not go before the first?
@@ -222,7 +223,7 @@ const ORDERS: [(&str, Depends); 11] = [
     }),
 ];
 
-fn is_written(seen: &[Seen], a: usize, b: usize, value: Value) -> bool {
+pub(crate) fn is_written(seen: &[Seen], a: usize, b: usize, value: Value) -> bool {
     seen[a + 1..b].iter().any(|one| one.writes.contains(&value))
 }
 
@@ -232,9 +233,9 @@ fn other_base(seen: &[Seen], a: usize, b: usize) -> bool {
 }
 
 /// Classes of control fields that are wrong.
-const WAIT_LOST: &str = "a wait lost";
-const SCOREBOARD_NOT_SET: &str = "a scoreboard not set";
-const STALL_TOO_SHORT: &str = "a stall too short";
+pub(crate) const WAIT_LOST: &str = "a wait lost";
+pub(crate) const SCOREBOARD_NOT_SET: &str = "a scoreboard not set";
+pub(crate) const STALL_TOO_SHORT: &str = "a stall too short";
 
 /// All classes.
 fn names() -> impl Iterator<Item = &'static str> {
@@ -490,9 +491,52 @@ fn ir_text(kernel: &Kernel, ir: &Ir, block: usize, at: usize) -> String {
     )
 }
 
-/// Spoils control fields where they surely matter within their block: waits of instructions that read what was loaded
-/// there and what nobody has waited for since, the scoreboards of those loads, and the stall before an instruction that
-/// reads the last one's result.
+/// Control fields that say less where they surely matter within their block: waits of instructions that read what was
+/// loaded there and what nobody has waited for since, the scoreboards of those loads, and the stall before an instruction
+/// that reads the last one's result. By class, the instructions with such a field.
+pub(crate) fn fields(code: &Code, block: Range<usize>) -> Vec<(&'static str, usize, Control)> {
+    let words = code.instructions();
+    let start = block.start;
+    let seen: Vec<Seen> = block.map(|at| Seen::new(code, Inst(at as u32))).collect();
+    let mut found = Vec::new();
+    for at in 0..seen.len() {
+        let is_read = |setter: usize| {
+            let mut written = seen[setter].writes.iter();
+            written.any(|value| {
+                seen[at].reads.contains(value) && !is_written(&seen, setter, at, *value)
+            })
+        };
+        let waits = words[start + at].control().wait_mask;
+        let follows = at > 0 && seen[at - 1].is(QUICK) && seen[at - 1].is_certain;
+        if follows && waits == 0 && is_read(at - 1) {
+            let mut control = words[start + at - 1].control();
+            control.stall = 1;
+            found.push((STALL_TOO_SHORT, start + at - 1, control));
+        }
+        for board in (0..6u8).filter(|board| waits >> board & 1 != 0) {
+            let sets =
+                |&earlier: &usize| words[start + earlier].control().write_barrier == Some(board);
+            let Some(setter) = (0..at).rev().find(sets) else {
+                continue;
+            };
+            // What comes later through the same queue may tell of it, too.
+            let others = words[start + setter + 1..start + at].iter();
+            let others = others.fold(waits & !(1 << board), |all, inst| {
+                all | inst.control().wait_mask
+            });
+            if others == 0 && is_read(setter) {
+                let mut control = words[start + at].control();
+                control.wait_mask &= !(1 << board);
+                found.push((WAIT_LOST, start + at, control));
+                let mut control = words[start + setter].control();
+                control.write_barrier = None;
+                found.push((SCOREBOARD_NOT_SET, start + setter, control));
+            }
+        }
+    }
+    found
+}
+
 fn wrong_fields(
     kernel: &Kernel,
     (ir, full): (&Ir, &BTreeSet<&str>),
@@ -506,47 +550,8 @@ fn wrong_fields(
     let mut places: BTreeMap<&str, Vec<(usize, Control)>> = BTreeMap::new();
     let mut start = 0;
     for block in &ir.blocks {
-        let seen: Vec<Seen> = (start..start + block.len())
-            .map(|at| Seen::new(&code, Inst(at as u32)))
-            .collect();
-        for at in 0..seen.len() {
-            let is_read = |setter: usize| {
-                let mut written = seen[setter].writes.iter();
-                written.any(|value| {
-                    seen[at].reads.contains(value) && !is_written(&seen, setter, at, *value)
-                })
-            };
-            let waits = words[start + at].control().wait_mask;
-            let follows = at > 0 && seen[at - 1].is(QUICK) && seen[at - 1].is_certain;
-            if follows && waits == 0 && is_read(at - 1) {
-                let mut control = words[start + at - 1].control();
-                control.stall = 1;
-                let found = places.entry(STALL_TOO_SHORT).or_default();
-                found.push((start + at - 1, control));
-            }
-            for board in (0..6u8).filter(|board| waits >> board & 1 != 0) {
-                let sets = |&earlier: &usize| {
-                    words[start + earlier].control().write_barrier == Some(board)
-                };
-                let Some(setter) = (0..at).rev().find(sets) else {
-                    continue;
-                };
-                // What comes later through the same queue may tell of it, too.
-                let others = words[start + setter + 1..start + at].iter();
-                let others = others.fold(waits & !(1 << board), |all, inst| {
-                    all | inst.control().wait_mask
-                });
-                if others == 0 && is_read(setter) {
-                    let mut control = words[start + at].control();
-                    control.wait_mask &= !(1 << board);
-                    let found = places.entry(WAIT_LOST).or_default();
-                    found.push((start + at, control));
-                    let mut control = words[start + setter].control();
-                    control.write_barrier = None;
-                    let found = places.entry(SCOREBOARD_NOT_SET).or_default();
-                    found.push((start + setter, control));
-                }
-            }
+        for (name, at, control) in fields(&code, start..start + block.len()) {
+            places.entry(name).or_default().push((at, control));
         }
         start += block.len();
     }
