@@ -1,9 +1,9 @@
 """What does `tune -- PROGRAM` gain on programs that nobody here wrote? Each runs as it is, is tuned inside itself, and runs
 with its winners; what it prints is compared.
 
-    python3 bench/foreign/inplace.py FOREIGN TOOL OUT.json [--only TEXT] [--seconds S] [--budget S]
+    python3 bench/foreign/inplace.py FOREIGN TOOL OUT.json [--only TEXT] [--seconds S] [--budget S] [--python]
 
-FOREIGN holds the repositories that programs.py names, TOOL is a folder with `warpwright` and `libwarpwright_inject.so`.
+FOREIGN holds the repositories that programs.py names (with `--python` nothing: python_programs.py has those), TOOL is a folder with `warpwright` and `libwarpwright_inject.so`.
 Programs run one at a time on each GPU. A program's figure is the time of its kernels as it is over that with the winners,
 by the shares of its own trace; kernels without a winner count as they are. All programs are in the file, those without gain
 and those that do not build as well; of theirs only names and numbers.
@@ -23,7 +23,8 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from collect import Campaign, text_of  # noqa: E402
-from programs import PROGRAMS  # noqa: E402
+from programs import PROGRAMS, split  # noqa: E402
+import python_programs  # noqa: E402
 
 # PTX beside the code: what most build systems leave in a program.
 CODE = '-gencode arch=compute_90,code=[compute_90,sm_90]'
@@ -41,6 +42,14 @@ def differs(plain, others):
     return len(found)
 
 
+class Script:
+    """A program in Python: there is nothing to build."""
+
+    def __init__(self, name):
+        self.name, self.split = name, split(name)
+        self.words = [sys.executable, os.path.abspath(python_programs.__file__), name]
+
+
 class InPlace(Campaign):
     def __init__(self, options):
         options.out, self.path, options.runs = options.out + '.work', options.out, 1
@@ -50,6 +59,9 @@ class InPlace(Campaign):
         self.rows = []
 
     def make(self, program):
+        if isinstance(program, Script):
+            os.makedirs(f'{self.work}/{program.name}', exist_ok=True)
+            return program, self.work, program.words, None
         try:
             root, copy = self.prepare(program)
         except OSError as error:
@@ -60,7 +72,7 @@ class InPlace(Campaign):
         why = None if done.returncode == 0 else 'does not build with this nvcc'
         if why:
             print(f'{program.name}: {done.stderr[-300:]}', file=sys.stderr, flush=True)
-        return program, copy, exe, why
+        return program, copy, [exe, *program.args.split()], why
 
     def sh(self, words, copy, gpu):
         """Output, standard error, exit code, seconds."""
@@ -76,16 +88,16 @@ class InPlace(Campaign):
             child.communicate()
             return '', f'takes over {self.patience:.0f} s', 124, time.monotonic() - begun
 
-    def one(self, program, copy, exe, gpu):
-        warpwright, place = f'{self.tool}/warpwright', os.path.dirname(exe)
-        own = [exe, *program.args.split()]
+    def one(self, program, copy, own, gpu):
+        warpwright, place = f'{self.tool}/warpwright', f'{self.work}/{program.name}'
         report, db = f'{place}/report.json', f'{place}/db'
         row = {'program': program.name, 'split': program.split}
         plain = [self.sh(own, copy, gpu) for _ in range(2)]
         if 124 in [run[2] for run in plain]:
             return {**row, 'why': plain[0][1]}
         row['plain_s'] = round(min(run[3] for run in plain), 3)
-        tune = self.sh([warpwright, 'tune', '--db', db, '--report-to', report, '--budget', str(self.budget), '--', *own],
+        tune = self.sh([warpwright, 'tune', '--db', db, '--report-to', report, '--keep', f'{place}/builds.json', '--without-names',
+                        '--budget', str(self.budget), '--', *own],
                        copy, gpu)
         row['tune_s'] = round(tune[3], 3)
         winners = self.sh([warpwright, 'with', '--db', db, '--', *own], copy, gpu)
@@ -119,13 +131,13 @@ class InPlace(Campaign):
         taken = iter(range(gpus))
 
         def run(job):
-            program, copy, exe, why = job.result()
+            program, copy, own, why = job.result()
             if not hasattr(numbers, 'gpu'):
                 with self.lock:
                     numbers.gpu = next(taken)
             if why is None and time.time() > self.deadline:
                 why = 'no time was left'
-            row = {'program': program.name, 'split': program.split, 'why': why} if why else self.one(program, copy, exe, numbers.gpu)
+            row = {'program': program.name, 'split': program.split, 'why': why} if why else self.one(program, copy, own, numbers.gpu)
             with self.lock:
                 self.rows.append(row)
                 self.write(gpus)
@@ -156,6 +168,7 @@ def main():
     parser.add_argument('tool')
     parser.add_argument('out')
     parser.add_argument('--only', default='', help='a regular expression')
+    parser.add_argument('--python', action='store_true', help='the programs in Python')
     parser.add_argument('--seconds', type=float, default=3000)
     parser.add_argument('--budget', type=float, default=20)
     parser.add_argument('--patience', type=float, default=180, help='seconds that a run may take')
@@ -164,7 +177,8 @@ def main():
     if not gpus:
         sys.exit('no GPU')
     campaign = InPlace(options)
-    campaign.all([p for p in PROGRAMS if re.search(options.only, p.name)], gpus)
+    programs = [Script(name) for name in python_programs.PROGRAMS] if options.python else PROGRAMS
+    campaign.all([p for p in programs if re.search(options.only, p.name)], gpus)
     campaign.write(gpus)
 
 

@@ -108,6 +108,7 @@ impl Command {
                 all.writes.extend(args.export.as_deref());
                 all.pages.extend(args.show.report.as_deref());
                 all.writes.extend(args.report_to.as_deref());
+                all.writes.extend(args.keep.as_deref());
                 all.folders.extend(args.build_only.as_deref());
                 all.folders.extend(args.jobs.as_deref());
                 all.is_document = args.show.json;
@@ -471,6 +472,12 @@ pub struct TuneArgs {
     /// Write what became of a program's kernels as JSON, and no table
     #[arg(long, value_name = "JSON")]
     pub report_to: Option<PathBuf>,
+    /// Write every build of a program's kernels that was measured, with what is known of it
+    #[arg(long, value_name = "JSON")]
+    pub keep: Option<PathBuf>,
+    /// No names of kernels in the file of --keep
+    #[arg(long, requires = "keep")]
+    pub without_names: bool,
     #[command(flatten)]
     pub kernel: KernelArgs,
     #[command(flatten)]

@@ -10,6 +10,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::abi::{Code, SUCCESS};
+use crate::compilers;
 use crate::driver;
 use crate::memory::gate;
 use crate::state::{Mode, mode};
@@ -158,7 +159,8 @@ unsafe extern "C" fn ours(
     // SAFETY: `dlsym` was called with it. The C library itself asks for names while it starts, so there is
     // no work here for a name that is not the driver's.
     let name = unsafe { CStr::from_ptr(name) };
-    if !name.to_bytes().starts_with(b"cu") || mode() == Mode::Off {
+    let is_compiler = compilers::is_name(name.to_bytes());
+    if !(name.to_bytes().starts_with(b"cu") || is_compiler) || mode() == Mode::Off {
         return pass(next);
     }
     // SAFETY: it is a `dlsym`.
@@ -169,6 +171,10 @@ unsafe extern "C" fn ours(
         Some(ask) => unsafe { ask(handle, name.as_ptr()) },
         None => std::ptr::null_mut(),
     };
+    if is_compiler {
+        let found = compilers::hand_out(name.to_bytes(), real).unwrap_or(std::ptr::null_mut());
+        return Answer { found, next };
+    }
     let modes = mode() as u8;
     let mut slots = SLOTS.iter();
     let found = match slots.find(|s| s.name == name && s.modes & modes != 0) {

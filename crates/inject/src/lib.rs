@@ -9,6 +9,8 @@
 //! * `try`: [`trial`] runs candidates beside the original on the program's own data, compares all device memory and
 //!   puts it back; [`memory`] knows that memory.
 //!
+//! What the program compiles while it runs has its PTX beside it ([`compilers`]).
+//!
 //! The program's own modules stay loaded: a winner is a second module beside them and only the handle in the launch
 //! differs. A kernel that uses variables of its module has its winner in there, beside it ([`grafts`]). On any doubt the call goes through untouched and the reason is written
 //! once to `WARPWRIGHT_LOG` ([`notes`]).
@@ -17,6 +19,7 @@
 #![allow(unsafe_code)]
 
 mod abi;
+mod compilers;
 mod door;
 mod driver;
 mod functions;

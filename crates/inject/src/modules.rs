@@ -152,7 +152,7 @@ fn find_gpu() -> Result<Gpu, &'static str> {
 ///
 /// # Safety
 /// The driver accepted `image`.
-unsafe fn bytes<'a>(image: *const c_void) -> Result<&'a [u8], &'static str> {
+pub unsafe fn bytes<'a>(image: *const c_void) -> Result<&'a [u8], &'static str> {
     const WRAPPER: u32 = 0x4662_43b1;
     let slice = |at: *const u8, size: usize| unsafe { std::slice::from_raw_parts(at, size) };
     let mut at = image.cast::<u8>();
@@ -239,7 +239,7 @@ fn look(handle: &mut Handle, image: Result<&[u8], &'static str>, way: Way<'_>) {
         if way.effect == Effect::Choice && !image.starts_with(b"\x7fELF") {
             return unknown("it is loaded with options that choose among its code");
         }
-        let code = match image::code(image, gpu.sm) {
+        let mut code = match image::code(image, gpu.sm) {
             Ok(code) => code,
             Err(e @ (ImageError::Ptx | ImageError::NoCubin(_))) => {
                 match compiled(image, gpu.sm, way) {
@@ -254,6 +254,9 @@ fn look(handle: &mut Handle, image: Result<&[u8], &'static str>, way: Way<'_>) {
             Err(e) => return unknown(&e.to_string()),
         };
         if mode() == Mode::Trace {
+            if code.ptx.is_none() {
+                code.ptx = state().compilers.ptx_of(&sha256(&code.cubin));
+            }
             keep(&code);
         }
         if identities.iter().any(|kernel| kernel.is_clustered) {

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::compilers::Compilers;
 use crate::functions::Functions;
 use crate::grafts::Grafts;
 use crate::graph::Nodes;
@@ -164,6 +165,7 @@ pub struct State {
     pub grafts: Grafts,
     pub nodes: Nodes,
     pub trace: Trace,
+    pub compilers: Compilers,
     pub memory: Memory,
     pub plan: Plan,
 }

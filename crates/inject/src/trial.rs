@@ -53,6 +53,8 @@ const TIMING: Duration = Duration::from_millis(500);
 const TURNS: (u32, u32) = (7, 151);
 /// After so many turns what takes more than this of the original's time is left out.
 const HOPELESS: (u32, f64) = (4, 1.05);
+/// The same where so few turns took the whole time already.
+const WORTH_MORE: f64 = 0.995;
 /// How long other work is waited for, and what a launch may take beyond ten times the original.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// A candidate may take so many times the original's time, beside the patience.
@@ -595,7 +597,10 @@ fn time(
             break;
         }
         if turn == HOPELESS.0 {
-            let most = median(&runners[0].2) as f64 * HOPELESS.1;
+            // Where a launch takes long, what does not look better gets no more of the time.
+            let is_long = started.elapsed() > TIMING;
+            let most = if is_long { WORTH_MORE } else { HOPELESS.1 };
+            let most = median(&runners[0].2) as f64 * most;
             running.retain(|&index| index == 0 || median(&runners[index].2) as f64 <= most);
         }
         let order: Vec<usize> = match turn % 2 {

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicPtr;
 use crate::abi::{Code, Handle, LaunchConfig, NOT_FOUND, Out, Text};
 use crate::door::{self, Slot};
 use crate::state::Mode;
-use crate::{functions, grafts, graph, launch, memory, modules};
+use crate::{compilers, functions, grafts, graph, launch, memory, modules};
 
 const ALL: u8 = Mode::With as u8 | Mode::Trace as u8 | Mode::Try as u8;
 const PUT: u8 = Mode::With as u8 | Mode::Trace as u8;
@@ -99,6 +99,16 @@ wrapped! {
         (library: Handle);
     cuLibraryGetModule c"cuLibraryGetModule" 12000 LEGACY ALL modules::of_library,
         (module: Out, library: Handle);
+
+    cuLinkCreate_v2 c"cuLinkCreate" 6050 LEGACY TRACE compilers::link_create,
+        (count: c_uint, options: *mut c_void, values: *mut *mut c_void, link: Out);
+    cuLinkAddData_v2 c"cuLinkAddData" 6050 LEGACY TRACE compilers::link_add,
+        (link: Handle, kind: c_uint, data: *mut c_void, size: usize, name: Text, count: c_uint, options: *mut c_void,
+         values: *mut *mut c_void);
+    cuLinkAddFile_v2 c"cuLinkAddFile" 6050 LEGACY TRACE compilers::link_file,
+        (link: Handle, kind: c_uint, file: Text, count: c_uint, options: *mut c_void, values: *mut *mut c_void);
+    cuLinkComplete c"cuLinkComplete" 5050 LEGACY TRACE compilers::link_complete,
+        (link: Handle, cubin: Out, size: *mut usize);
 
     cuCtxDestroy_v2 c"cuCtxDestroy" 4000 LEGACY ALL modules::destroy_context,
         (context: Handle);

@@ -22,6 +22,12 @@ impl OperandForm {
     pub const IMMEDIATE: OperandForm = OperandForm(4);
     /// The same in place of the third source: MOV and the sums of a product.
     pub const LAST_IMMEDIATE: OperandForm = OperandForm(2);
+
+    /// Is there a source in a constant bank, in the second or the third place? No other form has one, on any architecture
+    /// of the tables.
+    pub const fn has_constant(self) -> bool {
+        matches!(self.0, 3 | 5)
+    }
 }
 
 impl Operation {

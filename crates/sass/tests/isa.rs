@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use warpwright_sass::isa::table::Table;
 use warpwright_sass::isa::{decode, encode};
 use warpwright_sass::text::{self, Function};
-use warpwright_sass::{Elf, Instruction};
+use warpwright_sass::{Elf, Instruction, Opcode};
 use warpwright_toolkit::testing::require_toolkit;
 
 const ARCHITECTURES: [u32; 7] = [75, 80, 86, 89, 90, 100, 120];
@@ -79,6 +79,29 @@ fn every_table_reads_and_prints_back() {
         assert_eq!(table.print(), body, "sm_{sm}");
         assert!(table.forms().len() > 300, "sm_{sm}");
         assert_eq!(Table::of(sm).unwrap().forms(), table.forms());
+    }
+}
+
+#[test]
+fn constant_operands_show_in_the_opcode() {
+    for sm in ARCHITECTURES {
+        let path = format!("{}/tables/isa/sm_{sm}.txt", env!("CARGO_MANIFEST_DIR"));
+        let file = std::fs::read_to_string(path).unwrap();
+        let rows = file.lines().zip(1..).filter(|(row, _)| {
+            let text = row.replace("desc[", "");
+            !row.starts_with('#') && (text.contains("c[") || text.contains("cx["))
+        });
+        let mut count = 0;
+        for (row, line) in rows {
+            let opcode = row
+                .split_whitespace()
+                .next()
+                .and_then(|word| u16::from_str_radix(word, 16).ok());
+            let opcode = Opcode::new(opcode.expect("an opcode"));
+            assert!(opcode.form().has_constant(), "sm_{sm}, line {line}: {row}");
+            count += 1;
+        }
+        assert!(count >= 6, "sm_{sm}: {count}");
     }
 }
 

@@ -28,7 +28,7 @@ pub enum Bond {
 /// Why no other code may stand in a kernel's place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Tie {
-    /// An instruction that the tables do not explain.
+    /// An instruction with a constant operand that the tables do not explain.
     #[error("its instruction of opcode {1:#05x} (number {0}) is not known to the tables")]
     Opaque(usize, u16),
     /// A variable that moves between host and device.
@@ -190,14 +190,20 @@ pub fn read(code: &[Instruction], slots: &BTreeMap<u64, Slot>) -> Result<Read, T
     let mut found = Read::default();
     for (index, &instruction) in code.iter().enumerate() {
         let decoded = isa::decode(instruction);
+        let has_constant = instruction.opcode().form().has_constant();
         if decoded.is_opaque() {
-            return Err(Tie::Opaque(index, instruction.opcode().number()));
+            match has_constant {
+                true => return Err(Tie::Opaque(index, instruction.opcode().number())),
+                // Whatever it does, it reads nothing here.
+                false => continue,
+            }
         }
         let text = decoded.text(0);
-        if text.contains("cx[") {
+        let banks = banks(&text);
+        if text.contains("cx[") || !banks.is_empty() && !has_constant {
             return Err(Tie::Bank);
         }
-        for bank in banks(&text) {
+        for bank in banks {
             match bank {
                 0..=2 => {}
                 CONSTANTS | ADDRESSES if !names_bank(instruction.bits(), bank) => {

@@ -265,6 +265,42 @@ static void launch_as(H f, const char *line) {
     }
 }
 
+/* Machine code that a compiler in this process makes: the option is NVRTC's, the text an input of nvJitLink and of the
+ * driver's linker beside the first. */
+static void *compiler;
+#define ASK(name, args) int (*name) args = dlsym(compiler, #name)
+static void compile(const char *by, const char *library, const char *option, const char *ptx, const char *second) {
+    compiler = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    if (!compiler) fail(library, 0);
+    size_t bytes = 0;
+    if (!strcmp(by, "nvrtc")) {
+        ASK(nvrtcCompileProgram, (void *, int, const char **));
+        ASK(nvrtcGetCUBINSize, (void *, size_t *));
+        ASK(nvrtcGetCUBIN, (void *, char *));
+        nvrtcCompileProgram(&compiler, option != NULL, &option);
+        nvrtcGetCUBINSize(&compiler, &bytes);
+        if (bytes > sizeof image || nvrtcGetCUBIN(&compiler, image)) fail("nvrtc", bytes);
+    } else if (!strcmp(by, "nvjitlink")) {
+        void *link;
+        ASK(__nvJitLinkCreate_13_0, (void **, unsigned, const char **));
+        ASK(__nvJitLinkAddData_13_0, (void *, unsigned, const void *, size_t, const char *));
+        ASK(__nvJitLinkGetLinkedCubin_13_0, (void *, void *));
+        __nvJitLinkCreate_13_0(&link, option != NULL, &option);
+        __nvJitLinkAddData_13_0(link, 2, ptx, strlen(ptx) + 1, "first");
+        if (second) __nvJitLinkAddData_13_0(link, 2, second, strlen(second), "second");
+        __nvJitLinkGetLinkedCubin_13_0(link, image);
+    } else {
+        H link;
+        void *linked;
+        DO(cuLinkCreate_v2, 0, NULL, NULL, &link);
+        DO(cuLinkAddData_v2, link, 1, (void *)ptx, strlen(ptx), "first", 0, NULL, NULL);
+        if (second) DO(cuLinkAddData_v2, link, 0, image, image_bytes, "second", 0, NULL, NULL);
+        DO(cuLinkComplete, link, &linked, &bytes);
+        memcpy(image, linked, bytes);
+        DO(cuLinkDestroy, link);
+    }
+}
+
 int main(int argc, char **argv) {
     const char *door = argv[1], *scenario = argv[2], *path = argv[3];
     find(door);
@@ -300,6 +336,11 @@ int main(int argc, char **argv) {
     }
     if (IS("moved")) { /* the folder is another one when the library first looks for the store */
         if (chdir("/")) fail("chdir", 0);
+    }
+    if (IS("compiled")) { /* by whom, its library, an option, PTX, a second input */
+        const char *words[5] = {0};
+        for (int i = 0; i < 5; i++) words[i] = argv[4 + i][0] ? argv[4 + i] : NULL;
+        compile(words[0], words[1], words[2], words[3], words[4]);
     }
     unsigned fallback[] = {10};
     void *ptx[] = {0};

@@ -105,6 +105,9 @@ fn workshop() -> Option<&'static Workshop> {
                 ],
                 "libcuda.so.1",
             );
+            for out in ["compilers.so", "others.so"] {
+                cc(&["-shared", "-fPIC", "fake_compilers.c"], out);
+            }
             cc(&["host.c", "-ldl", "-lpthread"], "host");
             cc(&["fuzz.c", "-ldl", "-lpthread"], "fuzz");
             for (define, out) in [("HOOKS", "hooks.so"), ("EXPORTS", "exports.so")] {
@@ -865,6 +868,56 @@ fn launches_are_counted_and_timed() {
         assert_eq!(kept.expect("kept"), workshop().expect("a toolkit").original);
         let has_gpu = |n: &Note| *n == Note::Gpu(90, 13000, "Fake GPU".into());
         assert!(trace.notes("launches").iter().any(has_gpu));
+    }
+}
+
+/// The PTX beside the code in a trace of the program that compiles it while it runs: by whom, an option, a second input.
+fn kept_ptx(by: &str, option: &str, second: &str) -> Option<String> {
+    let workshop = workshop().expect("a toolkit");
+    let cubin = workshop
+        .dir
+        .path()
+        .join("scale.cubin")
+        .display()
+        .to_string();
+    let ptx = format!("{PTX}{SCALE}");
+    let variables = [("FAKE_CUBIN", cubin.as_str()), ("FAKE_PTX", &ptx)];
+    let setup = |mode| Setup {
+        mode,
+        scenario: "compiled",
+        variables: &variables,
+        ..Setup::default()
+    };
+    let more = [by, "compilers.so", option, &ptx, second];
+    let (plain, trace) = (
+        run(&Setup {
+            more: &more,
+            ..setup("")
+        }),
+        run(&Setup {
+            more: &more,
+            ..setup("trace")
+        }),
+    );
+    assert_eq!(plain.stdout(), trace.stdout(), "{by}");
+    assert_eq!(plain.output.status.code(), Some(0), "{}", plain.stdout());
+    let module = trace.launched()[0].module.clone();
+    let of = |extension: &str| trace.folder.path().join(format!("{module}.{extension}"));
+    assert_eq!(std::fs::read(of("cubin")).expect("kept"), workshop.original);
+    std::fs::read_to_string(of("ptx")).ok()
+}
+
+fn ptx_of_compilers_is_kept() {
+    let ptx = Some(format!("{PTX}{SCALE}"));
+    for by in ["nvrtc", "nvjitlink", "driver"] {
+        assert_eq!(kept_ptx(by, "", ""), ptx, "{by}");
+    }
+    // What the code does not follow from alone.
+    assert_eq!(kept_ptx("nvrtc", "-Xptxas=--fmad=false", ""), None);
+    assert_eq!(kept_ptx("nvrtc", "--gpu-architecture=sm_90", ""), ptx);
+    assert_eq!(kept_ptx("nvjitlink", "-fma=0", ""), None);
+    for by in ["nvjitlink", "driver"] {
+        assert_eq!(kept_ptx(by, "", "another"), None, "{by}");
     }
 }
 
@@ -1901,7 +1954,8 @@ fn unfit_winners_do_not_reach_the_driver() {
 }
 
 fn main() {
-    let tests: [(&str, fn()); 34] = [
+    let tests: [(&str, fn()); 35] = [
+        ("ptx_of_compilers_is_kept", ptx_of_compilers_is_kept),
         ("guards_decide_at_launches", guards_decide_at_launches),
         ("other_tools_are_chained", other_tools_are_chained),
         ("logs_disturb_nobody", logs_disturb_nobody),

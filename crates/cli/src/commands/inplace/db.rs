@@ -9,6 +9,7 @@ use warpwright_diag::count;
 use warpwright_winners::store::{Entry, default_folder};
 use warpwright_winners::{Kept, Standing, Store, StoreError, Winner};
 
+use super::caches;
 use super::document::demangled;
 use super::program::{command, ended, exit_code, run as run_program, whole};
 use super::trace::{look, nothing_was_seen};
@@ -91,6 +92,7 @@ fn verify_with(cli: &Cli, store: &Store, program: &[OsString]) -> Result<(), Fai
     store.check_writable()?;
     let folder = Work::new()?;
     let mut words = command(program)?;
+    caches::fresh(&mut words, folder.path());
     look(&mut words, folder.path(), "trace")?;
     let status = run_program(words, None)?;
     let told = verify_seen(cli, store, program, folder.path());
@@ -103,6 +105,7 @@ fn verify_seen(
     program: &[OsString],
     folder: &Path,
 ) -> Result<(), Failure> {
+    caches::find_ptx(folder);
     let trace = read(folder, program, warpwright_gpu::utc_now())?;
     if trace.gpu.is_none() {
         nothing_was_seen();

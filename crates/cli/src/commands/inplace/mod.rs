@@ -9,9 +9,11 @@
 //! * [`no_gpu`]: a program on the stand-in for CUDA.
 //! * [`trace`], [`with`], [`tune`], [`db`]: the commands.
 
+mod caches;
 mod candidates;
 pub mod db;
 pub mod document;
+mod kept;
 mod no_gpu;
 mod program;
 mod search;

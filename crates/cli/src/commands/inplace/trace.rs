@@ -7,6 +7,7 @@ use warpwright::trace::{Trace, WithoutGpu, read};
 use warpwright_diag::count;
 use warpwright_gpu::{FaultKind, devices};
 
+use super::caches;
 use super::document::demangled;
 use super::no_gpu::{built, stand_in};
 use super::program::{command, ended, exit_code, inject, run as run_program};
@@ -26,7 +27,10 @@ pub fn run(cli: &Cli, args: &TraceArgs) -> Result<(), Failure> {
     let mut program = command(&words)?;
     match args.without.no_gpu {
         true => stand_in(cli, &mut program, folder.path(), &args.without)?,
-        false => look(&mut program, folder.path(), "trace")?,
+        false => {
+            caches::fresh(&mut program, folder.path());
+            look(&mut program, folder.path(), "trace")?;
+        }
     }
     let status = run_program(program, None)?;
     ended(exit_code(status), tell(args, folder.path()))
@@ -34,6 +38,7 @@ pub fn run(cli: &Cli, args: &TraceArgs) -> Result<(), Failure> {
 
 /// Says what was seen.
 fn tell(args: &TraceArgs, folder: &Path) -> Result<(), Failure> {
+    caches::find_ptx(folder);
     let mut trace = read(folder, &args.program, warpwright_gpu::utc_now())?;
     if let Some(output) = &args.output {
         trace.modules_in = Some(keep_modules(folder, output)?);

@@ -19,6 +19,7 @@ use warpwright_toolkit::Toolkit;
 use warpwright_winners::lines::{Note, Outcome, Planned, Searched, Trial};
 use warpwright_winners::{Kept, LaunchClass, Standing, Store, Winner, store};
 
+use super::caches;
 use super::candidates::{Code, Proposed, Wanted, is_original, make, propose};
 use super::db::store as open_store;
 use super::document::{Launched, Trace};
@@ -203,6 +204,10 @@ fn tune(
     }
     let winners: Vec<Winner> = targets.iter().flat_map(made).collect();
     keep(store, &winners);
+    if let Some(path) = &args.keep {
+        let measured = (&targets[..], &last.trials[..]);
+        super::kept::write(path, measured, &facts, !args.without_names)?;
+    }
     let document = document(&targets, &facts.name, &last.trace);
     match &args.report_to {
         Some(path) => {
@@ -308,6 +313,7 @@ fn confirm(
     }
     let program = &args.words;
     let mut words = command(program)?;
+    caches::fresh(&mut words, folder);
     look(&mut words, &work, "trace+with")?;
     words.env("WARPWRIGHT_TURNS", "1");
     words.env("WARPWRIGHT_DB", &db);
@@ -334,8 +340,6 @@ fn confirm(
 
 /// A program is as fast as it was if its kernels take no more than this of their time: two runs of it differ by as much.
 const SAME: f64 = 1.01;
-/// The same of kernels beside others that take turns.
-const SAME_BESIDE: f64 = 1.05;
 /// Launches of kernel and winner each, in turns in one run, that tell them apart.
 const ENOUGH_TURNS: usize = 3;
 
@@ -381,29 +385,36 @@ fn weigh(targets: &mut [Target], before: &Trace, after: &Trace, beside: &BTreeMa
         };
         target.verdict = Verdict::Stays(format!("{name} wins alone, but in the program it {why}"));
     }
-    // The same launches, with the times of both runs. Kernels that took turns are judged already, and each other's code
-    // out of the caches makes them slower there.
+    // The same launches, with the times of both runs. What took turns was slower there, each with the other's code in the
+    // caches: of such a kernel the turns tell what its winner makes of its time.
+    let won: BTreeMap<LaunchKey, f64> = targets.iter().filter_map(won).collect();
     let (mut old, mut new) = (0.0, 0.0);
     for launched in &before.launches {
-        let took_turns = beside.contains_key(&launch_key(launched));
-        if let Some(ns) = mean(launched).filter(|_| !took_turns) {
-            let (count, all) = launches_of(launched);
+        let key = launch_key(launched);
+        let (count, all) = launches_of(launched);
+        let then = match beside.contains_key(&key) {
+            true => Some(all * won.get(&key).copied().unwrap_or(1.0)),
+            false => mean(launched).map(|ns| ns * count),
+        };
+        if let Some(then) = then {
             old += all;
-            new += ns * count;
+            new += then;
         }
     }
-    let most = if beside.is_empty() { SAME } else { SAME_BESIDE };
-    if new > old * most {
+    if new > old * SAME {
         let why = format!(
-            "with the winners {} take {:.3} of the time",
-            if beside.is_empty() {
-                "all kernels"
-            } else {
-                "the other kernels"
-            },
+            "with the winners all kernels take {:.3} of the time",
             new / old
         );
         drop_all(targets, &why);
+    }
+}
+
+/// A target with a winner, and what that takes of its time in the program.
+fn won(target: &Target) -> Option<(LaunchKey, f64)> {
+    match target.verdict {
+        Verdict::Won { in_program, .. } => Some((launch_key(&target.launched), in_program?)),
+        Verdict::Stays(_) => None,
     }
 }
 
@@ -443,6 +454,8 @@ struct Seen {
     modules: PathBuf,
     stdout: Option<File>,
     code: u8,
+    /// What the trials said.
+    trials: Vec<Note>,
 }
 
 /// Where a program's standard output goes until it is known whether that run counts: memory, since a disk may be full.
@@ -476,23 +489,27 @@ fn see(args: &TuneArgs, folder: &Path) -> Result<Seen, Failure> {
             modules,
             stdout: None,
             code: 0,
+            trials: Vec::new(),
         });
     }
     let modules = folder.join("seen");
     let failed = |e: std::io::Error| Failure::input(format!("`{}`: {e}", folder.display()));
     fs::create_dir(&modules).map_err(failed)?;
     let mut words = command(program)?;
+    caches::fresh(&mut words, folder);
     look(&mut words, &modules, "trace")?;
     eprintln!("the program runs as it is");
     let stdout = output()?;
     let status = run_program(words, Some(stdout.try_clone().map_err(failed)?))?;
     let code = exit_code(status);
+    caches::find_ptx(&modules);
     match read(&modules, program, warpwright_gpu::utc_now()) {
         Ok(trace) => Ok(Seen {
             trace,
             modules,
             stdout: Some(stdout),
             code,
+            trials: Vec::new(),
         }),
         Err(why) => match forward(Some(stdout), code, Err(why.into())) {
             Err(failure) => Err(failure),
@@ -610,6 +627,7 @@ fn try_all(
         }
         fs::write(work.join("plan"), plan).map_err(failed)?;
         let mut program = command(&args.words)?;
+        caches::fresh(&mut program, folder);
         inject(&mut program, "try")?;
         program.env("WARPWRIGHT_DIR", &work);
         program.env("WARPWRIGHT_BUILDER", std::process::id().to_string());
@@ -646,7 +664,8 @@ fn try_all(
             );
             return Ok(());
         }
-        judge(targets, &notes(&work, "trials")?, &crashed);
+        seen.trials = notes(&work, "trials")?;
+        judge(targets, &seen.trials, &crashed);
         seen.stdout = Some(stdout);
         seen.code = code;
         return Ok(());
@@ -686,7 +705,7 @@ fn culprits(work: &Path) -> Vec<(String, String)> {
 }
 
 /// The trials of a target among notes.
-fn trials<'a>(target: &Target, notes: &'a [Note]) -> Vec<&'a Trial> {
+pub fn trials<'a>(target: &Target, notes: &'a [Note]) -> Vec<&'a Trial> {
     let trials = notes.iter().filter_map(|note| match note {
         Note::Trial(trial) => Some(trial),
         _ => None,
@@ -749,20 +768,24 @@ fn judge(targets: &mut [Target], notes: &[Note], crashed: &[(String, String)]) {
         };
         let wins = |name: &str| is_faster(name, 1) && is_faster(name, 2) && !is_bad(name);
         let took = |name: &str| times(&trials, name, 2).map(|all| all.map(middle));
-        // The best of the first set; whether it is faster, the second set decides. One that was not for the launch of
-        // the second set is passed over.
-        let mut timed = ranked
+        // Surely faster in both sets, and the best by both.
+        let second = ratios(target, notes, 2);
+        let both = |name: &str| Some(first.get(name)? * second.get(name)?);
+        let mut winning: Vec<(&str, f64)> = ranked
             .iter()
-            .filter(|(name, _)| times(&trials, name, 2).is_some());
-        let best = timed.next().map(|(name, _)| *name).filter(|n| wins(n));
+            .filter(|(name, _)| wins(name))
+            .filter_map(|(name, _)| Some((*name, both(name)?)))
+            .collect();
+        winning.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let best = winning.first().map(|(name, _)| *name);
         target.verdict = match best.and_then(|name| Some((name, took(name)?))) {
             Some((name, [winner_ns, original_ns])) => {
                 let is_wide = |name: &str| {
                     let mut all = target.proposed.iter();
                     all.any(|p| p.name == name && p.guard.is_always() && p.shape.is_same())
                 };
-                let mut beside = ranked.iter().map(|(other, _)| *other);
-                let beside = beside.find(|other| is_wide(other) && wins(other));
+                let mut beside = winning.iter().map(|(other, _)| *other);
+                let beside = beside.find(|other| is_wide(other));
                 let beside = beside.filter(|_| !is_wide(name));
                 Verdict::Won {
                     name: name.to_owned(),

@@ -1,0 +1,223 @@
+"""Python programs that use other people's kernels: what CuPy's modules, JAX, PyTorch's compiler and PyTorch itself compile
+or bring along. The programs are ours, the kernels are not.
+
+    python3 bench/foreign/python_programs.py NAME [TURNS]
+
+Each works on arrays of a few million elements and prints what it computed; two runs print the same.
+"""
+import sys
+
+N = 2048
+PROGRAMS = {}
+
+
+def program(body):
+    PROGRAMS[body.__name__.replace('_', '-', 1)] = body
+    return body
+
+
+def image(cupy, shape=(N, N), kind='float32'):
+    """Numbers that are no multiples of each other, by whole arithmetic: the same on every GPU."""
+    count = 1
+    for extent in shape:
+        count *= extent
+    numbers = (cupy.arange(count, dtype='uint64') * 2654435761 % 1000003) % 4096
+    return (numbers.astype(kind) / 4096).reshape(shape)
+
+
+def ndimage():
+    import cupy
+    from cupyx.scipy import ndimage as found
+    return cupy, found
+
+
+def told(result):
+    import cupy
+    print(cupy.asnumpy(result.astype('float64').sum()).item(), cupy.asnumpy(result.ravel()[12345]).item())
+
+
+@program
+def cupy_spline(turns):
+    cupy, nd = ndimage()
+    a = image(cupy)
+    for _ in range(turns):
+        b = nd.spline_filter(a, order=3)
+    told(b)
+
+
+@program
+def cupy_zoom(turns):
+    cupy, nd = ndimage()
+    a = image(cupy, (1024, 1024))
+    for _ in range(turns):
+        b = nd.zoom(a, 2.3, order=3, prefilter=False)
+    told(b)
+
+
+@program
+def cupy_affine(turns):
+    cupy, nd = ndimage()
+    a, m = image(cupy), cupy.array([[0.9, 0.1], [-0.1, 0.9]])
+    for _ in range(turns):
+        b = nd.affine_transform(a, m, order=1)
+    told(b)
+
+
+@program
+def cupy_map(turns):
+    cupy, nd = ndimage()
+    a = image(cupy)
+    at = cupy.stack([image(cupy) * (N - 1), image(cupy)[::-1] * (N - 1)])
+    for _ in range(turns):
+        b = nd.map_coordinates(a, at, order=3, prefilter=False, mode='mirror')
+    told(b)
+
+
+@program
+def cupy_correlate(turns):
+    cupy, nd = ndimage()
+    a, w = image(cupy), image(cupy, (7, 7))
+    for _ in range(turns):
+        b = nd.correlate(a, w, mode='reflect')
+    told(b)
+
+
+@program
+def cupy_gaussian(turns):
+    cupy, nd = ndimage()
+    a = image(cupy, (160, 160, 160))
+    for _ in range(turns):
+        b = nd.gaussian_filter(a, 2.0)
+    told(b)
+
+
+@program
+def cupy_median(turns):
+    cupy, nd = ndimage()
+    a = image(cupy)
+    for _ in range(turns):
+        b = nd.median_filter(a, size=5)
+    told(b)
+
+
+@program
+def cupy_erosion(turns):
+    cupy, nd = ndimage()
+    a = image(cupy)
+    for _ in range(turns):
+        b = nd.grey_erosion(a, size=(5, 5))
+    told(b)
+
+
+@program
+def cupy_label(turns):
+    cupy, nd = ndimage()
+    a = image(cupy) > 0.4
+    for _ in range(turns):
+        b, count = nd.label(a)
+    print(count)
+    told(b)
+
+
+@program
+def cupy_sosfilt(turns):
+    import cupy
+    from cupyx.scipy import signal
+    a, sos = image(cupy, (64, 65536)), signal.butter(4, 0.2, output='sos')
+    for _ in range(turns):
+        b = signal.sosfilt(sos, a)
+    told(b)
+
+
+@program
+def cupy_upfirdn(turns):
+    import cupy
+    from cupyx.scipy import signal
+    a, h = image(cupy, (4 << 20,)), image(cupy, (63,))
+    for _ in range(turns):
+        b = signal.upfirdn(h, a, up=3, down=2)
+    told(b)
+
+
+@program
+def cupy_convolve(turns):
+    import cupy
+    from cupyx.scipy import signal
+    a, w = image(cupy), image(cupy, (9, 9))
+    for _ in range(turns):
+        b = signal.convolve2d(a, w, mode='same', boundary='symm')
+    told(b)
+
+
+@program
+def cupy_grid(turns):
+    import cupy
+    from cupyx.scipy.interpolate import RegularGridInterpolator
+    axes = [cupy.linspace(0, 1, 128)] * 3
+    at = image(cupy, (2 << 20, 3), 'float64')
+    of = RegularGridInterpolator(axes, image(cupy, (128, 128, 128), 'float64'))
+    for _ in range(turns):
+        b = of(at)
+    told(b)
+
+
+@program
+def cupy_medfilt(turns):
+    import cupy
+    from cupyx.scipy import signal
+    a = image(cupy)
+    for _ in range(turns):
+        b = signal.medfilt2d(a, kernel_size=3)
+    told(b)
+
+
+@program
+def jax_heat(turns):
+    import jax
+    import jax.numpy as np
+
+    @jax.jit
+    def step(u):
+        inner = 0.2 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:] + u[1:-1, 1:-1])
+        return u.at[1:-1, 1:-1].set(inner)
+    u = np.arange(N * N, dtype=np.float32).reshape(N, N) % 97
+    for _ in range(turns):
+        u = step(u)
+    print(float(u.astype(np.float64).sum()), float(u[100, 100]))
+
+
+@program
+def torch_inductor(turns):
+    import torch
+
+    @torch.compile
+    def block(x, w):
+        y = torch.nn.functional.layer_norm(x, (x.shape[-1],))
+        return torch.softmax(torch.nn.functional.gelu(y * w), -1).sum(0)
+    x = torch.arange(4 << 20, device='cuda').float().remainder(977).view(4096, 1024) / 977
+    w = torch.linspace(0.5, 2, 1024, device='cuda')
+    for _ in range(turns):
+        y = block(x, w)
+    print(y.double().sum().item(), y[5].item())
+
+
+@program
+def torch_step(turns):
+    import torch
+    torch.manual_seed(1)
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    layer = torch.nn.TransformerEncoderLayer(512, 8, 1024, dropout=0.0, batch_first=True).cuda()
+    optimizer = torch.optim.Adam(layer.parameters(), fused=True)
+    x = torch.randn(16, 256, 512).cuda()
+    for _ in range(turns):
+        loss = (layer(x) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    print(loss.item())
+
+
+if __name__ == '__main__':
+    if len(sys.argv) < 2 or sys.argv[1] not in PROGRAMS:
+        sys.exit(f'one of {", ".join(PROGRAMS)} is wanted')
+    PROGRAMS[sys.argv[1]](int(sys.argv[2]) if len(sys.argv) > 2 else 40)
