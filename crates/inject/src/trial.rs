@@ -27,7 +27,7 @@ use warpwright_launch::{CompiledGuard, Extents, LaunchValues};
 use warpwright_winners::LaunchClass;
 use warpwright_winners::fit::Place;
 use warpwright_winners::lines::{
-    Note, Numbers, Outcome, Planned, Searched, Trial, answer_file, ask_file, parse_plan,
+    Likeness, Note, Numbers, Outcome, Planned, Searched, Trial, answer_file, ask_file, parse_plan,
     parse_searches,
 };
 
@@ -63,6 +63,10 @@ const SLOWER: u32 = 10;
 const LAUNCHES_EACH: f64 = 10.0;
 /// Candidates that are timed again at the second launch.
 const MOST_AGAIN: usize = 5;
+/// Further runs of an original that two runs were not enough for, and the most that it may write.
+const SPREAD_RUNS: usize = 6;
+/// See [`SPREAD_RUNS`]; bytes.
+const WIDEST: u64 = 64 << 20;
 /// How long an answer is waited for.
 const ANSWER: Duration = Duration::from_secs(120);
 /// The code for a launch that does not end, which is none of the driver's.
@@ -112,6 +116,8 @@ enum NoTrial {
     Original(Code),
     #[error("it does not write the same bytes twice")]
     Unsteady,
+    #[error("it adds numbers in no fixed order, and writes {} MiB", .bytes >> 20)]
+    Wide { bytes: u64 },
     #[error("a launch takes {seconds:.1} s, too long for the budget of {budget} s (--budget)")]
     Long { seconds: f64, budget: f64 },
     #[error("a parameter points to managed memory")]
@@ -415,7 +421,21 @@ fn turns(
         return Err(failed(code));
     }
     if saved.differences().map_err(failed)? != 0 {
-        return Err(NoTrial::Unsteady);
+        let mut all = target.candidates.iter();
+        let numbers = all.find_map(|c| match c.planned.likeness {
+            Likeness::Spread(numbers) if c.alive => Some(numbers),
+            _ => None,
+        });
+        let mut spread = Spread::new(numbers.ok_or(NoTrial::Unsteady)?, saved)?;
+        for _ in 0..SPREAD_RUNS {
+            saved.restore().map_err(failed)?;
+            let (code, _) = run(launch.function, &own, Duration::from_secs(60));
+            if code != SUCCESS {
+                return Err(failed(code));
+            }
+            spread.add(saved)?;
+        }
+        saved.spread = Some(spread);
     }
     let limit = took * SLOWER + PATIENCE;
     let most = settings().budget / (took.as_secs_f64() * LAUNCHES_EACH);
@@ -430,7 +450,7 @@ fn turns(
         let (kernel, _) = candidate.handle?;
         let (code, _) = run(kernel as Handle, extents, limit);
         match code {
-            SUCCESS => match saved.differences_of(candidate.planned.rounds) {
+            SUCCESS => match saved.differences_of(candidate.planned.likeness) {
                 Ok(0) => None,
                 Ok(bytes) => Some(Outcome::Differs(bytes)),
                 Err(code) => Some(Outcome::Failed(code)),
@@ -845,6 +865,124 @@ fn numbers_apart(numbers: Numbers, own: &[u8], original: &[u8], address: u64) ->
     apart.map(unlike).sum()
 }
 
+/// What several runs of the original leave of numbers that threads add up in no fixed order.
+struct Spread {
+    numbers: Numbers,
+    /// By the index of the piece.
+    pieces: BTreeMap<usize, Runs>,
+}
+
+impl Spread {
+    /// Nothing is known but the run that was kept.
+    fn new(numbers: Numbers, saved: &Saved) -> Result<Spread, NoTrial> {
+        let kept = saved.pieces.iter().enumerate();
+        let kept = kept.filter_map(|(index, piece)| Some((index, piece.expected?, piece.bytes)));
+        let kept: Vec<_> = kept.collect();
+        let bytes = kept.iter().map(|(.., bytes)| bytes).sum();
+        if bytes > WIDEST {
+            return Err(NoTrial::Wide { bytes });
+        }
+        let run = |(index, expected, bytes)| Ok((index, Runs(vec![saved.fetch(expected, bytes)?])));
+        let pieces: Result<BTreeMap<usize, Runs>, Code> = kept.into_iter().map(run).collect();
+        let pieces = pieces.map_err(NoTrial::Keeping)?;
+        Ok(Spread { numbers, pieces })
+    }
+
+    /// One more run. It writes where the first one did.
+    fn add(&mut self, saved: &Saved) -> Result<(), NoTrial> {
+        let no = NoTrial::Keeping;
+        for (index, piece) in saved.pieces.iter().enumerate() {
+            match self.pieces.get_mut(&index) {
+                Some(runs) => runs
+                    .0
+                    .push(saved.fetch(piece.program, piece.bytes).map_err(no)?),
+                None if saved
+                    .compare(piece.program, piece.saved, piece.bytes)
+                    .map_err(no)?
+                    > 0 =>
+                {
+                    return Err(NoTrial::Unsteady);
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of a piece that are not within what the runs span; `address` is that of its first byte.
+    fn outside(&self, piece: usize, own: &[u8], address: u64) -> u64 {
+        match self.pieces.get(&piece) {
+            Some(runs) => runs.outside(self.numbers, own, address),
+            None => own.len() as u64,
+        }
+    }
+}
+
+/// What runs of the original left in a piece of memory.
+struct Runs(Vec<Vec<u8>>);
+
+impl Runs {
+    /// Bytes of numbers that no run has left and that do not lie between those that they have left. The interval of
+    /// each is wider by the widest of the piece: of a few runs none is at the end of what is possible. What all runs have
+    /// left alike may differ as far if it is a normal number, so that small integers may not.
+    fn outside(&self, numbers: Numbers, own: &[u8], address: u64) -> u64 {
+        let size = bytes_of(numbers);
+        if !address.is_multiple_of(size as u64) {
+            return own.len() as u64;
+        }
+        let interval = |at: usize| {
+            let values = self
+                .0
+                .iter()
+                .map(|run| value(numbers, run.get(at..at + size)?));
+            let values: Option<Vec<f64>> = values.collect();
+            let values = values.filter(|values| values.iter().all(|x| x.is_finite()))?;
+            let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+            Some((
+                low,
+                values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            ))
+        };
+        let least = match numbers {
+            Numbers::Single => f32::MIN_POSITIVE.into(),
+            Numbers::Double => f64::MIN_POSITIVE,
+        };
+        let starts = || (0..own.len() / size).map(|n| n * size);
+        let widths = starts().filter_map(interval).map(|(low, high)| high - low);
+        let widest = widths.fold(0.0, f64::max);
+        let mut found = (own.len() % size) as u64;
+        for at in starts() {
+            let bytes = &own[at..at + size];
+            let is_seen = self
+                .0
+                .iter()
+                .any(|run| run.get(at..at + size) == Some(bytes));
+            let x = value(numbers, bytes);
+            let is_within = is_seen
+                || interval(at).zip(x).is_some_and(|((low, high), x)| {
+                    let is_number = low < high || [low, x].iter().all(|x| x.abs() >= least);
+                    is_number && low - widest <= x && x <= high + widest
+                });
+            found += if is_within { 0 } else { size as u64 };
+        }
+        found
+    }
+}
+
+fn bytes_of(numbers: Numbers) -> usize {
+    match numbers {
+        Numbers::Single => 4,
+        Numbers::Double => 8,
+    }
+}
+
+fn value(numbers: Numbers, bytes: &[u8]) -> Option<f64> {
+    Some(match numbers {
+        Numbers::Single => f32::from_le_bytes(bytes.try_into().ok()?).into(),
+        Numbers::Double => f64::from_le_bytes(bytes.try_into().ok()?),
+    })
+}
+
 /// A piece of the program's memory with its copies.
 struct Piece {
     program: u64,
@@ -865,6 +1003,8 @@ struct Saved {
     module: Handle,
     result: u64,
     blocks: u32,
+    /// What the original's runs leave, if that is not the same.
+    spread: Option<Spread>,
 }
 
 impl Saved {
@@ -887,6 +1027,7 @@ impl Saved {
             module: std::ptr::null_mut(),
             result: 0,
             blocks: 256,
+            spread: None,
         };
         // SAFETY: a text that ends in a zero; outputs of the right types.
         unsafe {
@@ -1009,21 +1150,33 @@ impl Saved {
     }
 
     /// The same, but numbers that are as good as equal do not count where that is allowed.
-    fn differences_of(&self, rounds: Option<Numbers>) -> Result<u64, Code> {
-        let Some(numbers) = rounds else {
-            return self.differences();
+    fn differences_of(&self, likeness: Likeness) -> Result<u64, Code> {
+        let spread = match likeness {
+            Likeness::Spread(_) => self.spread.as_ref(),
+            _ => None,
         };
+        let rounded = match likeness {
+            Likeness::Rounded(numbers) => Some(numbers),
+            _ => None,
+        };
+        if spread.is_none() && rounded.is_none() {
+            return self.differences();
+        }
         let mut all = 0;
-        for piece in &self.pieces {
+        for (index, piece) in self.pieces.iter().enumerate() {
             let expected = piece.expected.unwrap_or(piece.saved);
             let found = self.compare(piece.program, expected, piece.bytes)?;
             all += match piece.expected {
                 Some(_) if found > 0 => {
-                    let (own, original) = (
-                        self.fetch(piece.program, piece.bytes)?,
-                        self.fetch(expected, piece.bytes)?,
-                    );
-                    numbers_apart(numbers, &own, &original, piece.program)
+                    let own = self.fetch(piece.program, piece.bytes)?;
+                    match (spread, rounded) {
+                        (Some(spread), _) => spread.outside(index, &own, piece.program),
+                        (None, Some(numbers)) => {
+                            let original = self.fetch(expected, piece.bytes)?;
+                            numbers_apart(numbers, &own, &original, piece.program)
+                        }
+                        (None, None) => found,
+                    }
                 }
                 Some(_) => 0,
                 // The original does not write there at all.
@@ -1078,7 +1231,33 @@ impl Drop for Saved {
 
 #[cfg(test)]
 mod tests {
-    use super::{Numbers, numbers_apart};
+    use super::{Numbers, Runs, numbers_apart};
+
+    #[test]
+    fn sums_in_no_fixed_order_lie_where_runs_of_the_original_lie() {
+        let bytes = |numbers: [f32; 4]| {
+            numbers
+                .iter()
+                .flat_map(|x| x.to_le_bytes())
+                .collect::<Vec<u8>>()
+        };
+        let counter = f32::from_bits(7);
+        let runs = [
+            bytes([1.0, 100.000_01, 5.0, counter]),
+            bytes([1.000_000_1, 100.0, 5.0, counter]),
+        ];
+        let runs = Runs(runs.to_vec());
+        let outside = |numbers| runs.outside(Numbers::Single, &bytes(numbers), 512);
+        assert_eq!(outside([1.0, 100.0, 5.0, counter]), 0);
+        // The widest interval is that of the second.
+        assert_eq!(outside([1.000_002, 100.000_015, 5.000_000_5, counter]), 0);
+        assert_eq!(outside([1.0, 100.1, 5.0, counter]), 4);
+        assert_eq!(outside([1.0, 100.0, 5.001, counter]), 4);
+        assert_eq!(outside([1.0, 100.0, f32::NAN, counter]), 4);
+        // An integer that all runs have left alike.
+        assert_eq!(outside([1.0, 100.0, 5.0, f32::from_bits(8)]), 4);
+        assert_eq!(runs.outside(Numbers::Single, &bytes([1.0; 4]), 514), 16);
+    }
 
     #[test]
     fn last_bits_of_numbers_are_let_through_and_nothing_else() {

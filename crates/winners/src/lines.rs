@@ -498,12 +498,24 @@ pub struct Planned {
     pub file: String,
     /// The kernel's symbol in it.
     pub symbol: String,
-    /// May results differ in their last bits? Then they are all numbers of this kind.
-    pub rounds: Option<Numbers>,
+    /// What its results must be.
+    pub likeness: Likeness,
     /// The launches that it is right for, beside those of the class.
     pub guard: Guard,
     /// What a launch becomes for it.
     pub shape: Shape,
+}
+
+/// What the results of a candidate must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Likeness {
+    /// The original's bytes.
+    Bytes,
+    /// Numbers that differ from the original's in their last bits at most.
+    Rounded(Numbers),
+    /// Sums that threads add up in no fixed order, so that two runs of the original differ: within what its own runs span.
+    /// For versions that are proved to add the same.
+    Spread(Numbers),
 }
 
 /// Floating-point numbers.
@@ -527,7 +539,7 @@ impl Planned {
             symbol,
             ..
         } = self;
-        let how = HOW.iter().find(|(_, rounds)| *rounds == self.rounds);
+        let how = HOW.iter().find(|(_, likeness)| *likeness == self.likeness);
         let how = how.map_or("try", |(word, _)| word);
         let (guard, shape) = (one_word(&self.guard), one_word(&self.shape));
         format!("{how} {kernel} {a} {b} {class} {file} {candidate} {guard} {shape} {symbol}\n")
@@ -537,7 +549,7 @@ impl Planned {
         let mut words = Words(line);
         let how = words.next()?;
         Some(Planned {
-            rounds: HOW.iter().find(|(word, _)| *word == how)?.1,
+            likeness: HOW.iter().find(|(word, _)| *word == how)?.1,
             kernel: words.next()?.to_owned(),
             at: [words.number()?, words.number()?],
             class: words.class()?,
@@ -620,10 +632,12 @@ fn one_word(of: &impl std::fmt::Display) -> String {
 }
 
 /// How a line of a plan begins: results are compared by their bits, or as numbers.
-const HOW: [(&str, Option<Numbers>); 3] = [
-    ("try", None),
-    ("round32", Some(Numbers::Single)),
-    ("round64", Some(Numbers::Double)),
+const HOW: [(&str, Likeness); 5] = [
+    ("try", Likeness::Bytes),
+    ("round32", Likeness::Rounded(Numbers::Single)),
+    ("round64", Likeness::Rounded(Numbers::Double)),
+    ("spread32", Likeness::Spread(Numbers::Single)),
+    ("spread64", Likeness::Spread(Numbers::Double)),
 ];
 
 /// The lines of a plan.
@@ -743,12 +757,12 @@ mod tests {
             candidate: "maxnreg-64".into(),
             file: "3.cubin".into(),
             symbol: "k".into(),
-            rounds: None,
+            likeness: Likeness::Bytes,
             guard: Guard::always(),
             shape: Shape::SAME,
         };
         let loose = Planned {
-            rounds: Some(Numbers::Double),
+            likeness: Likeness::Spread(Numbers::Double),
             guard: Guard::parse("grid=9,9,1; param2+4:4=17", &Signature::default()).unwrap(),
             shape: "block=64,1,1".parse().unwrap(),
             ..planned.clone()

@@ -17,7 +17,7 @@
  *
  * FAKE_LOG=FILE: a line for each launch, with the size of the image that it came from.
  * FAKE_DEVICES=N, FAKE_SECOND=NAME (name of all devices but the first), FAKE_REGISTERS=N (what functions
- * report), FAKE_VERSION_2=1 (cuLaunchKernel has a later, unknown version), FAKE_MEMORY=BYTES, FAKE_PICKY=1 (modules with
+ * report), FAKE_VERSION_2=1 (cuLaunchKernel has a later, unknown version), FAKE_MEMORY=BYTES, FAKE_UNSTEADY=1 (results differ in their last bits), FAKE_PICKY=1 (modules with
  * a kernel whose name has a dot are refused).
  */
 #define _GNU_SOURCE
@@ -363,6 +363,9 @@ static Code run(struct function *f, void **params) {
         unsigned n = *(unsigned *)params[1];
         pthread_mutex_lock(&lock);
         for (unsigned i = 0; i < n; i++) p[i] = 2 * p[i] + 1;
+        /* A sum in another order at each launch. */
+        static unsigned order;
+        if (setting("FAKE_UNSTEADY", 0)) for (unsigned i = 0; i < n; i++) p[i] *= 1 + (order++ * 2654435761u >> 30) * 1e-7f;
         if (says(module, "fake_wrong")) p[n / 2] += 1;
         if (says(module, "fake_rounds")) p[n / 2] *= 1 + 4e-7f;
         pthread_mutex_unlock(&lock);

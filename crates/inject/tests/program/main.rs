@@ -10,7 +10,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use warpwright_launch::{Extents, LaunchValues, Signature};
 use warpwright_toolkit::{BuildCache, PtxasJob, Toolkit};
 use warpwright_winners::lines::{
-    Launches, Note, Numbers, Outcome, Planned, Searched, answer_file, is_ask, parse,
+    Launches, Likeness, Note, Numbers, Outcome, Planned, Searched, answer_file, is_ask, parse,
 };
 use warpwright_winners::store::write_whole;
 use warpwright_winners::{Guard, LaunchClass, Shape, Standing, Store, Winner, identities};
@@ -274,7 +274,11 @@ fn run(setup: &Setup) -> Run {
             candidate: (*name).into(),
             file,
             symbol: target.symbol.clone(),
-            rounds: name.starts_with("loose").then_some(Numbers::Single),
+            likeness: match name.split('-').next() {
+                Some("loose") => Likeness::Rounded(Numbers::Single),
+                Some("sums") => Likeness::Spread(Numbers::Single),
+                _ => Likeness::Bytes,
+            },
             guard: Guard::always(),
             shape: Shape::SAME,
         };
@@ -380,7 +384,7 @@ fn answer(setup: &Setup, target: &Winner, folder: &Path, over: &AtomicBool) {
                     candidate: (*candidate).into(),
                     file,
                     symbol: target.symbol.clone(),
-                    rounds: None,
+                    likeness: Likeness::Bytes,
                     guard,
                     shape: Shape::SAME,
                 };
@@ -1127,6 +1131,32 @@ fn rounding_is_let_through_where_it_is_allowed() {
     assert!(
         matches!(of("loose-wrong"), Some(Outcome::Differs(_))),
         "{all:?}"
+    );
+}
+
+/// Two runs of a kernel that adds numbers in no fixed order differ: a version that is proved may differ as much.
+fn sums_in_no_fixed_order_are_tried() {
+    let (fast, wrong) = (variant("fake_fast"), variant("fake_wrong"));
+    let plan: [(&str, &[u8]); 3] = [("strict", &fast), ("sums", &fast), ("sums-wrong", &wrong)];
+    let unsteady = [("FAKE_UNSTEADY", "1")];
+    let (_, run) = tried(&plan, &unsteady);
+    let all = trials(&run);
+    let of = |name: &str| {
+        let mut found = all.iter().filter(|t| t.candidate == name && t.set == 1);
+        found.next().map(|t| t.outcome.clone())
+    };
+    assert!(matches!(of("strict"), Some(Outcome::Differs(_))), "{all:?}");
+    assert!(matches!(of("sums"), Some(Outcome::Same(_))), "{all:?}");
+    assert!(
+        matches!(of("sums-wrong"), Some(Outcome::Differs(_))),
+        "{all:?}"
+    );
+    // Nothing is tried for a kernel of which nobody knows why it differs.
+    let (_, run) = tried(&plan[..1], &unsteady);
+    assert!(
+        is_refused(&run, "does not write the same bytes twice"),
+        "{}",
+        run.log
     );
 }
 
@@ -1954,7 +1984,11 @@ fn unfit_winners_do_not_reach_the_driver() {
 }
 
 fn main() {
-    let tests: [(&str, fn()); 35] = [
+    let tests: [(&str, fn()); 36] = [
+        (
+            "sums_in_no_fixed_order_are_tried",
+            sums_in_no_fixed_order_are_tried,
+        ),
         ("ptx_of_compilers_is_kept", ptx_of_compilers_is_kept),
         ("guards_decide_at_launches", guards_decide_at_launches),
         ("other_tools_are_chained", other_tools_are_chained),

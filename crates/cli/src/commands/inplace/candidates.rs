@@ -11,13 +11,14 @@ use warpwright_driver::{Peers, Proofs, proposal};
 use warpwright_launch::{Condition, Field, Guard, Quantity, Shape};
 use warpwright_pass::ptx::specialize::loaded;
 use warpwright_pass::{Artifact, Caution, Recipe, Scope};
-use warpwright_ptx::Module;
+use warpwright_ptx::opcode::Op;
+use warpwright_ptx::{Module, Type, TypeKind};
 use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, Toolkit};
 use warpwright_winners::LaunchClass;
 use warpwright_winners::graft::{Addition, graft};
 use warpwright_winners::identities;
-use warpwright_winners::lines::Numbers;
+use warpwright_winners::lines::{Likeness, Numbers};
 use warpwright_winners::ties::{Bond, bond, tables};
 
 use crate::args::Cli;
@@ -41,8 +42,8 @@ pub struct Proposed {
     pub proof: String,
     /// Its code.
     pub cubin: Vec<u8>,
-    /// The proof leaves the last bits of its results open, and they are numbers of this kind.
-    pub rounds: Option<Numbers>,
+    /// What its results must be.
+    pub likeness: Likeness,
     /// The launches that it is right for, beside those of its class.
     pub guard: Guard,
     /// What a launch becomes for it.
@@ -108,6 +109,8 @@ pub struct Wanted<'a> {
     pub stayed: Option<&'a Stayed>,
     /// Where.
     pub gpu: &'a Gpu,
+    /// May last bits differ (`--fp`)?
+    pub may_round: bool,
 }
 
 /// Candidates from the PTX, if there is some and a toolkit to build them with, and from the machine code. Only
@@ -217,6 +220,7 @@ pub fn make(
         return Ok(recipes.iter().map(|_| None).collect());
     };
     let module = parse(wanted.kernel, ptx)?;
+    let sums = sums(&module);
     let gpu = target(&module, Some(*wanted.gpu))?;
     let artifact = verified(module)?;
     let (arch, cache) = (gpu.target(), BuildCache::standard());
@@ -238,7 +242,7 @@ pub fn make(
             of,
             proof,
             cubin: version.code.to_vec(),
-            rounds: wanted.ptx.filter(|_| fused).and_then(numbers),
+            likeness: likeness(ptx, sums, fused, wanted.may_round),
             guard: version.guard,
             shape: version.shape,
         };
@@ -338,6 +342,32 @@ fn reads_the_same(cubin: &[u8], wanted: &Wanted<'_>) -> bool {
     matches!((own, original), (Ok(own), Ok(original)) if own.iter().all(|table| original.get(table.0) == Some(table.1)))
 }
 
+/// What is asked of the results of a version of PTX. `sums` are the numbers that threads add up in no fixed order.
+fn likeness(ptx: &str, sums: Option<Numbers>, fused: bool, may_round: bool) -> Likeness {
+    match (fused, may_round) {
+        (true, true) => numbers(ptx).map_or(Likeness::Bytes, Likeness::Rounded),
+        (true, false) => Likeness::Bytes,
+        (false, _) => sums.map_or(Likeness::Bytes, Likeness::Spread),
+    }
+}
+
+/// The numbers that atomic additions of a module are about, if they are of one kind.
+fn sums(module: &Module) -> Option<Numbers> {
+    let bodies = module.functions.values().filter_map(|f| f.body.as_ref());
+    let all = bodies.flat_map(|body| body.insts.values());
+    let mut kinds = all
+        .map(|inst| module.opcode(inst))
+        .filter(|opcode| matches!(opcode.op, Some(Op::Atom | Op::Red)) && opcode.has_mod("add"))
+        .filter_map(|opcode| opcode.types.iter().find(|ty| ty.kind() == TypeKind::Float))
+        .map(|ty| match ty {
+            Type::F32 => Some(Numbers::Single),
+            Type::F64 => Some(Numbers::Double),
+            _ => None,
+        });
+    let first = kinds.next()??;
+    kinds.all(|kind| kind == Some(first)).then_some(first)
+}
+
 /// What a module computes with, if that is of one kind.
 fn numbers(ptx: &str) -> Option<Numbers> {
     match (ptx.contains(".f32"), ptx.contains(".f64")) {
@@ -353,6 +383,8 @@ fn take(
     what: &'static str,
     found: &mut Vec<(f64, Proposed)>,
 ) {
+    let module = wanted.ptx.and_then(|ptx| parse(wanted.kernel, ptx).ok());
+    let sums = module.as_ref().and_then(sums);
     for b in built {
         let (Some(figures), Some(cubin)) = (b.candidate.figures(), b.cubin()) else {
             continue;
@@ -380,14 +412,17 @@ fn take(
         let label = b.candidate.name().replace(char::is_whitespace, "-");
         let name = format!("{}-{label}", what.replace(' ', "-"));
         let fused = matches!(figures.standing, Standing::UntilMeasured(Caution::Fusion));
-        let rounds = wanted.ptx.filter(|_| fused).and_then(numbers);
+        let likeness = match wanted.ptx {
+            Some(ptx) => likeness(ptx, sums, fused, wanted.may_round),
+            None => Likeness::Bytes,
+        };
         let proposed = Proposed {
             name,
             recipe,
             of: what,
             proof,
             cubin: cubin.to_vec(),
-            rounds,
+            likeness,
             guard: Guard::always(),
             shape: Shape::SAME,
         };
@@ -396,5 +431,44 @@ fn take(
             .as_ref()
             .map_or(1.0, |score| score.relative_time);
         found.push((time, proposed));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_may_differ_only_where_it_is_asked_for_or_no_order_is_fixed() {
+        let single = Some(Numbers::Single);
+        let of =
+            |sums, fused, may_round| likeness("add.f32 %f1, %f2, %f3;", sums, fused, may_round);
+        assert_eq!(of(None, false, true), Likeness::Bytes);
+        assert_eq!(of(None, true, false), Likeness::Bytes);
+        assert_eq!(of(None, true, true), Likeness::Rounded(Numbers::Single));
+        assert_eq!(of(single, false, false), Likeness::Spread(Numbers::Single));
+        // A proof that leaves the last bits open says nothing of sums.
+        assert_eq!(of(single, true, false), Likeness::Bytes);
+    }
+
+    #[test]
+    fn sums_in_no_fixed_order_are_atomic_additions_of_one_kind() {
+        let of = |body: &str| {
+            let text = format!(
+                ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p) {{
+                 .reg .b64 %d; .reg .f32 %f<2>; .reg .f64 %g<2>; .reg .b32 %r<2>;
+                 ld.param.u64 %d, [p]; {body} ret; }}\n"
+            );
+            let (module, problems) = Module::parse("k", &text);
+            assert!(problems.is_empty(), "{problems:?}");
+            sums(&module)
+        };
+        let single = "red.global.add.f32 [%d], %f0;";
+        let double = "atom.global.add.f64 %g0, [%d], %g1;";
+        assert_eq!(of(single), Some(Numbers::Single));
+        assert_eq!(of(double), Some(Numbers::Double));
+        assert_eq!(of(&format!("{single} {double}")), None);
+        assert_eq!(of("atom.global.add.u32 %r0, [%d], %r1;"), None);
+        assert_eq!(of(""), None);
     }
 }

@@ -16,7 +16,7 @@ use warpwright_gpu::stats::{median, order_statistic};
 use warpwright_pass::names::is_named;
 use warpwright_target::{Gpu, lookup};
 use warpwright_toolkit::Toolkit;
-use warpwright_winners::lines::{Note, Outcome, Planned, Searched, Trial};
+use warpwright_winners::lines::{Likeness, Note, Outcome, Planned, Searched, Trial};
 use warpwright_winners::{Kept, LaunchClass, Standing, Store, Winner, store};
 
 use super::caches;
@@ -73,6 +73,8 @@ pub struct Target {
     pub searching: Option<Searching>,
     /// At which launches of a process, counted from 0.
     at: [u64; 2],
+    /// May last bits of results differ (`--fp`)?
+    may_round: bool,
     verdict: Verdict,
 }
 
@@ -91,6 +93,7 @@ impl Target {
             may_be_shaped: !self.launched.cooperative && self.class.cluster == [0; 3],
             stayed,
             gpu,
+            may_round: self.may_round,
         }
     }
 
@@ -103,7 +106,7 @@ impl Target {
             candidate: proposed.name.clone(),
             file,
             symbol: self.launched.kernel.clone(),
-            rounds: proposed.rounds,
+            likeness: proposed.likeness,
             guard: proposed.guard.clone(),
             shape: proposed.shape,
         }
@@ -198,7 +201,7 @@ fn tune(
     if asked_to_end() {
         drop_all(&mut targets, "a signal asked the program to end");
     }
-    let made = |target: &Target| winners_of(target, &facts, args.stencil.fp.is_some());
+    let made = |target: &Target| winners_of(target, &facts);
     if targets.iter().any(|target| !made(target).is_empty()) {
         confirm(args, folder, &mut targets, &made, last)?;
     }
@@ -259,7 +262,7 @@ fn keep(store: &Store, winners: &[Winner]) {
 }
 
 /// What goes into the store for a kernel, if anything won.
-fn winners_of(target: &Target, gpu: &GpuFacts, may_round: bool) -> Vec<Winner> {
+fn winners_of(target: &Target, gpu: &GpuFacts) -> Vec<Winner> {
     let Verdict::Won {
         name,
         beside,
@@ -275,9 +278,13 @@ fn winners_of(target: &Target, gpu: &GpuFacts, may_round: bool) -> Vec<Winner> {
     let winner = |(name, ns): (&String, f64)| {
         let proposed = target.proposed.iter().find(|p| p.name == *name)?;
         let mut proof = proposed.proof.clone();
-        if proposed.rounds.is_some() && may_round {
-            proof.push_str(", within the tolerance of --fp");
-        }
+        proof.push_str(match proposed.likeness {
+            Likeness::Bytes => "",
+            Likeness::Rounded(_) => ", within the tolerance of --fp",
+            Likeness::Spread(_) => {
+                "; sums in no fixed order, within what the original's own runs span"
+            }
+        });
         Some(Winner {
             kernel: target.digest.clone(),
             gpu: gpu.name.clone(),
@@ -556,6 +563,7 @@ fn targets(cli: &Cli, args: &TuneArgs, seen: &Seen, gpu: &Gpu) -> Result<Vec<Tar
             proposed: Vec::new(),
             searching: None,
             at: [launches / 3, launches * 2 / 3].map(|at| at.min(launches - 1)),
+            may_round: args.stencil.fp.is_some(),
             verdict: Verdict::Stays("it was not launched again".into()),
         };
         match refused {
