@@ -133,72 +133,67 @@ fn own(before: &[Piece], after: &[Piece]) -> BTreeSet<Register> {
     own.map(|(register, _)| *register).collect()
 }
 
+/// The pieces that are reached, in the order of the code.
 fn pieces(code: &Code, table: &'static Table) -> Vec<Piece> {
     let cfg = Cfg::new(code);
-    let mut begins = BTreeSet::new();
-    for block in cfg.blocks() {
-        begins.insert(cfg.first_inst(block));
-        begins.extend(
-            cfg.insts(block)
-                .filter(|&inst| parts(code, inst, table))
-                .map(|inst| Inst(inst.0 + 1)),
-        );
-    }
-    let number: BTreeMap<Inst, usize> = begins.iter().copied().zip(0..).collect();
-    let end = Inst(code.instructions().len() as u32);
-    let begins: Vec<Inst> = begins.into_iter().filter(|&at| at < end).collect();
-    let ends = begins.iter().skip(1).chain([&end]);
-    let live = live_behind(code, &cfg, &number);
-    let mut pieces: Vec<Piece> = begins
-        .iter()
-        .zip(ends)
-        .map(|(&from, &to)| {
-            let last = Inst(to.0 - 1);
-            let block = cfg.block_of(last);
-            let behind = match cfg.last_inst(block) == last {
-                true => cfg
-                    .succs(block)
-                    .iter()
-                    .map(|&next| number[&cfg.first_inst(next)])
-                    .collect(),
-                false => vec![number[&to]],
-            };
-            let opcode = match parts(code, last, table) {
-                true => bits::OPCODE.get(code.instructions()[last.index()]),
-                false => 0,
-            };
-            let mut uses = uses(code, from..to, table);
-            for (register, used) in &mut uses {
-                used.is_live_behind = live.get(&last).is_some_and(|live| live.contains(register));
+    let mut blocks = cfg.reverse_postorder().to_vec();
+    blocks.sort_unstable_by_key(|&block| cfg.first_inst(block));
+    let mut ranges = Vec::new();
+    for &block in &blocks {
+        let mut from = cfg.first_inst(block);
+        for inst in cfg.insts(block) {
+            if inst == cfg.last_inst(block) || parts(code, inst, table) {
+                ranges.push((from, inst));
+                from = Inst(inst.0 + 1);
             }
-            Piece {
-                begins: from.0 * 16,
-                end: (opcode, behind),
-                has_entry: !cfg.preds(cfg.block_of(from)).is_empty(),
-                uses,
-            }
-        })
-        .collect();
-    for piece in &mut pieces {
-        piece.end.1.sort_unstable();
+        }
     }
-    pieces
+    let begins = ranges.iter().map(|range| range.0);
+    let number: BTreeMap<Inst, usize> = begins.zip(0..).collect();
+    let lasts = ranges.iter().map(|range| range.1).collect();
+    let live = live_behind(code, &cfg, &lasts);
+    let piece = |&(from, last): &(Inst, Inst)| {
+        let block = cfg.block_of(last);
+        let mut behind: Vec<usize> = match cfg.last_inst(block) == last {
+            true => {
+                let succs = cfg.succs(block).iter();
+                succs.map(|&next| number[&cfg.first_inst(next)]).collect()
+            }
+            false => vec![number[&Inst(last.0 + 1)]],
+        };
+        behind.sort_unstable();
+        let opcode = match parts(code, last, table) {
+            true => bits::OPCODE.get(code.instructions()[last.index()]),
+            false => 0,
+        };
+        let mut uses = uses(code, from..Inst(last.0 + 1), table);
+        for (register, used) in &mut uses {
+            let live = live.get(&last);
+            used.is_live_behind = live.is_some_and(|live| live.contains(register));
+        }
+        Piece {
+            begins: from.0 * 16,
+            end: (opcode, behind),
+            has_entry: !cfg.preds(cfg.block_of(from)).is_empty(),
+            uses,
+        }
+    };
+    ranges.iter().map(piece).collect()
 }
 
 /// By the last instructions of pieces, the registers that the same threads read behind them.
 fn live_behind(
     code: &Code,
     cfg: &Cfg,
-    begins: &BTreeMap<Inst, usize>,
+    lasts: &BTreeSet<Inst>,
 ) -> BTreeMap<Inst, BTreeSet<Register>> {
     let liveness = Liveness::new(code, cfg);
     let mut live = LiveSet::new(code.value_count());
     let mut behind = BTreeMap::new();
     for block in cfg.blocks() {
-        let end = cfg.last_inst(block);
         let mut walk = liveness.walk(code, cfg, block, &mut live);
         while let Some(inst) = walk.peek() {
-            if inst == end || begins.contains_key(&Inst(inst.0 + 1)) {
+            if lasts.contains(&inst) {
                 let registers = walk.live().members().iter().copied();
                 let registers = registers.filter_map(register_of);
                 let uniform =
