@@ -290,7 +290,8 @@ fn early_waits(view: &View<'_>) -> Vec<(usize, Edit)> {
     found
 }
 
-/// What reads late tells nobody when it has read, and what overwrites its source waits for nothing else.
+/// What reads late tells nobody when it has read, and what overwrites its source waits for nothing else. Nor does anything
+/// behind it tell by the same scoreboard, which would speak for both.
 fn read_scoreboards(view: &View<'_>) -> Vec<(usize, Edit)> {
     let mut found = Vec::new();
     for (a, b) in view.pairs() {
@@ -301,9 +302,12 @@ fn read_scoreboards(view: &View<'_>) -> Vec<(usize, Edit)> {
         let overwrites = |value: &Value| {
             view.seen[b].writes.contains(value) && !is_written(&view.seen, a, b, *value)
         };
-        let waits = view.words[a + 1..=b].iter();
-        let waits = waits.fold(0, |all, word| all | word.control().wait_mask);
-        let is_only = control.write_barrier.is_none() && waits == 1 << board;
+        let between = view.words[a + 1..=b].iter().map(|word| word.control());
+        let waits = between.clone().fold(0, |all, one| all | one.wait_mask);
+        let is_last = !between
+            .clone()
+            .any(|one| [one.read_barrier, one.write_barrier].contains(&Some(board)));
+        let is_only = control.write_barrier.is_none() && waits == 1 << board && is_last;
         if is_only && view.seen[b].is(QUICK) && view.seen[a].reads.iter().any(overwrites) {
             control.read_barrier = None;
             let word = view.words[a].with_control(control);
