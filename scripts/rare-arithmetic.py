@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """PTX for arithmetic that ordinary CUDA C++ seldom has in all its forms, one small kernel for each: conversions
 of every width from general, uniform and constant sources, half precision with immediates, the uniform datapath,
-wgmma with transposed and negated operands. Beside scripts/rare-instructions.py, for the mining programs
-(docs/sass.md).
+atomics of floating-point numbers, wgmma with transposed and negated operands. Beside scripts/rare-instructions.py, for
+the mining programs (docs/sass.md).
 
-    scripts/rare-arithmetic.py DIR PTXAS
+    scripts/rare-arithmetic.py DIR PTXAS [PATTERN]
 
-writes DIR/sm_XX.ptx with the kernels that ptxas accepts, and DIR/sm_XX.LEVEL.cubin at -O0, -O1 and -O3."""
+writes DIR/sm_XX.ptx with the kernels that ptxas accepts, and DIR/sm_XX.LEVEL.cubin at -O0, -O1 and -O3;
+with a pattern only the kernels whose text has it."""
 
 import bisect
 import os
@@ -136,6 +137,28 @@ for o in ('add.f64','mul.f64','min.f64','max.f64'): KERNELS.append(f'mov.b64 %g1
 KERNELS.append('mov.b64 %g1,%d2; mov.b64 %g2,%d3; fma.rn.f64 %g3,%g1,%g2,%g1; st.global.f64 [%d8],%g3;')
 KERNELS.append('mov.b32 %f1,%r1; mov.b32 %f2,%r2; fma.rn.f32 %f3,%f1,%f2,%f1; st.global.f32 [%d8],%f3;')
 KERNELS.append('rcp.approx.ftz.f64 %g3,%g3; st.global.f64 [%d8],%g3;')
+# atomics of floating-point numbers: the result used or not, global and generic, one address for all threads or one for each
+FLOATS = {'f32': 'f', 'f64': 'g', 'noftz.f16': 'h', 'noftz.bf16': 'h', 'noftz.f16x2': 'r', 'noftz.bf16x2': 'r'}
+LOADS = {'f': 'f32', 'g': 'f64', 'h': 'b16', 'r': 'b32'}
+for ty, r in FLOATS.items():
+  for space in ('.global', ''):
+    for scope in ('cta', 'gpu', 'sys'):
+      for base in ('%d1', '%d8'):
+        for offset in (0, 8, 264):
+          load = f'ld.global.{LOADS[r]} %{r}10,[%d8+512];'
+          KERNELS.append(f'{load} red.relaxed.{scope}{space}.add.{ty} [{base}+{offset}],%{r}10;')
+          KERNELS.append(f'{load} atom.relaxed.{scope}{space}.add.{ty} %{r}11,[{base}+{offset}],%{r}10; st.global.{LOADS[r]} [%d8],%{r}11;')
+for ty, r, counts in (('f32.add', 'f', (2, 4)), ('f16x2.add.noftz', 'r', (2, 4)), ('bf16x2.add.noftz', 'r', (2, 4)),
+                      ('f16.add.noftz', 'h', (2, 4, 8)), ('bf16.add.noftz', 'h', (2, 4, 8))):
+  for count in counts:
+    values = lambda first: ','.join(f'%{r}{first+i}' for i in range(count))
+    loads = ' '.join(f'ld.global.{LOADS[r]} %{r}{2+i},[%d8+{512+8*i}];' for i in range(count))
+    stores = ' '.join(f'st.global.{LOADS[r]} [%d8+{8*i}],%{r}{10+i};' for i in range(count))
+    for scope in ('cta', 'gpu', 'sys'):
+      for base in ('%d1', '%d8'):
+        for offset in (0, 16, 256):
+          KERNELS.append(f'{loads} red.relaxed.{scope}.global.v{count}.{ty} [{base}+{offset}],{{{values(2)}}};')
+          KERNELS.append(f'{loads} atom.relaxed.{scope}.global.v{count}.{ty} {{{values(10)}}},[{base}+{offset}],{{{values(2)}}}; {stores}')
 # wgmma variants
 W=[]
 for n in (8,16,32,64,128,256):
@@ -162,12 +185,13 @@ ARCHITECTURES = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_12
 
 
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) not in (3, 4):
         sys.exit(__doc__)
-    folder, ptxas = sys.argv[1:]
+    folder, ptxas, *pattern = sys.argv[1:]
     os.makedirs(folder, exist_ok=True)
     for arch in ARCHITECTURES:
         bodies = KERNELS + (W if arch == "sm_90a" else [])
+        bodies = [body for body in bodies if all(re.search(only, body) for only in pattern)]
         count = len(bodies)
         path = os.path.join(folder, arch + ".ptx")
         while True:

@@ -192,6 +192,33 @@ fn a_division_whose_return_address_spills_moves_and_is_proved() {
     assert_eq!(after.kernels[0].frame_bytes, 0);
 }
 
+/// Sums in global memory, with the result used and without: single, double, and pairs of half precision.
+#[test]
+fn slots_move_beside_atomics_of_floating_point_numbers() {
+    let test = "slots_move_beside_atomics_of_floating_point_numbers";
+    let gpu = lookup("h200").expect("a known GPU");
+    let atomics = "cvt.rn.f32.f64 %s, %f0;\nmov.b32 %h, %s;\n\
+        red.global.add.f32 [%d], %s;\natom.global.add.f32 %s, [%d+4], %s;\n\
+        red.global.add.f64 [%d+8], %f1;\natom.global.add.f64 %f2, [%d+16], %f3;\n\
+        red.global.add.noftz.f16x2 [%d+24], %h;\natom.global.add.noftz.f16x2 %h, [%d+28], %h;\n\
+        red.global.add.noftz.bf16x2 [%d+32], %h;\natom.global.add.noftz.bf16x2 %h, [%d+36], %h;\n\
+        mov.b64 %f5, {%h, %s};\n";
+    // Before the loop: a loop that reads what other blocks write may wait for them.
+    let text = module(20, 64, ".maxntid 64")
+        .replacen("again:", &format!("{atomics}again:"), 1)
+        .replacen(".reg .pred", ".reg .f32 %s;\n.reg .b32 %h;\n.reg .pred", 1);
+    let Some(cubin) = build(test, &text) else {
+        return;
+    };
+    let before = Cubin::parse(&cubin).expect("a cubin");
+    assert!(before.kernels[0].frame_bytes > 0, "no spills");
+    let setting = setting(&gpu, [64, 1, 1]);
+    let moved = spill_to_shared(&cubin, "spilling", &setting, Extent::All);
+    let moved = moved.unwrap_or_else(|why| panic!("{why}"));
+    let after = Cubin::parse(&moved).expect("a cubin");
+    assert_eq!(after.kernels[0].frame_bytes, 0);
+}
+
 #[test]
 fn spills_of_both_widths_move_and_are_proved() {
     let gpu = lookup("h200").expect("a known GPU");

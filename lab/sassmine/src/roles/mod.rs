@@ -146,7 +146,7 @@ fn carried(old: &Entry, mut entry: Entry) -> Entry {
         let same: Vec<u32> = same.map(|(other, _)| *other).collect();
         match same[..] {
             [only] => {
-                if let Some(new) = entry.rows.get_mut(&only).filter(|new| new.confirmed > 0) {
+                if let Some(new) = entry.rows.get_mut(&only) {
                     new.confirmed += row.confirmed;
                 }
             }
@@ -487,6 +487,12 @@ mod tests {
             "0x0 R24v2 R32v1 9\n0x1 R24v2 R32v2 1\n0x3 R24v2 R32v2 UR64v2 5\n",
         );
         assert_eq!(carried(&old, new), both);
+        // What was asked of nvdisasm alone counts no sightings, and takes none away.
+        let asked = entry(
+            "73,91",
+            "0x0 R24v2 R32v1 2\n0x1 R24v2 R32v2 1\n0x3 R24v2 R32v2 UR64v2 0\n",
+        );
+        assert_eq!(carried(&old, asked), both);
         // Another bit tells more apart: rows that are found again keep their sightings.
         let more = entry(
             "73,74,91",
