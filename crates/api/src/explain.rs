@@ -1,9 +1,11 @@
 //! What limits a kernel, before any choice.
 
 use serde::Serialize;
+use warpwright_cudac::diag::Source;
+use warpwright_cudac::{File, Local};
 use warpwright_driver::build::{resources, resources_of};
 use warpwright_driver::candidate::Turns;
-use warpwright_pass::names::is_named;
+use warpwright_pass::names::{base_name, is_named};
 use warpwright_pass::scope::too_large;
 use warpwright_pass::{Block, BlockSource, Bounded, Reliance, Setting};
 use warpwright_report::accesses::AccessReport;
@@ -12,6 +14,7 @@ use warpwright_report::explain::{
     Explanation, explain, from_resources, lines_by_origin, lines_of_machine_code, origins,
     pressure_of_machine_code,
 };
+use warpwright_report::local::{self, Declared};
 use warpwright_report::screen::extents;
 use warpwright_sass::{Cubin, Elf};
 use warpwright_target::{Gpu, lookup, runs_on};
@@ -114,6 +117,7 @@ impl Optimizer {
         scope.gpu = Some(gpu);
         scope.seen = &seen;
         let artifact = verified(module)?;
+        let declared = declared(input);
         let mut explanations = Vec::new();
         for kernel in scope.kernels(&artifact)? {
             let mut setting = scope.setting(&artifact, &kernel, &gpu)?;
@@ -131,6 +135,7 @@ impl Optimizer {
             let Some((module, id)) = found else { continue };
             let built = build.as_ref().and_then(|b| b.resources.kernel(&kernel));
             let mut found = explain(module, id, &setting, built.map(resources));
+            local::name(&mut found.local_arrays, &base_name(&kernel), &declared);
             // What the code's own launch says is no assumption.
             found.dynamic_smem_is_assumed =
                 setting.dynamic_smem.is_none() && setting.seen_dynamic.is_none();
@@ -169,6 +174,7 @@ impl Optimizer {
             });
             if let Some(elf) = build.as_ref().and_then(|b| Elf::parse(&b.cubin).ok()) {
                 found.enter_functions(&elf);
+                local::keep_built(&mut found.local_arrays, &elf, &kernel);
                 let origins = origins(&elf, module, id);
                 let lines = lines_by_origin(&origins, module, id);
                 found.machine_code = pressure_of_machine_code(&elf, &kernel, &lines);
@@ -192,13 +198,51 @@ impl Optimizer {
                 }
             }
             if let (Level::Cuda, Ok(text)) = (input.level, input.text()) {
-                let name = input.name.rsplit('/').next().unwrap_or(&input.name);
-                found.quote(name, text);
+                found.quote(short_name(&input.name), text);
             }
             explanations.push(found);
         }
         Ok((gpu, explanations))
     }
+}
+
+/// What the functions of CUDA C declare that may lie in local memory.
+fn declared(input: &Input) -> Vec<Declared> {
+    let (Level::Cuda, Ok(text)) = (input.level, input.text()) else {
+        return Vec::new();
+    };
+    let file = short_name(&input.name);
+    let Ok(parsed) = File::parse(Source::new(file, text)) else {
+        return Vec::new();
+    };
+    let before = |at: usize| text.get(..at).unwrap_or_default();
+    let line = |at: usize| format!("{file}:{}", before(at).matches('\n').count() + 1);
+    let uses = |local: &Local| {
+        let own = text.get(local.within.clone()).unwrap_or_default();
+        let first = before(local.within.start).matches('\n').count() + 1;
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        let named = own.lines().enumerate().filter(|(_, line)| {
+            let mut words = line.split(|c| !is_word(c));
+            words.any(|word| word == local.name.text)
+        });
+        named
+            .map(|(at, _)| format!("{file}:{}", first + at))
+            .collect()
+    };
+    let declared = |local: Local| Declared {
+        line: line(local.name.span.start),
+        uses: uses(&local),
+        name: local.name.text,
+        function: local.function,
+        parameter: local.parameter,
+        bytes: local.bytes,
+    };
+    parsed.locals().into_iter().map(declared).collect()
+}
+
+/// The name of a file without its folders, as lines have it.
+fn short_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 fn of_cubins(input: &Input, options: &Options) -> Result<(Gpu, Vec<Explanation>), Error> {

@@ -506,6 +506,26 @@ __global__ void scan(const int *a, __half2 *o) {
         line.is_empty() || line.starts_with("scan.cu:") || line.starts_with("own.h:")
     };
     assert!(lines.iter().all(is_own), "{lines:?}");
+    // A finished cubin has the calls in its line table.
+    let nvcc = bench.toolkit.join("bin/nvcc");
+    let options = [
+        "-arch=sm_90",
+        "-lineinfo",
+        "-cubin",
+        "scan.cu",
+        "-o",
+        "scan.cubin",
+    ];
+    let built = Command::new(nvcc)
+        .args(options)
+        .current_dir(bench.folder.path())
+        .output();
+    assert!(built.unwrap().status.success());
+    let found = bench.document(&["explain", "scan.cubin", "--gpu", "h200", "--block", "256"]);
+    let lines = self::lines(&found);
+    assert!(lines.iter().any(|line| line == "scan.cu:5"), "{lines:?}");
+    assert!(lines.iter().any(|line| line == "own.h:1"), "{lines:?}");
+    assert!(lines.iter().all(is_own), "{lines:?}");
 }
 
 #[test]

@@ -20,6 +20,7 @@ pub mod diag;
 pub mod instance;
 pub mod launches;
 mod literal;
+mod locals;
 mod lower;
 pub mod macros;
 pub mod names;
@@ -34,7 +35,7 @@ mod words;
 
 use std::sync::Arc;
 
-use tree_sitter::{Parser, Tree};
+use tree_sitter::{Node, Parser, Tree};
 
 use crate::ast::{Expr, Function, Ident};
 use crate::definitions::{Alias, Global, Instance, TemplateParameter};
@@ -46,6 +47,7 @@ use crate::structures::Structure;
 
 pub use device::without_host_code;
 pub use literal::Literal;
+pub use locals::Local;
 pub use preprocessed::marked;
 pub use types::{Scalar, TypeNames};
 
@@ -223,19 +225,26 @@ impl File {
 
     /// The whole of a function.
     pub fn kernel(&self, header: &Header) -> Result<Function, Diagnostic> {
-        let (part, range) = &header.part;
-        let part = &self.parts[*part];
-        let node = part.tree.root_node();
-        let mut node = node.descendant_for_byte_range(range.start, range.end);
-        // The smallest node of the range may be inside or around the definition.
-        while let Some(n) = node {
-            if n.kind() == "function_definition" && n.byte_range() == *range {
-                return part.lower().function(n);
-            }
-            node = n.parent();
+        if let Some(node) = self.definition(header) {
+            return self.parts[header.part.0].lower().function(node);
         }
         let what = format!("`{}` is not understood", header.name.text);
         Err(Diagnostic::error("cuda::syntax", what).label(header.name.span.clone(), "this kernel"))
+    }
+
+    /// The tree of a function.
+    fn definition(&self, header: &Header) -> Option<Node<'_>> {
+        let (part, range) = &header.part;
+        let root = self.parts[*part].tree.root_node();
+        let mut node = root.descendant_for_byte_range(range.start, range.end);
+        // The smallest node of the range may be inside or around the definition.
+        while let Some(n) = node {
+            if n.kind() == "function_definition" && n.byte_range() == *range {
+                return Some(n);
+            }
+            node = n.parent();
+        }
+        None
     }
 
     /// The definition outside functions that a name means at a place; none where it is not known

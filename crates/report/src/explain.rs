@@ -12,16 +12,17 @@ use warpwright_flow::{
 };
 use warpwright_pass::ptx::facts::static_shared_bytes;
 use warpwright_pass::{BlockSource, Footprint, Recipe, Reliance, Setting};
-use warpwright_ptx::{self as ptx, FuncId, Module};
+use warpwright_ptx::{self as ptx, FuncId, Module, is_own_file};
 use warpwright_sass::Elf;
 use warpwright_sass::elf::info::Attribute;
 use warpwright_sass::elf::symbol::Symbol;
 use warpwright_sass::function::{Calls, Code};
-use warpwright_sass::lines::{ptx_lines, source_lines};
+use warpwright_sass::lines::{inlined_lines, ptx_lines};
 use warpwright_sass::profile::loop_depths;
 
 use crate::accesses::AccessReport;
 use crate::cycles::CyclesReport;
+use crate::local::{LocalArray, local_arrays};
 use warpwright_target::{Stair, desired_registers, registers_for_one_more_block};
 
 /// How many live ranges across the peak are listed.
@@ -81,6 +82,9 @@ pub struct Explanation {
     /// Which of its own bounds makes it spill.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spills_for: Option<String>,
+    /// What lies in local memory beside spills; of PTX and CUDA C.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub local_arrays: Vec<LocalArray>,
     /// The occupancy staircase; empty where other registers at launch are no choice ([`Explanation::no_staircase`]).
     pub staircase: Vec<Stair>,
     /// Why there is none.
@@ -260,6 +264,12 @@ pub fn explain(
     explanation.usage = Some(usage);
     explanation.pressure = Some(pressure);
     explanation.spills_for = spills_for(function, setting, &explanation.resources);
+    // Without a build nobody knows what ptxas leaves there.
+    let stack = match estimated {
+        true => u32::MAX,
+        false => explanation.resources.stack_bytes,
+    };
+    explanation.local_arrays = local_arrays(module, id, stack, setting.block.threads());
     explanation.enter_reliance(Reliance::of_ptx(module, id));
     explanation
 }
@@ -336,6 +346,7 @@ pub fn from_resources(
         residency: candidate.residency().cloned(),
         cannot_launch: candidate.rejected().map(ToString::to_string),
         spills_for: None,
+        local_arrays: Vec::new(),
         pressure: None,
         causes: None,
         accesses: None,
@@ -451,13 +462,18 @@ pub fn pressure_of_machine_code(
     is_known.then(|| pressure_of(&code, line, Some(depths)))
 }
 
-/// The source line of each instruction of finished machine code (`file:line`), as far as its line table goes.
+/// The source line of each instruction of finished machine code (`file:line`), as far as its line table goes; of what is
+/// inlined from a header of the toolkit that of the call.
 pub fn lines_of_machine_code(elf: &Elf, kernel: &str) -> Vec<Option<String>> {
-    let lines = source_lines(elf, kernel).unwrap_or_default().into_iter();
-    let line = |line: warpwright_sass::lines::SourceLine| {
+    let lines = inlined_lines(elf, kernel).unwrap_or_default().into_iter();
+    let own = |lines: Vec<warpwright_sass::lines::SourceLine>| {
+        let is_own = |line: &&warpwright_sass::lines::SourceLine| {
+            is_own_file(&format!("{}/{}", line.folder, line.file))
+        };
+        let line = lines.iter().find(is_own).or(lines.first())?;
         (line.line > 0).then(|| format!("{}:{}", line.file, line.line))
     };
-    lines.map(|found| found.and_then(line)).collect()
+    lines.map(own).collect()
 }
 
 /// `depths`: of the loops around each instruction, where these are not those of the ways that registers live along.

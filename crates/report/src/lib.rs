@@ -5,6 +5,7 @@
 //! * [`job`]: what travels between building and measuring; [`results`]: what comes back.
 //! * [`accesses`]: coalescing and bank conflicts.
 //! * [`cycles`]: where the cycles of a warp go, beside the source line.
+//! * [`edit`]: what somebody would change in the source. [`local`]: arrays and parameters in local memory.
 //! * [`page`]: the HTML page of a document that `opt`, `explain` or `tune` printed with `--json`.
 //! * [`crat`]: CRAT and You & Tsai on a result file, beside the papers' claims.
 //! * [`spills`]: the ways to spill, at the same register limit.
@@ -17,10 +18,12 @@
 pub mod accesses;
 pub mod crat;
 pub mod cycles;
+pub mod edit;
 pub mod explain;
 pub mod glossary;
 pub mod job;
 mod listing;
+pub mod local;
 mod page;
 mod plane;
 pub mod results;

@@ -13,8 +13,10 @@ use warpwright_pass::names::source_name;
 use warpwright_target::{lookup, staircase};
 
 use crate::ReportError;
+use crate::edit::Edit;
 use crate::glossary::TERMS;
 use crate::listing::{Lines, listing};
+use crate::local::LocalArray;
 use crate::plane::{Point, Stairs, plane};
 use crate::screen::{bound_by, decision, extents, launched_of, proof};
 use crate::svg;
@@ -146,6 +148,12 @@ pub fn page(document: &Value) -> Result<String, ReportError> {
         let turns = serde_json::from_value(turns.into()).unwrap_or_default();
         bound_by(bound, turns, &[])
     });
+    environment.add_filter("local_array", |array: minijinja::Value| {
+        read::<LocalArray>(&array).map_or_else(String::new, |array| array.in_words())
+    });
+    environment.add_filter("edit", |edit: minijinja::Value| {
+        read::<Edit>(&edit).map_or_else(String::new, |edit| edit.in_words())
+    });
     environment.add_filter("word", |word: u32, how: &str| match how {
         "integer" => word.cast_signed().to_string(),
         "float" => format!("{:?}", f32::from_bits(word)),
@@ -168,6 +176,11 @@ pub fn page(document: &Value) -> Result<String, ReportError> {
     Ok(template.render(context! {
         document, title, kind, kernels, planes, terms, again, script
     })?)
+}
+
+/// A part of the document as what it is.
+fn read<T: serde::de::DeserializeOwned>(value: &minijinja::Value) -> Option<T> {
+    serde_json::from_value(serde_json::to_value(value).ok()?).ok()
 }
 
 /// The first of the highest peaks leads to the code there.

@@ -10,6 +10,8 @@ use crate::elf::{Elf, ElfError, damaged};
 pub struct SourceLine {
     /// The file's name, without its folder.
     pub file: String,
+    /// The folder; empty for that of the compiler, and where the table names none.
+    pub folder: String,
     /// From 1.
     pub line: u32,
 }
@@ -20,6 +22,16 @@ pub struct SourceLine {
 /// # Errors
 /// If there is no such kernel, or the table is damaged.
 pub fn source_lines(elf: &Elf, kernel: &str) -> Result<Vec<Option<SourceLine>>, ElfError> {
+    let lines = inlined_lines(elf, kernel)?.into_iter();
+    Ok(lines.map(|line| line.into_iter().next()).collect())
+}
+
+/// The same with the lines of the calls that the code was inlined at, from the inside out: ptxas notes them by an
+/// operation of its own (0x90: the number of the caller's row, and where the function's name stands).
+///
+/// # Errors
+/// If there is no such kernel, or the table is damaged.
+pub fn inlined_lines(elf: &Elf, kernel: &str) -> Result<Vec<Vec<SourceLine>>, ElfError> {
     table(elf, kernel, ".debug_line")
 }
 
@@ -30,13 +42,13 @@ pub fn source_lines(elf: &Elf, kernel: &str) -> Result<Vec<Option<SourceLine>>, 
 /// If there is no such kernel, or the table is damaged.
 pub fn ptx_lines(elf: &Elf, kernel: &str) -> Result<Vec<Option<u32>>, ElfError> {
     let lines = table(elf, kernel, ".nv_debug_line_sass")?.into_iter();
-    Ok(lines.map(|line| line.map(|line| line.line)).collect())
+    Ok(lines.map(|line| Some(line.first()?.line)).collect())
 }
 
-fn table(elf: &Elf, kernel: &str, name: &str) -> Result<Vec<Option<SourceLine>>, ElfError> {
+fn table(elf: &Elf, kernel: &str, name: &str) -> Result<Vec<Vec<SourceLine>>, ElfError> {
     let kernel = elf.kernel(kernel)?;
     let count = elf.instructions(&kernel)?.len();
-    let mut lines = vec![None; count];
+    let mut lines = vec![Vec::new(); count];
     let Some(table) = elf.section_index(name) else {
         return Ok(lines);
     };
@@ -45,21 +57,29 @@ fn table(elf: &Elf, kernel: &str, name: &str) -> Result<Vec<Option<SourceLine>>,
     let mut rows = rows(&elf.sections[table].data, &starts).map_err(damaged)?;
     rows.sort_by_key(|row| row.address);
     let mut next = rows.into_iter().peekable();
-    let mut current = None;
+    let mut current = Vec::new();
     for (index, line) in lines.iter_mut().enumerate() {
         while let Some(row) = next.next_if(|row| row.address <= 16 * index as u64) {
-            current = row.line;
+            current = row.lines;
         }
         line.clone_from(&current);
     }
     Ok(lines)
 }
 
-/// From this address on, the line.
+/// From this address on, the line, and those that it was inlined at.
 struct Row {
     address: u64,
-    line: Option<SourceLine>,
+    lines: Vec<SourceLine>,
 }
+
+/// A file of a unit: its name and its folder.
+type Place = (String, String);
+
+/// The operation that says where the next rows were inlined.
+const INLINED_CALL: u8 = 0x90;
+/// Calls in inlined code in inlined code, so many at most.
+const DEEPEST: usize = 64;
 
 fn rows(data: &[u8], starts: &Starts) -> Result<Vec<Row>, LineError> {
     let mut rows = Vec::new();
@@ -73,8 +93,8 @@ fn rows(data: &[u8], starts: &Starts) -> Result<Vec<Row>, LineError> {
     Ok(rows)
 }
 
-/// The names of a unit's files; its folders come first and are left out.
-fn files(data: &[u8], mut at: usize, end: usize) -> Result<Vec<String>, LineError> {
+/// A unit's files; its folders come first.
+fn files(data: &[u8], mut at: usize, end: usize) -> Result<Vec<Place>, LineError> {
     let data = data.get(..end).ok_or(LineError::Cut)?;
     let name = |at: &mut usize| -> Result<String, LineError> {
         let rest = data.get(*at..).ok_or(LineError::Cut)?;
@@ -82,26 +102,47 @@ fn files(data: &[u8], mut at: usize, end: usize) -> Result<Vec<String>, LineErro
         *at += length + 1;
         Ok(String::from_utf8_lossy(&rest[..length]).into_owned())
     };
-    while !name(&mut at)?.is_empty() {}
+    let mut folders = Vec::new();
+    loop {
+        match name(&mut at)? {
+            folder if folder.is_empty() => break,
+            folder => folders.push(folder),
+        }
+    }
     let mut files = Vec::new();
     loop {
         let file = name(&mut at)?;
         if file.is_empty() {
             return Ok(files);
         }
-        // Folder, time and length.
-        for _ in 0..3 {
+        let (folder, behind) = leb(data, at)?;
+        at = behind;
+        // Time and length.
+        for _ in 0..2 {
             at = leb(data, at)?.1;
         }
-        files.push(file.rsplit('/').next().unwrap_or_default().to_owned());
+        // Folder 0 is the compiler's own.
+        let named = (folder as usize)
+            .checked_sub(1)
+            .and_then(|at| folders.get(at));
+        let named = named.cloned().unwrap_or_default();
+        files.push(match file.rsplit_once('/') {
+            Some((own, name)) if named.is_empty() => (name.to_owned(), own.to_owned()),
+            Some((own, name)) => (name.to_owned(), format!("{named}/{own}")),
+            None => (file, named),
+        });
     }
 }
 
 /// The registers of the line number machine.
 struct Machine<'a> {
     unit: &'a Unit,
-    files: &'a [String],
+    files: &'a [Place],
     starts: &'a Starts,
+    /// All rows of the unit, also those of other sections: calls name them by their numbers.
+    all: Vec<Vec<SourceLine>>,
+    /// The number of the row that the next ones were inlined at; 0 is none.
+    call: usize,
     /// While the sequence is in the wanted section.
     address: Option<u64>,
     file: u64,
@@ -109,11 +150,13 @@ struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    fn new(unit: &'a Unit, files: &'a [String], starts: &'a Starts) -> Self {
+    fn new(unit: &'a Unit, files: &'a [Place], starts: &'a Starts) -> Self {
         Machine {
             unit,
             files,
             starts,
+            all: Vec::new(),
+            call: 0,
             address: None,
             file: 1,
             line: 1,
@@ -171,14 +214,18 @@ impl<'a> Machine<'a> {
                 // Behind the end of a sequence nothing is known.
                 rows.extend(self.address.map(|address| Row {
                     address,
-                    line: None,
+                    lines: Vec::new(),
                 }));
-                (self.address, self.file, self.line) = (None, 1, 1);
+                (self.address, self.file, self.line, self.call) = (None, 1, 1, 0);
             }
             Some(2) => {
                 let start = self.starts.get(&(body as u64 + 1));
                 self.address = start
                     .and_then(|&(symbol, addend)| symbol.checked_add_signed(addend.unwrap_or(0)));
+            }
+            Some(&INLINED_CALL) => {
+                let number = leb(data, body + 1).map_or(0, |(number, _)| number);
+                self.call = usize::try_from(number).unwrap_or(0);
             }
             _ => {}
         }
@@ -194,17 +241,22 @@ impl<'a> Machine<'a> {
         self.advance((i64::from(number) / self.unit.line_range) as u64);
     }
 
-    fn row(&self) -> Option<Row> {
-        let file = match (self.file as usize).checked_sub(1) {
-            Some(at) => self.files.get(at)?.clone(),
+    /// Takes the row into the table; one of another section is there for its number alone.
+    fn row(&mut self) -> Option<Row> {
+        let place = match (self.file as usize).checked_sub(1) {
+            Some(at) => self.files.get(at).cloned(),
             // The PTX, which has no name.
-            None => String::new(),
+            None => Some(Place::default()),
         };
-        Some(Row {
-            address: self.address?,
-            line: u32::try_from(self.line)
-                .ok()
-                .map(|line| SourceLine { file, line }),
-        })
+        let line = u32::try_from(self.line).ok();
+        let own = place
+            .zip(line)
+            .map(|((file, folder), line)| SourceLine { file, folder, line });
+        let call = self.call.checked_sub(1).and_then(|at| self.all.get(at));
+        let mut lines: Vec<SourceLine> = own.into_iter().collect();
+        lines.extend(call.into_iter().flatten().take(DEEPEST).cloned());
+        self.all.push(lines.clone());
+        let address = self.address?;
+        Some(Row { address, lines })
     }
 }

@@ -218,6 +218,15 @@ fn print_kernel(e: &Explanation, (gpu, args): (&Gpu, &KernelArgs), is_verbose: b
     if let Some(text) = &e.spills_for {
         println!("{}", wrap(text, "  ", "  ").join("\n"));
     }
+    for array in &e.local_arrays {
+        println!("{}", wrap(&array.in_words(), "  ", "    ").join("\n"));
+        for edit in &array.edits {
+            println!(
+                "{}",
+                wrap(&edit.in_words(), "    edit ", "      ").join("\n")
+            );
+        }
+    }
     if e.dynamic_smem_is_assumed {
         let note = "its dynamic shared memory is assumed to be 0 B: state it with --dynamic-smem";
         println!("{}", wrap(note, "  ", "  ").join("\n"));

@@ -52,7 +52,7 @@ impl<'a> Lower<'a> {
     }
 
     /// A declarator around a name: the name, and the type that it gives to it.
-    pub(super) fn declarator(&mut self, node: Node<'_>, base: Type) -> Lowered<(Ident, Type)> {
+    pub(crate) fn declarator(&mut self, node: Node<'_>, base: Type) -> Lowered<(Ident, Type)> {
         match node.kind() {
             "identifier" => Ok((self.ident(node), base)),
             "parenthesized_declarator" => match self.children(node).as_slice() {

@@ -8,6 +8,7 @@ pub mod facts;
 pub mod fusion;
 pub mod goal;
 pub mod limits;
+pub mod local;
 pub mod maxntid;
 pub mod pressure_notes;
 pub mod print;

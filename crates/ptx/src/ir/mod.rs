@@ -151,11 +151,16 @@ impl Module {
         let body = self.functions[func].body.as_ref()?;
         let is_own = |file: u32| {
             let path = self.file(file).map(|file| &*file.path);
-            path.is_some_and(|path| !HEADERS.iter().any(|part| path.contains(part)))
+            path.is_some_and(is_own_file)
         };
         let (file, line) = body.own_line(inst, is_own)?;
         Some((&self.file(file)?.path, line))
     }
+}
+
+/// Is a file, by its path, no header of the toolkit or of the host compiler?
+pub fn is_own_file(path: &str) -> bool {
+    !HEADERS.iter().any(|part| path.contains(part))
 }
 
 /// Parts of the paths of headers that are nobody's own.

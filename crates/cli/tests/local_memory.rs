@@ -1,0 +1,178 @@
+//! Local memory that is no spill: which array or parameter lies there, why, and what to edit.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use warpwright_toolkit::Toolkit;
+use warpwright_toolkit::testing::require_toolkit;
+
+const KERNELS: &str = "struct P { float w[64]; int n; };
+__device__ __noinline__ void fill(float *v, int n) { for (int i = 0; i < n; ++i) v[i] = i * 0.5f; }
+__global__ void data(float *out, const int *at, const float *a) {
+    float v[4] = {a[0], a[1], a[2], a[3]};
+    int w[6];
+#pragma unroll 1
+    for (int i = 0; i < 6; ++i) w[i] = at[i] * 3;
+    out[threadIdx.x] = v[at[threadIdx.x]] + w[5] + w[0];
+}
+__global__ void turns(float *out, const float *a, int n) {
+    float ring[16];
+    for (int i = 0; i < n; ++i)
+        ring[i & 15] = a[i];
+    out[threadIdx.x] = ring[3] + ring[9];
+}
+__global__ void call(float *out, int n) {
+    float x[32];
+    fill(x, n);
+    out[threadIdx.x] = x[3];
+}
+__global__ void value(float *out, const int *at, P p) {
+    p.w[at[1] & 63] = 3.f;
+    out[threadIdx.x] = p.w[at[threadIdx.x] & 63];
+}
+__global__ void none(float *out, const float *a) {
+    float v[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) v[i] = a[i];
+    out[threadIdx.x] = v[0] * v[3];
+}
+";
+
+fn run(toolkit: &Toolkit, folder: &Path, args: &[&str]) -> Output {
+    let ptxas = toolkit.ptxas().unwrap().tool().path.clone();
+    Command::new(env!("CARGO_BIN_EXE_warpwright"))
+        .arg("--toolkit")
+        .arg(ptxas.parent().unwrap().parent().unwrap())
+        .args(["explain", "--gpu", "h200", "--block", "128"])
+        .args(args)
+        .current_dir(folder)
+        .output()
+        .unwrap()
+}
+
+/// What is said of each kernel: what it is called, its declaration, its bytes, its cause, its reason; its edits.
+fn arrays(document: &Value, kernel: &str) -> Vec<String> {
+    let kernels = document["kernels"].as_array().unwrap();
+    let is_it = |one: &&Value| one["kernel"].as_str().unwrap().contains(kernel);
+    let found = kernels.iter().find(is_it).unwrap();
+    let arrays = found["local_arrays"].as_array().into_iter().flatten();
+    let text = |value: &Value| value.as_str().unwrap_or("–").to_owned();
+    let edit = |edit: &Value| format!("{}: {}", text(&edit["line"]), text(&edit["text"]));
+    let one = |array: &Value| {
+        let edits: Vec<String> = array["edits"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(edit)
+            .collect();
+        let [name, declared, cause, reason] =
+            ["name", "declared", "cause", "reason"].map(|of| text(&array[of]));
+        let head = format!("{name} {declared} {} {cause}: {reason}", array["bytes"]);
+        std::iter::once(head)
+            .chain(edits)
+            .collect::<Vec<_>>()
+            .join("\n  ")
+    };
+    arrays.map(one).collect()
+}
+
+#[test]
+fn arrays_and_parameters_in_local_memory_are_named() {
+    let Some(toolkit) = require_toolkit("arrays_and_parameters_in_local_memory_are_named") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("k.cu"), KERNELS).unwrap();
+    let output = run(&toolkit, folder.path(), &["k.cu", "--json"]);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let shared = |bytes: u32, line: u32| {
+        format!("k.cu:{line}: keep it in shared memory: {bytes} B for 128 threads")
+    };
+    assert_eq!(
+        arrays(&document, "data"),
+        [
+            format!(
+                "v k.cu:4 16 run-time: the index at k.cu:8 is not known before `ld.global.u32` has run\n  \
+                 k.cu:8: a `switch` over the index, with constant indices in its cases\n  {}",
+                shared(2048, 8)
+            ),
+            "w k.cu:5 24 loop: the index at k.cu:7 goes by the loop at k.cu:7, which is not unrolled\n  \
+             k.cu:7: `#pragma unroll` before this loop: its turns are constant, and so is the index then"
+                .to_owned(),
+        ]
+    );
+    assert_eq!(
+        arrays(&document, "turns"),
+        [format!(
+            "ring k.cu:11 64 loop: the index at k.cu:13 goes by the loop at k.cu:12, whose number of turns is not \
+             constant\n  k.cu:12: give this loop a constant number of turns, and `#pragma unroll`\n  {}",
+            shared(8192, 13)
+        )]
+    );
+    assert_eq!(
+        arrays(&document, "call"),
+        [
+            "x k.cu:17 128 call: its address at k.cu:18 goes to `fill(float*, int)`, which is not inlined\n  \
+          k.cu:18: inline `fill(float*, int)` (`__forceinline__`)"
+        ]
+    );
+    let copy = &arrays(&document, "value")[0];
+    assert!(
+        copy.starts_with("p k.cu:21 260 run-time: the index at k.cu:22"),
+        "{copy}"
+    );
+    assert_eq!(arrays(&document, "none"), [""; 0]);
+    // The screen and the page have the same.
+    let args = ["k.cu", "--kernel", "data", "--report", "r.html"];
+    let screen = String::from_utf8(run(&toolkit, folder.path(), &args).stdout).unwrap();
+    let screen = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    let page = std::fs::read_to_string(folder.path().join("r.html")).unwrap();
+    for text in [&screen, &page] {
+        for part in [
+            "`v` (k.cu:4) lies in local memory, 16 B: the index at k.cu:8",
+            "k.cu:7: `#pragma unroll` before this loop",
+        ] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+    }
+}
+
+/// The frame of other compilers, and an array that has a variable for itself.
+const PTX: &str = ".version 8.5
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 out, .param .u32 n)
+{
+.local .align 16 .b8 table[64];
+.reg .b32 %r<4>; .reg .b64 %rd<6>;
+ld.param.u64 %rd1, [out];
+ld.param.u32 %r1, [n];
+mov.u32 %r2, %tid.x;
+st.local.u32 [table], %r1;
+st.local.u32 [table+4], %r2;
+mov.u64 %rd2, table;
+mul.wide.u32 %rd3, %r2, 4;
+add.s64 %rd4, %rd2, %rd3;
+ld.local.u32 %r3, [%rd4];
+st.global.u32 [%rd1], %r3;
+ret;
+}
+";
+
+#[test]
+fn a_local_variable_of_ptx_is_named() {
+    let Some(toolkit) = require_toolkit("a_local_variable_of_ptx_is_named") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("k.ptx"), PTX).unwrap();
+    let output = run(&toolkit, folder.path(), &["k.ptx", "--json"]);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let found = arrays(&document, "k");
+    assert_eq!(found.len(), 1, "{found:?}");
+    let reason = "table – 64 run-time: the index of instruction 8 (`ld.local.u32 %r3, [%rd4]`) goes by the thread's number";
+    assert!(found[0].starts_with(reason), "{found:?}");
+}

@@ -1,0 +1,69 @@
+//! What somebody would change in the source: where, what, and what it gives. Only what the tool knows.
+
+use serde::{Deserialize, Serialize};
+
+use crate::screen::part;
+
+/// A change of the source.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Edit {
+    /// `file:line` that it stands at or in front of; absent where it is an option of the compiler, or no line is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<String>,
+    /// What to write, or to change.
+    pub text: String,
+    /// What it gives.
+    pub gives: Gives,
+}
+
+/// What an edit gives.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Gives {
+    /// So many bytes of a thread may leave local memory.
+    LocalBytes(u64),
+    /// A time over that of now, as the model predicts it for the build that the edit stands for.
+    Predicted(f64),
+    /// The same, measured.
+    Measured(f64),
+    /// It can be launched.
+    Launch,
+}
+
+impl Edit {
+    /// The edit in a sentence. How many bytes may leave local memory stands beside it.
+    pub fn in_words(&self) -> String {
+        let gives = match self.gives {
+            Gives::LocalBytes(_) => String::new(),
+            Gives::Predicted(time) => format!(" (predicted {} of the time)", part(time)),
+            Gives::Measured(time) => format!(" (measured {} of the time)", part(time)),
+            Gives::Launch => " (it can be launched then)".to_owned(),
+        };
+        match &self.line {
+            Some(line) => format!("{line}: {}{gives}", self.text),
+            None => format!("{}{gives}", self.text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_edit_says_where_what_and_how_much() {
+        let edit = |line: Option<&str>, gives| Edit {
+            line: line.map(str::to_owned),
+            text: "`#pragma unroll`".to_owned(),
+            gives,
+        };
+        assert_eq!(
+            edit(Some("k.cu:7"), Gives::LocalBytes(64)).in_words(),
+            "k.cu:7: `#pragma unroll`"
+        );
+        assert_eq!(
+            edit(None, Gives::Measured(0.8)).in_words(),
+            "`#pragma unroll` (measured 0.80 of the time)"
+        );
+    }
+}
