@@ -74,9 +74,10 @@ const OF_BLOCK_UNASKED: u64 = 1 << 22;
 const OF_ALL: u64 = 1 << 27;
 /// Bytes of buffers that take longer to fill than some blocks to run.
 const LARGE: u64 = 32 << 20;
-/// Bytes of buffers that counting takes together: some seconds to fill, or one where nobody asked.
+/// Bytes of buffers that counting takes together; fewer where nobody asked: a look at a kernel is not to take the memory
+/// of its launch. The blocks that run are few ([`BLOCKS`]) whatever the sizes are.
 const MOST_BYTES: u64 = 1 << 30;
-const MOST_BYTES_UNASKED: u64 = 768 << 20;
+const MOST_BYTES_UNASKED: u64 = 192 << 20;
 
 impl Counted {
     /// Are its buffers small enough to be filled and run?

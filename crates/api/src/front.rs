@@ -122,10 +122,9 @@ pub fn module(
 fn compile(toolkit: Option<&Toolkit>, input: &Input, how: &Compile<'_>) -> Result<String, Error> {
     refuse_options(how.nvcc)?;
     let (stated, nvcc) = architecture(how.gpu, how.nvcc)?;
-    let target = match how.gpu {
-        Some(gpu) => gpu.target(),
-        None => stated.unwrap_or_else(|| DEFAULT_GPU.to_owned()),
-    };
+    let named = how.gpu.map(Gpu::target);
+    let target = stated.or(named);
+    let target = target.unwrap_or_else(|| DEFAULT_GPU.to_owned());
     let toolkit = toolkit.ok_or(warpwright_toolkit::NotFound::Anywhere)?;
     let mut job = NvccJob::new(&input.path, &target);
     job.lineinfo = how.lineinfo;
@@ -222,6 +221,12 @@ pub fn refuse_options(nvcc: &[String]) -> Result<(), Error> {
     Ok(())
 }
 
+/// Is code for an architecture what a GPU was named for? A board runs that of its features, too (`sm_90a`).
+fn is_of(stated: &str, gpu: &Gpu) -> bool {
+    let is_same = || lookup(stated).is_ok_and(|own| own.arch.sm == gpu.arch.sm);
+    stated == gpu.target() || (gpu.board.is_some() && is_same())
+}
+
 /// The architecture that arguments of nvcc name (`-arch=sm_90`, `-gencode arch=compute_90,code=sm_90`), and the
 /// other arguments: candidates are built for one, which is that of the GPU that was named.
 ///
@@ -255,7 +260,7 @@ pub fn architecture(
     found.sort_unstable();
     found.dedup();
     match (&found[..], gpu) {
-        ([stated], Some(gpu)) if *stated != gpu.target() => Err(Error::OtherArchitecture {
+        ([stated], Some(gpu)) if !is_of(stated, gpu) => Err(Error::OtherArchitecture {
             stated: stated.clone(),
             gpu: gpu.to_string(),
         }),
@@ -348,6 +353,10 @@ mod tests {
         let h200 = lookup("h200").unwrap();
         let of = |word: &str| architecture(Some(&h200), &[word.to_owned()]);
         assert!(of("-arch=sm_90").is_ok());
+        assert_eq!(of("-arch=sm_90a").unwrap().0.as_deref(), Some("sm_90a"));
+        let base = lookup("sm_90").unwrap();
+        let mixed = architecture(Some(&base), &["-arch=sm_90a".to_owned()]);
+        assert!(matches!(mixed, Err(Error::OtherArchitecture { .. })));
         assert!(matches!(
             of("-arch=sm_80"),
             Err(Error::OtherArchitecture { .. })

@@ -19,7 +19,8 @@ use warpwright_pass::names::{is_named, selected};
 use warpwright_pass::passes::UsageLevel;
 use warpwright_pass::ptx::slice::Slices;
 use warpwright_pass::{
-    Artifact, Block, CarriedOut, Fuel, Level as PassLevel, Plan, Recipe, Scope, Setting, Stepped,
+    Artifact, Block, CarriedOut, Fuel, Level as PassLevel, Plan, Recipe, Rung, Scope, Setting,
+    Stepped,
 };
 use warpwright_report::cycles::{CyclesReport, Facts, cycles_of};
 use warpwright_report::explain::{Explanation, lines_of_machine_code};
@@ -209,11 +210,11 @@ impl Report {
 
     /// As a screen of text; every candidate with `all`.
     pub fn screen(&self, all: bool) -> String {
-        self.screen_above(all, 0)
+        self.screen_above(all, 0, false)
     }
 
-    /// The same above so many lines, with less of what there is room for.
-    pub fn screen_above(&self, all: bool, reserved: usize) -> String {
+    /// The same above so many lines, with less of what there is room for; beside a page, or without one.
+    pub fn screen_above(&self, all: bool, reserved: usize, has_page: bool) -> String {
         let builder = match &self.ptxas {
             Some(version) => format!("ptxas {version}"),
             None if self.emitted != "ptx" => "machine code as it is".into(),
@@ -231,6 +232,7 @@ impl Report {
             emitted: self.emitted,
             is_machine_code: self.ptxas.is_none() && self.emitted != "ptx",
             is_measured: false,
+            has_page,
             all,
             reserved,
         };
@@ -688,6 +690,12 @@ fn said(all: &CarriedOut, kernel: &str) -> Vec<String> {
     notes.cloned().collect()
 }
 
+/// What stands behind a kernel's result: the weakest of its passes; none where one is not proved.
+fn behind(all: &CarriedOut, kernel: &str) -> Option<Rung> {
+    let rungs = steps(all, kernel).map(|stepped| stepped.rung.as_ref().ok().copied());
+    rungs.collect::<Option<Vec<Rung>>>()?.into_iter().max()
+}
+
 /// What a kernel's result holds for: what its passes promise about launches, and what its proof takes for granted.
 fn rests_on(all: &CarriedOut, kernel: &str) -> Vec<String> {
     let notes = steps(all, kernel).flat_map(|stepped| {
@@ -874,6 +882,9 @@ fn replayed(
             };
             report.notes = said(&all, kernel);
             report.promises = rests_on(&all, kernel);
+            if let Some(rung) = behind(&all, kernel) {
+                report.candidates[report.chosen].prove(rung);
+            }
             Ok(report)
         };
         kernels

@@ -318,6 +318,16 @@ impl Candidate {
         matches!(standing, Some(Standing::Open | Standing::Proved(_)))
     }
 
+    /// It was proved, by these rungs at most, if nothing is said against it.
+    pub fn prove(&mut self, rung: Rung) {
+        match &mut self.state {
+            State::Built(figures) if figures.standing == Standing::Open => {
+                figures.standing = Standing::Proved(rung);
+            }
+            _ => {}
+        }
+    }
+
     /// Takes it out of the race.
     pub fn reject(&mut self, rejection: Rejection) {
         match &mut self.state {

@@ -437,8 +437,9 @@ impl<'a> Exploration<'a> {
     fn may_rewrite(&mut self, module: &Module) -> bool {
         let is_free = !fusion::may_be_fused(module) || self.request.proofs == Proofs::All;
         if !is_free {
-            self.notes
-                .push("`reduce` and `allocate` are for `tune` (explain-term fusion)".to_owned());
+            // The first of all: others matter more where there is no room for each.
+            let note = "`reduce` and `allocate` are for `tune` (explain-term fusion)";
+            self.notes.insert(0, note.to_owned());
         }
         is_free
     }

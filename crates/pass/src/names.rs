@@ -116,6 +116,11 @@ pub fn base_name(symbol: &str) -> String {
     last(&short_names(&source_name(symbol)).1).to_owned()
 }
 
+/// Is a kernel none of the user's: what CUB instantiates to ask which code a file has?
+pub fn is_of_library(symbol: &str) -> bool {
+    base_name(symbol) == "EmptyKernel" && source_name(symbol).contains("cub::")
+}
+
 /// A name without the blanks that change nothing: `k<4, 4>` and `k<4,4>` are one.
 fn squeezed(name: &str) -> String {
     let mut out = String::new();

@@ -13,7 +13,7 @@ use warpwright_target::{Gpu, lookup};
 
 use crate::artifact::{Artifact, Language};
 use crate::launch::{Block, BlockError, BlockSource, possible};
-use crate::names::{is_definition_named, is_named, selected, source_name};
+use crate::names::{is_definition_named, is_named, is_of_library, selected, source_name};
 use crate::ptx::facts::{static_shared_bytes, uses_dynamic_shared};
 use crate::refusal::Refusal;
 use crate::site::Setting;
@@ -166,7 +166,9 @@ impl<'a> Scope<'a> {
             return Err(ScopeError::NoKernels(place));
         }
         if self.kernels.is_empty() {
-            return Ok(names);
+            let own = names.iter().filter(|name| !is_of_library(name));
+            let own: Vec<String> = own.cloned().collect();
+            return Ok(if own.is_empty() { names } else { own });
         }
         let mut found = BTreeSet::new();
         for wanted in self.kernels {

@@ -53,6 +53,8 @@ pub struct About<'a> {
     pub is_machine_code: bool,
     /// Were candidates measured?
     pub is_measured: bool,
+    /// Is a page written, too?
+    pub has_page: bool,
     /// Is every candidate to be shown?
     pub all: bool,
     /// Lines that stand below.
@@ -195,6 +197,7 @@ fn choice(report: &KernelReport, level: Level) -> Vec<String> {
         };
         let text = format!("{what}: {}", report.reason);
         lines.extend(wrap(&text, "  choice  ", INDENT));
+        lines.extend(proof(default).map(|proof| format!("{INDENT}{proof}")));
     } else {
         lines.extend(wrap(
             &gain(chosen, &report.reason, report.counted.is_some()),
@@ -697,14 +700,13 @@ fn next(kernels: &[KernelReport], about: &About<'_>) -> Vec<String> {
             "{INDENT}--kernel NAME: one kernel and its best candidates"
         ));
     }
-    let all = if about.all {
-        ""
-    } else {
-        "--all: every candidate; "
-    };
-    lines.push(format!(
-        "{INDENT}{all}--report R.html: a page; explain-term WORD"
-    ));
+    let more = [
+        (!about.all).then_some("--all: every candidate"),
+        (!about.has_page).then_some("--report R.html: a page"),
+        Some("explain-term WORD"),
+    ];
+    let more: Vec<&str> = more.into_iter().flatten().collect();
+    lines.push(format!("{INDENT}{}", more.join("; ")));
     lines
 }
 
@@ -874,6 +876,7 @@ mod tests {
         emitted: "cubin",
         is_machine_code: false,
         is_measured: false,
+        has_page: false,
         all: false,
         reserved: 0,
     };

@@ -58,17 +58,26 @@ pub enum LaunchError {
     /// Not even one block fits into the register file.
     #[error(
         "a block of {threads} threads at {regs} registers takes {needed} registers, more than the {max} that \
-         the device allows"
+         the device allows: one of {fits} threads fits"
     )]
     RegistersExceeded {
         /// Threads per block.
         threads: u32,
         /// Registers per thread.
         regs: u32,
-        /// Registers that the hardware reckons for one block.
+        /// Threads of the largest block of fewer warps that the register file holds.
+fn largest_block(file: &RegisterFile, regs: u32, warps: u32) -> u32 {
+    let mut fewer = (0..warps).rev();
+    let fits = |warps: &u32| registers_per_block(file, regs, *warps) <= file.per_block;
+    fewer.find(fits).unwrap_or(0) * WARP_SIZE
+}
+
+/// Registers that the hardware reckons for one block.
         needed: u32,
         /// Registers per block allowed.
         max: u32,
+        /// Threads of the largest block with these registers, in whole warps.
+        fits: u32,
     },
     /// More shared memory than a block may have.
     #[error(
@@ -177,6 +186,7 @@ fn register_limit(
             regs,
             needed,
             max: file.per_block,
+            fits: largest_block(file, regs, warps),
         });
     }
     Ok(Some(match file.allocation {

@@ -15,6 +15,7 @@ use super::{cuda, print_json, stencil, write_page};
 use crate::args::{Cli, ExplainArgs, KernelArgs};
 use crate::failure::Failure;
 use crate::input::{self, Input, Level};
+use crate::progress;
 use crate::session;
 use warpwright::Counted;
 use warpwright::front::{ASSUMED, is_assumed};
@@ -117,8 +118,12 @@ fn of_kernels(
     (input, file): (&Input, Option<&File>),
 ) -> Result<(Gpu, Vec<Explanation>), Failure> {
     let mut options = session::options(input, &args.kernel, &args.nvcc)?;
-    options.counted = counted(cli, (input, file), &args.kernel, &args.nvcc)?;
-    let found = session::optimizer(cli, input)?.explain(input, &options)?;
+    let own = || counted(cli, (input, file), &args.kernel, &args.nvcc);
+    options.counted = progress::waiting("looking for a launch to count", own)?;
+    let optimizer = session::optimizer(cli, input)?;
+    let found = progress::waiting("building, and counting what a launch executes", || {
+        optimizer.explain(input, &options)
+    })?;
     Ok((found.gpu, found.kernels))
 }
 

@@ -296,7 +296,7 @@ fn finish(
     if args.show.json {
         return print_json(report);
     }
-    let text = report.screen_above(args.all, reserved);
+    let text = report.screen_above(args.all, reserved, args.show.report.is_some());
     match output.is_some_and(is_stdout) {
         true => eprint!("{text}"),
         false => print!("{text}"),

@@ -94,7 +94,9 @@ pub fn run(cli: &Cli, args: &PassArgs) -> Result<(), Failure> {
     let last = recipe.passes().last().map(Invocation::level);
     match (&args.output, last) {
         (None, Some(PassLevel::MachineCode)) => return Err(no_output()),
-        (Some(output), Some(PassLevel::Ptx)) => Kind::Ptx.fits(output)?,
+        (Some(output), Some(PassLevel::Ptx)) => {
+            Kind::Ptx.fits(output).map_err(|failure| built(failure, output, &recipe))?;
+        }
         _ => {}
     }
     let module = session::module(cli, &input, scope.gpu.as_ref(), &options.nvcc, false)?;
@@ -107,6 +109,18 @@ pub fn run(cli: &Cli, args: &PassArgs) -> Result<(), Failure> {
     };
     let all = carry(cli, &how, &session::verified(module)?, &recipe, &scope)?;
     write(args.output.as_deref(), &all)
+}
+
+/// Who wants a cubin of a pass over PTX is told which command builds one.
+fn built(failure: Failure, output: &Path, recipe: &Recipe) -> Failure {
+    let is_cubin = output.extension().is_some_and(|ending| ending == "cubin");
+    match failure {
+        Failure::Usage(what) if is_cubin => Failure::Usage(format!(
+            "{what}; `warpwright opt FILE --recipe '{recipe}' -o {}` builds it",
+            output.display()
+        )),
+        other => other,
+    }
 }
 
 /// NAME with its options, or a whole recipe.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::AtomicU64;
 
 use serde::Serialize;
 use warpwright::DeviceCode;
@@ -18,6 +19,7 @@ use super::print_json;
 use crate::args::{Cli, RunArgs, RunSetup};
 use crate::failure::Failure;
 use crate::input::{self, Input, Level, contents, make_folder, write_into};
+use crate::progress;
 use crate::session;
 
 /// A buffer after the run.
@@ -177,7 +179,10 @@ fn in_emulator(
     if let Some(fuel) = args.fuel {
         (options.budget, options.total) = (fuel, fuel);
     }
-    match program.run(launch, inputs, &options)? {
+    let (blocks, done) = (launch.grid_blocks(), AtomicU64::new(0));
+    let what = format!("{} in the emulator: blocks", source_name(&launch.kernel));
+    let run = || program.run_counting(launch, inputs, &options, &done);
+    match progress::counted(blocks, &what, &done, run)? {
         Outcome::Finished(results) => finished(args, launch, &module, results),
         Outcome::Faulted(fault) if fault.kind == FaultKind::Budget && args.fuel.is_some() => {
             Err(Failure::Rendered(format!(

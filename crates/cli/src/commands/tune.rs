@@ -104,7 +104,7 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
     if let Some(output) = &args.output {
         Kind::Cubin.fits(output)?;
     }
-    devices()?;
+    devices().map_err(without_gpu)?;
     let folder = work_folder(args, file)?;
     build(cli, args, &input, &folder)?;
     let gpu = load_manifest(&folder)?.gpu;
@@ -146,12 +146,27 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
             emitted: "cubin",
             is_machine_code: matches!(input.level, Level::Cubin | Level::Fat),
             is_measured: true,
+            has_page: args.show.report.is_some(),
             all: args.all,
             reserved: 0,
         },
     );
     print!("{text}");
     Ok(())
+}
+
+/// What can be done where there is nothing to measure on.
+fn without_gpu(fault: Fault) -> Failure {
+    match Failure::from(fault) {
+        Failure::Missing { what, mend } => Failure::Missing {
+            what: format!(
+                "{what}
+`warpwright opt` chooses without a GPU; `tune --jobs DIR` packs the candidates for a machine that has one"
+            ),
+            mend,
+        },
+        other => other,
+    }
 }
 
 /// Adds what `--export` and `measure` wrote to the database; a file that does not fit adds nothing.

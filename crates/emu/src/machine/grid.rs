@@ -84,11 +84,26 @@ impl Program {
         inputs: Vec<Vec<u8>>,
         options: &Options,
     ) -> Result<Outcome, EmuError> {
+        self.run_counting(launch, inputs, options, &AtomicU64::new(0))
+    }
+
+    /// The same for somebody who looks on: `done` is how many blocks have run, of [`Launch::grid_blocks`].
+    ///
+    /// # Errors
+    /// As [`Program::run`].
+    pub fn run_counting(
+        &self,
+        launch: &Launch,
+        inputs: Vec<Vec<u8>>,
+        options: &Options,
+        done: &AtomicU64,
+    ) -> Result<Outcome, EmuError> {
         let setup = Setup::new(self, launch, inputs, options)?;
         let work = Work {
             memory: &setup.memory,
             params: &setup.params,
             grid: setup.grid,
+            done,
         };
         let bytes = |&index: &usize| setup.memory.allocation(index).map(|a| a.bytes());
         let finished = match self.execute(&work, options) {
@@ -132,6 +147,7 @@ impl Program {
             memory: &device.memory,
             params,
             grid: extents.grid(),
+            done: &AtomicU64::new(0),
         };
         let finished = self.execute(&work, options);
         Ok(finished.map(|finished| Spent {
@@ -182,6 +198,7 @@ impl Program {
             memory,
             params,
             grid,
+            ..
         } = *work;
         let mut block = BlockRun::new(self, memory, options, params, grid, index)?;
         block.block.left = left;
@@ -220,7 +237,10 @@ impl Program {
             let mut block = self.block(work, options, number, left)?;
             loop {
                 match block.run(BLOCK_SLICE) {
-                    Ok(Progress::Finished) => return Some(Ok(Finished::of(block))),
+                    Ok(Progress::Finished) => {
+                        work.done.fetch_add(1, Relaxed);
+                        return Some(Ok(Finished::of(block)));
+                    }
                     Ok(Progress::Unfinished) if number > faulted.load(Relaxed) => return None,
                     Ok(Progress::Unfinished) => {}
                     Err(fault) => {
@@ -294,6 +314,7 @@ impl Program {
                 match progress {
                     Progress::Unfinished => waiting.push((number, block)),
                     Progress::Finished => {
+                        work.done.fetch_add(1, Relaxed);
                         all.counts.merge(&block.block.counts);
                         if !block.block.printed.is_empty() {
                             printed.push((number, block.block.printed));
@@ -316,6 +337,8 @@ struct Work<'a> {
     memory: &'a Memory,
     params: &'a [u8],
     grid: Grid,
+    /// Blocks that have run.
+    done: &'a AtomicU64,
 }
 
 /// What a launch description comes to.

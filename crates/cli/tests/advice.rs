@@ -1,0 +1,113 @@
+//! What people are told to do next fits what they gave, and what they have.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use warpwright_toolkit::testing::require_toolkit;
+
+const SCALE: &str = "__global__ void scale(float *x, float f) { x[blockIdx.x * blockDim.x + threadIdx.x] *= f; }\n";
+
+fn run(folder: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_warpwright"))
+        .args(args)
+        .current_dir(folder)
+        .output()
+        .unwrap()
+}
+
+fn words(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_block_that_fits_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["occupancy", "--gpu", "h200", "--regs", "72", "--block", "1024", "--smem", "0"];
+    let output = run(folder.path(), &args);
+    let text = words(&[output.stdout, output.stderr].concat());
+    assert!(text.contains("one of 896 threads fits"), "{text}");
+}
+
+#[test]
+fn a_board_takes_code_for_its_own_features() {
+    let Some(_) = require_toolkit("a_board_takes_code_for_its_own_features") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("k.cu"), SCALE).unwrap();
+    let args = ["explain", "k.cu", "--gpu", "h200", "--block", "256", "--json", "--", "-arch=sm_90a"];
+    let output = run(folder.path(), &args);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["gpu"], "h200 (sm_90a)", "{document}");
+}
+
+#[test]
+fn kernels_of_cub_are_none_of_the_user() {
+    let Some(_) = require_toolkit("kernels_of_cub_are_none_of_the_user") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!(
+        "namespace cub {{ namespace detail {{ template <typename T> __global__ void EmptyKernel() {{}} \
+         template __global__ void EmptyKernel<void>(); }} }}\n{SCALE}"
+    );
+    std::fs::write(folder.path().join("k.cu"), text).unwrap();
+    let args = ["explain", "k.cu", "--gpu", "h200", "--block", "256", "--json"];
+    let output = run(folder.path(), &args);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let kernels = document["kernels"].as_array().unwrap();
+    assert_eq!(kernels.len(), 1, "{document}");
+    // Whoever names it has it.
+    let named = [&args[..], &["--kernel", "EmptyKernel"]].concat();
+    assert!(run(folder.path(), &named).status.success());
+}
+
+#[test]
+fn what_is_next_fits_what_was_given() {
+    let Some(_) = require_toolkit("what_is_next_fits_what_was_given") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("k.cu"), SCALE).unwrap();
+    let opt = ["opt", "k.cu", "--gpu", "h200", "--block", "256"];
+    let page = "--report R.html: a page";
+    assert!(words(&run(folder.path(), &opt).stdout).contains(page));
+    let with_page = [&opt[..], &["--report", "r.html"]].concat();
+    assert!(!words(&run(folder.path(), &with_page).stdout).contains(page));
+    // A recipe says what stands behind it.
+    let named = [&opt[..], &["--recipe", "maxnreg(32)"]].concat();
+    let shown = words(&run(folder.path(), &named).stdout);
+    assert!(shown.contains("nothing is rewritten") || shown.contains("proved: "), "{shown}");
+    // Who wants a cubin of a pass over PTX hears of the command that builds one.
+    let pass = ["pass", "maxnreg(72)", "k.cu", "--gpu", "h200", "--block", "256", "-o", "k.cubin"];
+    let output = run(folder.path(), &pass);
+    assert_eq!(output.status.code(), Some(2));
+    let told = words(&output.stderr);
+    assert!(told.contains("`warpwright opt FILE --recipe 'maxnreg(72)' -o k.cubin` builds it"), "{told}");
+}
+
+#[test]
+fn without_a_gpu_tune_names_what_goes() {
+    let Some(_) = require_toolkit("without_a_gpu_tune_names_what_goes") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("k.cu"), SCALE).unwrap();
+    let made = run(folder.path(), &["launch", "k.cu", "-o", "k.toml"]);
+    assert!(made.status.success(), "{made:?}");
+    // No device is seen, whatever the machine has.
+    let output = Command::new(env!("CARGO_BIN_EXE_warpwright"))
+        .args(["tune", "k.cu", "--launch", "k.toml", "-o", "o.cubin"])
+        .env("CUDA_VISIBLE_DEVICES", "")
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let told = words(&output.stderr);
+    assert!(told.contains("`warpwright opt` chooses without a GPU"), "{told}");
+    assert!(told.contains("`tune --jobs DIR`"), "{told}");
+}
