@@ -22,7 +22,7 @@ use warpwright_toolkit::PtxasJob;
 
 use crate::counts::of_machine_code;
 use crate::device_code::some_names;
-use crate::front::{Compile, kernels_of, module, target, verified};
+use crate::front::{Compile, kernels_of, module, register_limit, target, verified};
 use crate::optimise::{blocks_are_known, launch_among};
 use crate::own_launch::seen;
 use crate::refused::placed;
@@ -90,6 +90,7 @@ impl Optimizer {
             gpu: options.gpu.as_ref(),
             nvcc: &options.nvcc,
             lineinfo: true,
+            takes_limit: true,
         };
         let module = module(self.toolkit(), input, &compile)?;
         let gpu = target(&module, options.gpu)?;
@@ -99,6 +100,7 @@ impl Optimizer {
                 let mut job = PtxasJob::new(&module.source, &arch);
                 // Also without `.loc`: which line of the PTX an instruction comes from.
                 job.lineinfo = true;
+                job.extra.extend(register_limit(&options.nvcc));
                 let built = self.cache().ptxas(&toolkit.ptxas()?, &job);
                 let tools = Some((toolkit, self.cache()));
                 let text = (input, &*module.source, &*arch);

@@ -1,5 +1,7 @@
 //! From an input to a module: nvcc for CUDA C, then the parser and the verifier.
 
+use std::ffi::OsString;
+
 use warpwright_diag::count;
 use warpwright_pass::Artifact;
 use warpwright_ptx::Module;
@@ -76,6 +78,8 @@ pub struct Compile<'a> {
     pub nvcc: &'a [String],
     /// Keep source lines?
     pub lineinfo: bool,
+    /// Is what ptxas makes of it next made under nvcc's register limit ([`register_limit`])?
+    pub takes_limit: bool,
 }
 
 /// The input as a PTX module: CUDA C goes through nvcc, a cubin is refused.
@@ -121,6 +125,9 @@ pub fn module(
 /// CUDA C to PTX.
 fn compile(toolkit: Option<&Toolkit>, input: &Input, how: &Compile<'_>) -> Result<String, Error> {
     refuse_options(how.nvcc)?;
+    if let (Some(_), false) = (register_limit(how.nvcc), how.takes_limit) {
+        return Err(Error::ForPtxas(format!("-{LIMIT}")));
+    }
     let (stated, nvcc) = architecture(how.gpu, how.nvcc)?;
     let named = how.gpu.map(Gpu::target);
     let target = stated.or(named);
@@ -167,7 +174,9 @@ fn advised(log: &str) -> String {
 }
 
 /// Options that ptxas is to have.
-const FOR_PTXAS: [&str; 3] = ["maxrregcount", "Xptxas", "ptxas-options"];
+const FOR_PTXAS: [&str; 2] = ["Xptxas", "ptxas-options"];
+/// The option of nvcc and of ptxas that limits the registers of kernels without bounds of their own.
+const LIMIT: &str = "maxrregcount";
 /// Options that say what nvcc writes and where, without those that only name a step (`-c`).
 const FOR_OUTPUT: [&str; 19] = [
     "o",
@@ -190,6 +199,22 @@ const FOR_OUTPUT: [&str; 19] = [
     "run",
     "link",
 ];
+
+/// What nvcc would tell ptxas of registers (`-maxrregcount 32`): the build that is there is made with it.
+pub fn register_limit(nvcc: &[String]) -> Option<OsString> {
+    let mut words = nvcc.iter();
+    let mut last = None;
+    while let Some(word) = words.next() {
+        let name = word.trim_start_matches('-');
+        let value = match name.split_once('=') {
+            Some((LIMIT, value)) => Some(value),
+            None if name == LIMIT && word.starts_with('-') => words.next().map(String::as_str),
+            _ => continue,
+        };
+        last = value.map(|value| format!("--{LIMIT}={value}").into());
+    }
+    last
+}
 
 /// nvcc makes PTX here, and candidates are assembled with limits of their own: what is meant for ptxas, and what
 /// names another output, would be dropped without a word.
@@ -323,6 +348,14 @@ mod tests {
             assert!(matches!(of(words), Err(Error::ForOutput(_))), "{words:?}");
         }
         assert!(matches!(of(&["-Xptxas", "-v"]), Err(Error::ForPtxas(_))));
+        let limit = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            register_limit(&words)
+        };
+        for words in [&["-maxrregcount=32"][..], &["-O3", "--maxrregcount", "32"]] {
+            assert_eq!(limit(words), Some("--maxrregcount=32".into()), "{words:?}");
+        }
+        assert_eq!(limit(&["-Dmaxrregcount=3", "maxrregcount"]), None);
         for words in [&["-O3", "-c", "-Iptx"][..], &["-Xcompiler", "-o", "-DE"]] {
             assert!(of(words).is_ok(), "{words:?}");
         }

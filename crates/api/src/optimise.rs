@@ -23,6 +23,7 @@ use warpwright_pass::{
     Stepped,
 };
 use warpwright_report::cycles::{CyclesReport, Facts, cycles_of};
+use warpwright_report::edit::{Edit, edits_of};
 use warpwright_report::explain::{Explanation, lines_of_machine_code};
 use warpwright_report::screen::{About, screen};
 use warpwright_sass::{Cubin, Elf};
@@ -31,7 +32,9 @@ use warpwright_toolkit::{BuildCache, FindOptions, Origin, Toolkit};
 
 use crate::counts::Counted;
 use crate::device_code::some_names;
-use crate::front::{ASSUMED, Compile, is_assumed, kernels_of, module, target, verified};
+use crate::front::{
+    ASSUMED, Compile, is_assumed, kernels_of, module, register_limit, target, verified,
+};
 use crate::own_launch::seen;
 use crate::refused::placed;
 use crate::{DeviceCode, Error, Input, Level};
@@ -174,10 +177,32 @@ pub struct Report {
     pub ptxas: Option<String>,
     /// Kernel by kernel.
     pub kernels: Vec<KernelReport>,
+    /// What would make nvcc build the same of the source, kernel by kernel that has such an edit.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub edits: Vec<KernelEdits>,
     /// Where it was written, by the caller; nothing at first.
     pub output: Option<String>,
     /// `cubin` or `ptx`, or `file` for a host file with its cubins replaced.
     pub emitted: &'static str,
+}
+
+/// What would make nvcc build the choice of one kernel.
+#[derive(Debug, Clone, Serialize)]
+pub struct KernelEdits {
+    /// Its symbol.
+    pub kernel: String,
+    /// The edits.
+    pub edits: Vec<Edit>,
+}
+
+impl KernelEdits {
+    fn of(report: &KernelReport) -> Option<KernelEdits> {
+        let edits = edits_of(report);
+        (!edits.is_empty()).then(|| KernelEdits {
+            kernel: report.name.clone(),
+            edits,
+        })
+    }
 }
 
 impl Report {
@@ -469,6 +494,7 @@ impl Optimizer {
             gpu: options.gpu.as_ref(),
             nvcc: &options.nvcc,
             lineinfo: false,
+            takes_limit: true,
         };
         let module = module(self.toolkit(), input, &compile)?;
         let gpu = target(&module, options.gpu)?;
@@ -492,8 +518,10 @@ impl Optimizer {
         };
         let right = right.as_ref();
         let assembler = right.map(|right| &right.0).or(self.assembler());
+        let limit = register_limit(&options.nvcc);
+        let extra: Vec<OsString> = options.ptxas.iter().cloned().chain(limit).collect();
         let workshop = assembler.map(|toolkit| Workshop {
-            extra: &options.ptxas,
+            extra: &extra,
             ..workshop(toolkit, &self.cache, &arch, &artifact)
         });
         match (&workshop, &options.recipe) {
@@ -539,6 +567,7 @@ impl Optimizer {
                 gpu: gpu.to_string(),
                 gpu_is_assumed: is_assumed(input, options.gpu.as_ref(), &options.nvcc),
                 ptxas: assembler.and_then(ptxas_version),
+                edits: one.reports.iter().filter_map(KernelEdits::of).collect(),
                 kernels: one.reports,
                 output: None,
                 emitted: match options.emit {
@@ -609,6 +638,7 @@ fn machine_code(input: &Input, options: &Options, watch: &dyn Watch) -> Result<O
             gpu: gpu.to_string(),
             gpu_is_assumed: false,
             ptxas: None,
+            edits: Vec::new(),
             kernels,
             output: None,
             emitted: match input.level {

@@ -55,6 +55,7 @@ pub fn module(
         gpu,
         nvcc,
         lineinfo,
+        takes_limit: false,
     };
     let toolkit = match input.level {
         Level::Cuda => Some(toolkit(cli)?),

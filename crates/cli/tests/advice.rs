@@ -8,7 +8,8 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use warpwright_toolkit::testing::require_toolkit;
 
-const SCALE: &str = "__global__ void scale(float *x, float f) { x[blockIdx.x * blockDim.x + threadIdx.x] *= f; }\n";
+const SCALE: &str =
+    "__global__ void scale(float *x, float f) { x[blockIdx.x * blockDim.x + threadIdx.x] *= f; }\n";
 
 fn run(folder: &Path, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_warpwright"))
@@ -26,7 +27,17 @@ fn words(bytes: &[u8]) -> String {
 #[test]
 fn a_block_that_fits_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let args = ["occupancy", "--gpu", "h200", "--regs", "72", "--block", "1024", "--smem", "0"];
+    let args = [
+        "occupancy",
+        "--gpu",
+        "h200",
+        "--regs",
+        "72",
+        "--block",
+        "1024",
+        "--smem",
+        "0",
+    ];
     let output = run(folder.path(), &args);
     let text = words(&[output.stdout, output.stderr].concat());
     assert!(text.contains("one of 896 threads fits"), "{text}");
@@ -39,7 +50,17 @@ fn a_board_takes_code_for_its_own_features() {
     };
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("k.cu"), SCALE).unwrap();
-    let args = ["explain", "k.cu", "--gpu", "h200", "--block", "256", "--json", "--", "-arch=sm_90a"];
+    let args = [
+        "explain",
+        "k.cu",
+        "--gpu",
+        "h200",
+        "--block",
+        "256",
+        "--json",
+        "--",
+        "-arch=sm_90a",
+    ];
     let output = run(folder.path(), &args);
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["gpu"], "h200 (sm_90a)", "{document}");
@@ -56,7 +77,9 @@ fn kernels_of_cub_are_none_of_the_user() {
          template __global__ void EmptyKernel<void>(); }} }}\n{SCALE}"
     );
     std::fs::write(folder.path().join("k.cu"), text).unwrap();
-    let args = ["explain", "k.cu", "--gpu", "h200", "--block", "256", "--json"];
+    let args = [
+        "explain", "k.cu", "--gpu", "h200", "--block", "256", "--json",
+    ];
     let output = run(folder.path(), &args);
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     let kernels = document["kernels"].as_array().unwrap();
@@ -81,13 +104,29 @@ fn what_is_next_fits_what_was_given() {
     // A recipe says what stands behind it.
     let named = [&opt[..], &["--recipe", "maxnreg(32)"]].concat();
     let shown = words(&run(folder.path(), &named).stdout);
-    assert!(shown.contains("nothing is rewritten") || shown.contains("proved: "), "{shown}");
+    assert!(
+        shown.contains("nothing is rewritten") || shown.contains("proved: "),
+        "{shown}"
+    );
     // Who wants a cubin of a pass over PTX hears of the command that builds one.
-    let pass = ["pass", "maxnreg(72)", "k.cu", "--gpu", "h200", "--block", "256", "-o", "k.cubin"];
+    let pass = [
+        "pass",
+        "maxnreg(72)",
+        "k.cu",
+        "--gpu",
+        "h200",
+        "--block",
+        "256",
+        "-o",
+        "k.cubin",
+    ];
     let output = run(folder.path(), &pass);
     assert_eq!(output.status.code(), Some(2));
     let told = words(&output.stderr);
-    assert!(told.contains("`warpwright opt FILE --recipe 'maxnreg(72)' -o k.cubin` builds it"), "{told}");
+    assert!(
+        told.contains("`warpwright opt FILE --recipe 'maxnreg(72)' -o k.cubin` builds it"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -108,6 +147,47 @@ fn without_a_gpu_tune_names_what_goes() {
         .unwrap();
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     let told = words(&output.stderr);
-    assert!(told.contains("`warpwright opt` chooses without a GPU"), "{told}");
+    assert!(
+        told.contains("`warpwright opt` chooses without a GPU"),
+        "{told}"
+    );
     assert!(told.contains("`tune --jobs DIR`"), "{told}");
+}
+
+/// Thirty-two sums in registers.
+const SUMS: &str = "__global__ void sums(float *o, const float *a, int n) {
+    float s[32] = {};
+    for (int i = 0; i < n; ++i)
+#pragma unroll
+        for (int k = 0; k < 32; ++k) s[k] = s[k] * a[i] + a[32 * i + k];
+    float all = 0;
+#pragma unroll
+    for (int k = 0; k < 32; ++k) all += s[k] * k;
+    o[threadIdx.x] = all;
+}
+";
+
+#[test]
+fn a_register_limit_of_nvcc_is_that_of_now() {
+    let Some(_) = require_toolkit("a_register_limit_of_nvcc_is_that_of_now") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("k.cu"), SUMS).unwrap();
+    let registers = |command: &str, limit: &[&str]| {
+        let args = [command, "k.cu", "--gpu", "h200", "--block", "256", "--json"];
+        let output = run(folder.path(), &[&args[..], limit].concat());
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let kernel = &document["kernels"][0];
+        let now = match command {
+            "opt" => &kernel["candidates"][0]["resources"],
+            _ => &kernel["resources"],
+        };
+        now["registers"].as_u64().unwrap()
+    };
+    let limit = ["--", "-maxrregcount", "32"];
+    for command in ["opt", "explain"] {
+        assert!(registers(command, &[]) > 32);
+        assert!(registers(command, &limit) <= 32);
+    }
 }

@@ -79,9 +79,9 @@ fn requests_that_cannot_be_met_are_refused_by_name() {
     std::fs::write(folder.path().join("k.a"), b"!<arch>\n").unwrap();
     let cases: [(&[&str], i32, &str); 10] = [
         (
-            &["opt", "k.cu", "-o", "x.cubin", "--", "-maxrregcount=32"],
+            &["pass", "maxnreg(32)", "k.cu", "--", "-maxrregcount=32"],
             2,
-            "`-maxrregcount=32`",
+            "`-maxrregcount`",
         ),
         (&["explain", "k.cu", "--", "-Xptxas", "-O1"], 2, "`-Xptxas`"),
         (&["opt", "k.cubin", "-o", "x.ptx"], 2, "not to end in .ptx"),

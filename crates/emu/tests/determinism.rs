@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
+use std::sync::atomic::AtomicU64;
+
 use warpwright_emu::{Emulator, FaultKind, Options, Outcome};
 use warpwright_launch::LaunchFile;
 use warpwright_ptx::Module;
@@ -38,8 +40,13 @@ fn run(trap: bool, threads: usize) -> Outcome {
         .num_threads(threads)
         .build()
         .unwrap();
-    pool.install(|| program.run(&launch, vec![vec![0; 32]], &Options::default()))
-        .unwrap()
+    let done = AtomicU64::new(0);
+    let run = || program.run_counting(&launch, vec![vec![0; 32]], &Options::default(), &done);
+    let outcome = pool.install(run).unwrap();
+    // Whoever looks on sees the last block.
+    let is_whole = done.into_inner() == launch.grid_blocks();
+    assert!(is_whole || matches!(outcome, Outcome::Faulted(_)));
+    outcome
 }
 
 #[test]

@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use warpwright_driver::KernelReport;
+use warpwright_pass::BlockSource;
+use warpwright_pass::passes::{MaxNReg, UsageLevel};
+
 use crate::screen::part;
 
 /// A change of the source.
@@ -44,6 +48,41 @@ impl Edit {
             None => format!("{}{gives}", self.text),
         }
     }
+}
+
+/// What makes nvcc build the choice of a report: options, or words in the kernel. None where a pass has no such thing. nvcc
+/// plans for launch bounds itself, so these never give the same as the passes that write them.
+pub fn edits_of(report: &KernelReport) -> Vec<Edit> {
+    let chosen = &report.candidates[report.chosen];
+    if report.chosen == 0 {
+        return Vec::new();
+    }
+    let measured = chosen
+        .measured()
+        .map(|found| Gives::Measured(found.relative_time));
+    let predicted = chosen
+        .score()
+        .map(|found| Gives::Predicted(found.relative_time));
+    let Some(gives) = measured.or(predicted) else {
+        return Vec::new();
+    };
+    let text = |pass: &warpwright_pass::Invocation| {
+        if let Some(UsageLevel { level }) = pass.get() {
+            return Some(format!("`-Xptxas --register-usage-level={level}`"));
+        }
+        let MaxNReg { registers } = pass.get()?;
+        (report.block_source != BlockSource::Bound)
+            .then(|| format!("`__maxnreg__({registers})`, without launch bounds"))
+    };
+    let texts: Option<Vec<String>> = chosen.recipe.passes().iter().map(text).collect();
+    // A part of a recipe promises nothing.
+    let texts = texts.filter(|texts| !texts.is_empty());
+    let edit = |texts: Vec<String>| Edit {
+        line: None,
+        text: texts.join("; "),
+        gives,
+    };
+    texts.map(edit).into_iter().collect()
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ use warpwright_sass::profile::loop_depths;
 
 use crate::accesses::AccessReport;
 use crate::cycles::CyclesReport;
+use crate::edit::{Edit, Gives};
 use crate::local::{LocalArray, local_arrays};
 use warpwright_target::{Stair, desired_registers, registers_for_one_more_block};
 
@@ -85,6 +86,9 @@ pub struct Explanation {
     /// What lies in local memory beside spills; of PTX and CUDA C.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub local_arrays: Vec<LocalArray>,
+    /// What would let it be launched.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub edits: Vec<Edit>,
     /// The occupancy staircase; empty where other registers at launch are no choice ([`Explanation::no_staircase`]).
     pub staircase: Vec<Stair>,
     /// Why there is none.
@@ -272,6 +276,26 @@ pub fn explain(
     explanation.local_arrays = local_arrays(module, id, stack, setting.block.threads());
     explanation.enter_reliance(Reliance::of_ptx(module, id));
     explanation
+        .edits
+        .extend(bounds_to_launch(function, &explanation));
+    explanation
+}
+
+/// The bounds under which ptxas leaves registers enough for the block that a kernel cannot be launched with.
+fn bounds_to_launch(function: &ptx::Function, explanation: &Explanation) -> Option<Edit> {
+    let is_bounded = function.max_ntid().is_some() || function.req_ntid().is_some();
+    if explanation.cannot_launch.is_none() || is_bounded || function.max_nreg().is_some() {
+        return None;
+    }
+    let registers = explanation.staircase.iter().map(|stair| stair.regs).max()?;
+    let threads: u32 = explanation.block.iter().product();
+    Some(Edit {
+        line: None,
+        text: format!(
+            "`__launch_bounds__({threads})` at the kernel: ptxas keeps to {registers} registers"
+        ),
+        gives: Gives::Launch,
+    })
 }
 
 /// What leaves a kernel that spills too few registers, if its own bounds do.
@@ -347,6 +371,7 @@ pub fn from_resources(
         cannot_launch: candidate.rejected().map(ToString::to_string),
         spills_for: None,
         local_arrays: Vec::new(),
+        edits: Vec::new(),
         pressure: None,
         causes: None,
         accesses: None,

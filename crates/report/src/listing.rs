@@ -88,7 +88,8 @@ pub(crate) fn listing(kernel: &Value, id: &str, lines: &Lines) -> Option<String>
         names.join("\n"),
         sizes.join(", "),
         if panes.len() > 1 {
-            "Click a row, or press an arrow key: what belongs to it is marked."
+            "Click a row, or press an arrow key: what belongs to it is marked. L: a line that loads or stores an array in \
+             local memory."
         } else {
             ""
         },
@@ -140,6 +141,60 @@ pub(crate) fn listing(kernel: &Value, id: &str, lines: &Lines) -> Option<String>
 
 const SOURCE: &str = "Source";
 
+/// What stands in the margin of a line of the source.
+#[derive(Debug, Clone, Copy, Default)]
+struct Margin {
+    /// Percent of the cycles, where the model has them.
+    cycles: f64,
+    /// The highest pressure among its instructions, of the machine code where there is one.
+    registers: u64,
+    /// Does it load or store an array in local memory?
+    is_local: bool,
+}
+
+impl Margin {
+    fn text(self) -> String {
+        let cycles = match self.cycles {
+            ..0.05 => String::new(),
+            cycles => format!("{cycles:.1}"),
+        };
+        let registers = match self.registers {
+            0 => String::new(),
+            registers => registers.to_string(),
+        };
+        let local = if self.is_local { "L" } else { "" };
+        format!("{cycles:>5} {registers:>4} {local:<1}")
+    }
+}
+
+/// The margins of the lines that have one.
+fn margins(kernel: &Value) -> BTreeMap<&str, Margin> {
+    let mut all: BTreeMap<&str, Margin> = BTreeMap::new();
+    let each: Vec<f64> = list(&kernel["causes"]["each"])
+        .filter_map(Value::as_f64)
+        .collect();
+    let total: f64 = each.iter().sum();
+    let side = match &kernel["machine_code"] {
+        Value::Null => &kernel["pressure"],
+        code => code,
+    };
+    for (at, line) in list(&side["lines"]).enumerate() {
+        let Some(line) = line.as_str() else { continue };
+        let margin = all.entry(line).or_default();
+        let units = side["curve"][at].as_u64().unwrap_or(0);
+        margin.registers = margin.registers.max(units);
+        if let Some(cycles) = each.get(at).filter(|_| total > 0.0) {
+            margin.cycles += 100.0 * cycles / total;
+        }
+    }
+    for line in list(&kernel["local_arrays"]).flat_map(|array| list(&array["lines"])) {
+        if let Some(line) = line.as_str() {
+            all.entry(line).or_default().is_local = true;
+        }
+    }
+    all
+}
+
 /// The lines of the source at hand; behind them those of other files that have code, by name.
 fn source(kernel: &Value, lines: &Lines) -> Option<Pane> {
     let quoted: Vec<&Value> = list(&kernel["source"]).collect();
@@ -147,6 +202,8 @@ fn source(kernel: &Value, lines: &Lines) -> Option<Pane> {
         return None;
     }
     let number = |line: &str| line.rsplit(':').next()?.parse::<u32>().ok();
+    let margins = margins(kernel);
+    let margin = |line: &str| margins.get(line).copied().unwrap_or_default().text();
     let mut before = None;
     let mut rows = Vec::new();
     for row in &quoted {
@@ -157,7 +214,7 @@ fn source(kernel: &Value, lines: &Lines) -> Option<Pane> {
         rows.push(Row {
             line: lines.numbers.get(line).copied(),
             follows_gap: before.is_some_and(|before| at != before + 1),
-            text: format!("{at:>5} {}", text.replace('\t', "    ")),
+            text: format!("{at:>5} {} {}", margin(line), text.replace('\t', "    ")),
             ..Row::default()
         });
         before = Some(at);
@@ -166,13 +223,13 @@ fn source(kernel: &Value, lines: &Lines) -> Option<Pane> {
         rows.push(Row {
             line: Some(at),
             follows_gap: at == quoted.len(),
-            text: format!("      {name}"),
+            text: format!("      {} {name}", margin(name)),
             ..Row::default()
         });
     }
     Some(Pane {
         title: SOURCE,
-        head: " line".to_owned(),
+        head: " line  cyc% regs L".to_owned(),
         rows,
         first: 0,
     })
@@ -250,7 +307,7 @@ mod tests {
                 "texts": ["add", "mul"], "origins": [], "peaks": [{"first": 1}]},
             "machine_code": {"peak_units": 8, "curve": [8, 2], "lines": ["k.cu:9", null], "depths": [0, 0],
                 "texts": ["IADD3", "EXIT"], "origins": [1, null], "peaks": [{"first": 0}]},
-            "causes": {"each": [3.0, 1.0]}
+            "causes": {"each": [3.0, 1.0]}, "local_arrays": [{"lines": ["k.cu:3"]}]
         })
     }
 
@@ -259,9 +316,9 @@ mod tests {
         let kernel = kernel();
         let html = listing(&kernel, "k1", &Lines::of(&kernel)).unwrap();
         for row in [
-            "<li id=k1-L0 data-k=0>    3     x = a&lt;b;</li>",
-            "<li class=gap id=k1-L1 data-k=1>    9 y();</li>",
-            "<li class=gap id=k1-L2 data-k=2>      o.h:7</li>",
+            "<li id=k1-L0 data-k=0>    3            L     x = a&lt;b;</li>",
+            "<li class=gap id=k1-L1 data-k=1>    9  75.0    8   y();</li>",
+            "<li class=gap id=k1-L2 data-k=2>                    o.h:7</li>",
             "<li data-k=0 data-q=0 style=--p:50>    0    2    add</li>",
             "<li class=top data-k=2 data-q=1 style=--p:100>    1    4  1 mul</li>",
             "<li class=top data-k=1 data-q=1 style=--p:100>    0    8    75.0 IADD3</li>",

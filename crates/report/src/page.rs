@@ -13,7 +13,7 @@ use warpwright_pass::names::source_name;
 use warpwright_target::{lookup, staircase};
 
 use crate::ReportError;
-use crate::edit::Edit;
+use crate::edit::{Edit, edits_of};
 use crate::glossary::TERMS;
 use crate::listing::{Lines, listing};
 use crate::local::LocalArray;
@@ -37,6 +37,7 @@ struct Kernel {
     plane: String,
     rows: Vec<Row>,
     notes: Vec<String>,
+    edits: Vec<Edit>,
     /// What `explain` says of the build that is there.
     explained: Option<Value>,
 }
@@ -258,6 +259,7 @@ fn shown(report: &KernelReport, gpu: Option<&str>, explained: Option<Value>) -> 
             .chain(&report.promises)
             .cloned()
             .collect(),
+        edits: edits_of(report),
         explained,
     }
 }

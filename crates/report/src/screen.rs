@@ -11,9 +11,10 @@ use warpwright_driver::why_not::{NotChosen, why_not};
 use warpwright_driver::{Candidate, KernelReport, Resources};
 use warpwright_pass::names::{base_name, source_name, template_arguments};
 use warpwright_pass::passes::{MaxNReg, UsageLevel};
-use warpwright_pass::{BlockSource, Caution, Invocation, Level, Promises, Rung, rests_on};
+use warpwright_pass::{BlockSource, Caution, Level, Promises, Rung, rests_on};
 use warpwright_sass::profile::LOOP_WEIGHT;
 
+use crate::edit::edits_of;
 use crate::table::Table;
 
 /// Columns of a terminal.
@@ -718,24 +719,15 @@ fn instance_name(symbol: &str) -> String {
     }
 }
 
-/// What makes nvcc build the same: options, or words in the kernel. `None` where a pass has no such thing. nvcc plans for
-/// launch bounds itself, so these never give the same as the passes that write them.
+/// What makes nvcc build the same ([`edits_of`]), in words.
 fn in_source(report: &KernelReport) -> Option<String> {
-    let recipe = &report.candidates[report.chosen].recipe;
-    let way = |pass: &Invocation| {
-        if let Some(UsageLevel { level }) = pass.get() {
-            return Some(format!("`-Xptxas --register-usage-level={level}`"));
-        }
-        let MaxNReg { registers } = pass.get()?;
-        (report.block_source != BlockSource::Bound)
-            .then(|| format!("`__maxnreg__({registers})`, without launch bounds"))
-    };
-    let ways: Option<Vec<String>> = recipe.passes().iter().map(way).collect();
-    let ways = ways.filter(|ways| !ways.is_empty())?.join("; ");
+    let edits = edits_of(report);
+    let [edit] = &edits[..] else { return None };
     // Bounds in the source steer how nvcc makes PTX as well.
+    let recipe = &report.candidates[report.chosen].recipe;
     Some(match recipe.find::<MaxNReg>() {
-        Some(_) => format!("from nvcc, if its PTX stays the same: {ways}"),
-        None => format!("the same from nvcc: {ways}"),
+        Some(_) => format!("from nvcc, if its PTX stays the same: {}", edit.text),
+        None => format!("the same from nvcc: {}", edit.text),
     })
 }
 

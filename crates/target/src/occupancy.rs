@@ -65,14 +65,7 @@ pub enum LaunchError {
         threads: u32,
         /// Registers per thread.
         regs: u32,
-        /// Threads of the largest block of fewer warps that the register file holds.
-fn largest_block(file: &RegisterFile, regs: u32, warps: u32) -> u32 {
-    let mut fewer = (0..warps).rev();
-    let fits = |warps: &u32| registers_per_block(file, regs, *warps) <= file.per_block;
-    fewer.find(fits).unwrap_or(0) * WARP_SIZE
-}
-
-/// Registers that the hardware reckons for one block.
+        /// Registers that the hardware reckons for one block.
         needed: u32,
         /// Registers per block allowed.
         max: u32,
@@ -197,6 +190,13 @@ fn register_limit(
         }
         RegisterAllocation::PerBlock(unit) => file.per_sm / unit / (needed / unit),
     }))
+}
+
+/// Threads of the largest block of fewer warps that the register file holds.
+fn largest_block(file: &RegisterFile, regs: u32, warps: u32) -> u32 {
+    let mut fewer = (0..warps).rev();
+    let fits = |warps: &u32| registers_per_block(file, regs, *warps) <= file.per_block;
+    fewer.find(fits).unwrap_or(0) * WARP_SIZE
 }
 
 /// Registers that the hardware reckons for one block when it checks a launch: warps are rounded up to

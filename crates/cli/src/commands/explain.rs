@@ -232,6 +232,12 @@ fn print_kernel(e: &Explanation, (gpu, args): (&Gpu, &KernelArgs), is_verbose: b
             );
         }
     }
+    for edit in &e.edits {
+        println!(
+            "{}",
+            wrap(&edit.in_words(), "    edit ", "      ").join("\n")
+        );
+    }
     if e.dynamic_smem_is_assumed {
         let note = "its dynamic shared memory is assumed to be 0 B: state it with --dynamic-smem";
         println!("{}", wrap(note, "  ", "  ").join("\n"));

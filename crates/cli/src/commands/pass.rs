@@ -95,7 +95,9 @@ pub fn run(cli: &Cli, args: &PassArgs) -> Result<(), Failure> {
     match (&args.output, last) {
         (None, Some(PassLevel::MachineCode)) => return Err(no_output()),
         (Some(output), Some(PassLevel::Ptx)) => {
-            Kind::Ptx.fits(output).map_err(|failure| built(failure, output, &recipe))?;
+            Kind::Ptx
+                .fits(output)
+                .map_err(|failure| built(failure, output, &recipe))?;
         }
         _ => {}
     }
