@@ -18,19 +18,32 @@ pub fn counted<T>(length: u64, message: &str, done: &AtomicU64, work: impl FnOnc
     if !std::io::stderr().is_terminal() {
         return work();
     }
+    let mut shown: Option<ProgressBar> = None;
+    let show = |done: Option<u64>| match (done, &shown) {
+        (Some(done), Some(bar)) => bar.set_position(done),
+        (Some(_), None) => shown = Some(bar(Some(length), message)),
+        (None, Some(bar)) => bar.finish_and_clear(),
+        (None, None) => {}
+    };
+    watched(PATIENCE, done, show, work)
+}
+
+/// Does work, and shows from time to time what is done, once it has taken longer than `patience`; nothing at its end.
+fn watched<T>(
+    patience: Duration,
+    done: &AtomicU64,
+    mut show: impl FnMut(Option<u64>) + Send,
+    work: impl FnOnce() -> T,
+) -> T {
     std::thread::scope(|scope| {
         let (ended, end) = channel::<()>();
         scope.spawn(move || {
-            let mut wait = PATIENCE;
-            let mut shown = None;
+            let mut wait = patience;
             while end.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-                let bar = shown.get_or_insert_with(|| bar(Some(length), message));
-                bar.set_position(done.load(Ordering::Relaxed));
-                wait = BETWEEN;
+                show(Some(done.load(Ordering::Relaxed)));
+                wait = BETWEEN.min(patience);
             }
-            if let Some(bar) = shown {
-                bar.finish_and_clear();
-            }
+            show(None);
         });
         let result = work();
         drop(ended);
@@ -70,4 +83,32 @@ pub fn bar(length: Option<u64>, message: &str) -> ProgressBar {
     }
     bar.set_message(printable(message));
     bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_work_is_shown_and_short_work_is_not() {
+        let shown_of = |patience: Duration| {
+            let (done, mut shown) = (AtomicU64::new(0), Vec::new());
+            let result = watched(
+                patience,
+                &done,
+                |done| shown.push(done),
+                || {
+                    done.store(7, Ordering::Relaxed);
+                    std::thread::sleep(Duration::from_millis(50));
+                    "a result"
+                },
+            );
+            assert_eq!(result, "a result");
+            shown
+        };
+        let long = shown_of(Duration::from_millis(5));
+        assert!(long.contains(&Some(7)), "{long:?}");
+        assert_eq!(long.last(), Some(&None));
+        assert_eq!(shown_of(Duration::from_secs(60)), [None]);
+    }
 }

@@ -63,7 +63,9 @@ pub fn edits_of(report: &KernelReport) -> Vec<Edit> {
     let predicted = chosen
         .score()
         .map(|found| Gives::Predicted(found.relative_time));
-    let Some(gives) = measured.or(predicted) else {
+    let default = report.candidates[0].rejected();
+    let launch = default.map(|_| Gives::Launch);
+    let Some(gives) = measured.or(predicted).or(launch) else {
         return Vec::new();
     };
     let text = |pass: &warpwright_pass::Invocation| {

@@ -318,7 +318,7 @@ mod tests {
         for row in [
             "<li id=k1-L0 data-k=0>    3            L     x = a&lt;b;</li>",
             "<li class=gap id=k1-L1 data-k=1>    9  75.0    8   y();</li>",
-            "<li class=gap id=k1-L2 data-k=2>                    o.h:7</li>",
+            "<li class=gap id=k1-L2 data-k=2>                   o.h:7</li>",
             "<li data-k=0 data-q=0 style=--p:50>    0    2    add</li>",
             "<li class=top data-k=2 data-q=1 style=--p:100>    1    4  1 mul</li>",
             "<li class=top data-k=1 data-q=1 style=--p:100>    0    8    75.0 IADD3</li>",

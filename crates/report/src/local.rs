@@ -180,7 +180,7 @@ impl Reader<'_> {
                 let (cause, by) = match by {
                     Index::Turns { exit, is_fixed } => {
                         let turns = match is_fixed {
-                            true => "which is not unrolled",
+                            true => "which is not fully unrolled",
                             false => "whose number of turns is not constant",
                         };
                         let of = match self.line(exit) {
@@ -198,7 +198,10 @@ impl Reader<'_> {
                             format!("is not known before `{word}` has run"),
                         )
                     }
-                    Index::Thread => (Cause::RunTime, "goes by the thread's number".to_owned()),
+                    Index::Thread => (
+                        Cause::RunTime,
+                        "goes by a special register, such as the thread's number".to_owned(),
+                    ),
                     Index::Parameter => (Cause::RunTime, "goes by a parameter".to_owned()),
                     Index::Computed => (Cause::RunTime, "is not constant".to_owned()),
                 };
@@ -318,6 +321,9 @@ pub fn name(arrays: &mut [LocalArray], kernel: &str, declared: &[Declared]) {
             continue;
         };
         array.bytes = only.bytes.unwrap_or(array.bytes);
+        for edit in &mut array.edits {
+            edit.gives = Gives::LocalBytes(array.bytes);
+        }
         array.name = Some(only.name.clone());
         array.declared = Some(only.line.clone());
         if array.parameter.is_some() {

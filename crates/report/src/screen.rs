@@ -198,7 +198,6 @@ fn choice(report: &KernelReport, level: Level) -> Vec<String> {
         };
         let text = format!("{what}: {}", report.reason);
         lines.extend(wrap(&text, "  choice  ", INDENT));
-        lines.extend(proof(default).map(|proof| format!("{INDENT}{proof}")));
     } else {
         lines.extend(wrap(
             &gain(chosen, &report.reason, report.counted.is_some()),

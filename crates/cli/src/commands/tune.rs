@@ -104,7 +104,10 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
     if let Some(output) = &args.output {
         Kind::Cubin.fits(output)?;
     }
-    devices().map_err(without_gpu)?;
+    if devices().map_err(without_gpu)?.is_empty() {
+        let what = "no device to measure on";
+        return Err(without_gpu(Fault::new(FaultKind::Missing, what)));
+    }
     let folder = work_folder(args, file)?;
     build(cli, args, &input, &folder)?;
     let gpu = load_manifest(&folder)?.gpu;
