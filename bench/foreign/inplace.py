@@ -42,6 +42,37 @@ def differs(plain, others):
     return len(found)
 
 
+# What a pass changes, for the table by class.
+CLASSES = {'reshape': 'shape', 'specialize': 'constants', 'unroll': 'unrolling', 'cache': 'cache hints', 'maxnreg': 'registers',
+           'usage-level': 'registers', 'schedule': 'order', 'spill-to-shared': 'spills', 'smem-spilling': 'spills'}
+KNOBS, ALL = 'registers', 'all'
+
+
+def by_class(builds):
+    """The least time over the original's by class of change: builds that change nothing else, and all of them. Of builds
+    that were timed at a second launch its time counts, since they were chosen by the first."""
+    best = {KNOBS: 1.0, ALL: 1.0}
+    for build in builds:
+        ratio = build['ratios'][1] or build['ratios'][0]
+        if build['outcome'] != 'same' or not ratio:
+            continue
+        names = {CLASSES.get(step.split('(')[0].strip(), 'other') for step in build['recipe'].split(';')}
+        for name in [ALL, *(names if len(names) == 1 else [])]:
+            best[name] = min(best.get(name, 1.0), ratio)
+    return {name: round(ratio, 4) for name, ratio in sorted(best.items())}
+
+
+def table(rows):
+    """By class of change: the original's time over the best's, as geometric mean over kernels of at least 5% of a program."""
+    kernels = [k['by_class'] for row in rows for k in row.get('kernels', ()) if k['share'] >= 0.05 and k['by_class']]
+    found = {}
+    for name in sorted({name for kernel in kernels for name in kernel}):
+        gains = [1.0 / kernel.get(name, 1.0) for kernel in kernels]
+        found[name] = {'mean': round(math.exp(sum(map(math.log, gains)) / len(gains)), 4), 'best': round(max(gains), 3),
+                       'from_2%': sum(g >= 1.02 for g in gains), 'from_10%': sum(g >= 1.1 for g in gains)}
+    return {'kernels': len(kernels), 'classes': found}
+
+
 class Script:
     """A program in Python: there is nothing to build."""
 
@@ -90,7 +121,7 @@ class InPlace(Campaign):
 
     def one(self, program, copy, own, gpu):
         warpwright, place = f'{self.tool}/warpwright', f'{self.work}/{program.name}'
-        report, db = f'{place}/report.json', f'{place}/db'
+        report, kept, db = f'{place}/report.json', f'{place}/builds.json', f'{place}/db'
         row = {'program': program.name, 'split': program.split}
         plain = [self.sh(own, copy, gpu) for _ in range(2)]
         if 124 in [run[2] for run in plain]:
@@ -110,11 +141,13 @@ class InPlace(Campaign):
             return row
         with open(report) as file:
             kernels = json.load(file)['kernels']
+        with open(kept) as file:
+            builds = [kernel['builds'] for kernel in json.load(file)['kernels']]
         names = {k['name']: f'k{n}' for n, k in enumerate(kernels)}
         row['kernels'] = [{
             'share': round(k['share'], 4), 'versions': k['candidates'], 'winner': k['winner'], 'in_program': k['in_program'],
             'alone': k['original_ns'] / k['winner_ns'] if k['winner_ns'] else None, 'stays': self.bare(k['stays'], names),
-            'class': k['class']} for k in kernels]
+            'class': k['class'], 'by_class': by_class(b) if b else None} for k, b in zip(kernels, builds)]
         left = sum(k['share'] * ((k['in_program'] or 1.0) - 1.0) for k in kernels)
         row['gain'] = round(1.0 / (1.0 + left), 4)
         return row
@@ -156,7 +189,7 @@ class InPlace(Campaign):
             'schema': 'warpwright.foreign-in-place/1', 'gpu': name[0] if name else None, 'nvcc': nvcc and nvcc.group(1),
             'date': time.strftime('%Y-%m-%d'), 'budget_s': self.budget, 'programs': len(gains),
             'geometric_mean': round(math.exp(sum(map(math.log, gains)) / len(gains)), 4) if gains else None,
-            'slowest': min(gains, default=None), 'rows': sorted(self.rows, key=lambda row: row['program'])}
+            'slowest': min(gains, default=None), 'by_class': table(self.rows), 'rows': sorted(self.rows, key=lambda row: row['program'])}
         with open(f'{self.path}.part', 'w') as file:
             json.dump(document, file, indent=1)
         os.replace(f'{self.path}.part', self.path)

@@ -95,7 +95,7 @@ def rodinia():
               folder='particlefilter')
     yield one('pathfinder', ['pathfinder.cu'], '100000 1000 20')
     yield one('srad-v1', ['main.cu'], '100 0.5 502 458', folder='srad/srad_v1')
-    yield one('srad-v2', ['srad.cu'], '2048 2048 0 127 0 127 0.5 20', folder='srad/srad_v2')
+    yield one('srad-v2', ['srad.cu'], '2048 2048 0 127 0 127 0.5 20', '-DGPU', folder='srad/srad_v2')
     yield one('streamcluster', ['streamcluster_cuda_cpu.cpp', 'streamcluster_cuda.cu'],
               '10 20 256 65536 65536 1000 none output.txt 1')
 

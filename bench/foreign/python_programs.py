@@ -150,6 +150,19 @@ def cupy_convolve(turns):
 
 
 @program
+def cupy_scatter(turns):
+    """Sums in no fixed order: two runs differ in the last bits."""
+    import cupy
+    import cupyx
+    values = image(cupy)
+    at = (image(cupy).ravel() * 4095 * 1024).astype('int32')
+    for _ in range(turns):
+        b = cupy.zeros(4096 * 1024, 'float32')
+        cupyx.scatter_add(b, at, values.ravel())
+    print(round(cupy.asnumpy(b.astype('float64').sum()).item(), 1))
+
+
+@program
 def cupy_grid(turns):
     import cupy
     from cupyx.scipy.interpolate import RegularGridInterpolator

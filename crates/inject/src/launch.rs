@@ -69,9 +69,15 @@ fn go(launch: &Launch, call: impl Fn(Handle, &Extents) -> Code) -> Code {
         Mode::Trace => {
             // Looked up, and at its first launch loaded, before the time begins.
             let winner = replacement(launch);
-            trace::launch(launch, winner.is_some(), |replaced| {
-                with(launch, winner.filter(|_| replaced), &call)
-            })
+            let mut launched = None;
+            let code = trace::launch(launch, winner.is_some(), |replaced| {
+                let (code, own) = choose(launch, winner.filter(|_| replaced), &call);
+                launched = own;
+                code
+            });
+            // Not before the time ends: it is written into a file.
+            tell(launched);
+            code
         }
         Mode::Try => trial::launch(launch, call),
     }
@@ -80,24 +86,40 @@ fn go(launch: &Launch, call: impl Fn(Handle, &Extents) -> Code) -> Code {
 #[inline]
 fn with(
     launch: &Launch,
-    winner: Option<(&Replacement, Extents)>,
+    winner: Option<(&'static Replacement, Extents)>,
     call: impl Fn(Handle, &Extents) -> Code,
 ) -> Code {
+    let (code, launched) = choose(launch, winner, call);
+    tell(launched);
+    code
+}
+
+#[inline]
+fn tell(launched: Option<&Replacement>) {
+    if let Some(winner) = launched {
+        winner.launched();
+    }
+}
+
+/// Launches the winner, or the original; also returns the winner if it was that.
+#[inline]
+fn choose(
+    launch: &Launch,
+    winner: Option<(&'static Replacement, Extents)>,
+    call: impl Fn(Handle, &Extents) -> Code,
+) -> (Code, Option<&'static Replacement>) {
     let Some((winner, extents)) = winner else {
-        return call(launch.function, &launch.extents());
+        return (call(launch.function, &launch.extents()), None);
     };
     match call(winner.handle(), &extents) {
-        SUCCESS => {
-            winner.launched();
-            SUCCESS
-        }
+        SUCCESS => (SUCCESS, Some(winner)),
         refused => {
             let code = call(launch.function, &launch.extents());
             // After a fault every call fails: that is not the winner's.
             if code == SUCCESS {
                 winner.refused(refused);
             }
-            code
+            (code, None)
         }
     }
 }

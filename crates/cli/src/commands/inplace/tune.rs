@@ -347,6 +347,8 @@ fn confirm(
 
 /// A program is as fast as it was if its kernels take no more than this of their time: two runs of it differ by as much.
 const SAME: f64 = 1.01;
+/// A kernel without a winner may take so much more of its time in another run, and nothing is said by it.
+const APART: f64 = 1.1;
 /// Launches of kernel and winner each, in turns in one run, that tell them apart.
 const ENOUGH_TURNS: usize = 3;
 
@@ -399,10 +401,14 @@ fn weigh(targets: &mut [Target], before: &Trace, after: &Trace, beside: &BTreeMa
     for launched in &before.launches {
         let key = launch_key(launched);
         let (count, all) = launches_of(launched);
+        let winner = won.get(&key).copied();
         let then = match beside.contains_key(&key) {
-            true => Some(all * won.get(&key).copied().unwrap_or(1.0)),
+            true => Some(all * winner.unwrap_or(1.0)),
             false => mean(launched).map(|ns| ns * count),
         };
+        // The same code in two runs.
+        let is_noise = |then: &f64| winner.is_none() && *then <= all * APART;
+        let then = then.map(|then| if is_noise(&then) { all } else { then });
         if let Some(then) = then {
             old += all;
             new += then;
