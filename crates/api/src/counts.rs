@@ -9,7 +9,7 @@ use warpwright_emu::{
     DecodeError, EmuError, Emulator, FaultKind, InstructionCount, Options, Outcome,
 };
 use warpwright_flow::Function as _;
-use warpwright_launch::{Buffer, ContentsError, Init, Launch, no_files};
+use warpwright_launch::{Buffer, ContentsError, Init, Launch, Source, no_files};
 use warpwright_ptx::{FuncId, Module};
 use warpwright_sass::Elf;
 use warpwright_sass::function::{Calls, Code};
@@ -25,8 +25,8 @@ pub struct Counted {
     pub folder: PathBuf,
     /// What it is, in words.
     pub at: String,
-    /// Somebody described it, and wants to know if it could not be counted.
-    pub is_described: bool,
+    /// Who says it. Who described one wants to know if it could not be counted.
+    pub source: Source,
     /// Its block is what somebody says or the code does, and no guess, and the code has no other launch.
     pub is_known_block: bool,
     /// It is smaller than the launch that it stands for.
@@ -80,10 +80,15 @@ const MOST_BYTES: u64 = 1 << 30;
 const MOST_BYTES_UNASKED: u64 = 192 << 20;
 
 impl Counted {
+    /// Did somebody describe it?
+    pub fn is_described(&self) -> bool {
+        self.source == Source::Described
+    }
+
     /// Are its buffers small enough to be filled and run?
     pub fn fits(&self) -> bool {
         self.bytes()
-            <= match self.is_described {
+            <= match self.is_described() {
                 true => MOST_BYTES,
                 false => MOST_BYTES_UNASKED,
             }
@@ -137,7 +142,7 @@ impl Counted {
         }
         let emulator = Emulator::new(module, &launch.kernel)?;
         let inputs = self.inputs().ok_or(Uncounted::Unfilled)?;
-        let budget = match self.is_described {
+        let budget = match self.is_described() {
             true => OF_BLOCK,
             false => OF_BLOCK_UNASKED,
         };

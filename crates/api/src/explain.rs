@@ -146,7 +146,8 @@ impl Optimizer {
             for counted in &options.counted {
                 // What is counted goes for its own block.
                 let is_other = counted.launch.block != setting.block.dims;
-                if is_other && !counted.is_described && is_named(&counted.launch.kernel, &kernel) {
+                if is_other && !counted.is_described() && is_named(&counted.launch.kernel, &kernel)
+                {
                     let own = extents(counted.launch.block);
                     let why = format!(
                         "the code's own launch, as far as it is known, has blocks of {own}: --block"

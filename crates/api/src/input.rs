@@ -38,6 +38,8 @@ pub struct Input {
     pub level: Level,
     /// The contents.
     pub bytes: Vec<u8>,
+    /// Was it CUDA C in Latin-1? The contents are UTF-8 all the same.
+    pub recoded: bool,
 }
 
 impl Input {
@@ -83,16 +85,22 @@ impl Input {
                 path,
                 level: Level::Cubin,
                 bytes,
+                recoded: false,
             });
         }
         let Some(level) = detect(&path, &bytes) else {
             return Err(Error::Unknown(name));
+        };
+        let (bytes, recoded) = match level {
+            Level::Cuda => in_utf8(bytes),
+            _ => (bytes, false),
         };
         Ok(Input {
             name,
             path,
             level,
             bytes,
+            recoded,
         })
     }
 
@@ -102,6 +110,19 @@ impl Input {
     /// [`Error::NotText`].
     pub fn text(&self) -> Result<&str, Error> {
         text(&self.name, &self.bytes)
+    }
+}
+
+/// A source as UTF-8, and whether it was none. Then it is Latin-1 if it is text at all: comments and messages in people's own
+/// languages, which mean nothing to a compiler.
+pub(crate) fn in_utf8(bytes: Vec<u8>) -> (Vec<u8>, bool) {
+    let is_utf16 = bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff");
+    match std::str::from_utf8(&bytes).is_ok() || bytes.contains(&0) || is_utf16 {
+        true => (bytes, false),
+        false => {
+            let text: String = bytes.iter().map(|&byte| char::from(byte)).collect();
+            (text.into_bytes(), true)
+        }
     }
 }
 

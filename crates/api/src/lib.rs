@@ -8,7 +8,7 @@
 //! * [`input`], [`error`]: what goes in and what goes wrong. [`device_code`]: the cubins of a file.
 //! * [`front`]: CUDA C and PTX to a verified module.
 //! * [`optimise`], [`explain`], [`check`]: the three things it does. [`trace`]: what a program was seen to launch.
-//!   [`own_launch`]: what a file's own launches say.
+//!   [`own_launch`]: what a file's own launches say. [`ran`]: what its program launched when it ran without a GPU.
 
 pub mod check;
 mod counts;
@@ -19,6 +19,7 @@ pub mod front;
 pub mod input;
 pub mod optimise;
 pub mod own_launch;
+pub mod ran;
 mod refused;
 pub mod rewrite;
 pub mod trace;

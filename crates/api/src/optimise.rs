@@ -37,6 +37,7 @@ use crate::front::{
 };
 use crate::own_launch::seen;
 use crate::refused::placed;
+use crate::trace::Trace;
 use crate::{DeviceCode, Error, Input, Level};
 
 /// What comes out.
@@ -64,6 +65,8 @@ pub struct Options {
     pub dynamic_smem: Option<u32>,
     /// What is run to count how often instructions are executed (`explain`).
     pub counted: Vec<Counted>,
+    /// What the file's own program launched when it ran ([`crate::ran`]).
+    pub ran: Option<Trace>,
     /// Blocks of the launch that counts, where it was seen (a trace); `block` is then that launch's.
     pub grid: Option<u64>,
     /// A launch description, which states both.
@@ -95,6 +98,7 @@ impl Default for Options {
             dynamic_smem: None,
             grid: None,
             counted: Vec::new(),
+            ran: None,
             launch: None,
             recipe: None,
             fuel: None,

@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use warpwright_cudac::launches::{HostCode, expanded, numbers};
+use warpwright_launch::Source;
 use warpwright_pass::Seen;
 use warpwright_pass::names::{base_name, is_named, template_arguments};
 use warpwright_ptx::Module;
 
-use crate::{Counted, Input, Level, Options};
+use crate::input::in_utf8;
+use crate::{Counted, Input, Level, Options, ran};
 
 /// Block, grid and dynamic shared memory of each kernel of a module that the text launches. `nvcc`: its options.
 pub fn own_launches(text: &str, module: &Module, nvcc: &[String], headers: &[String]) -> Vec<Seen> {
@@ -32,6 +34,7 @@ pub fn own_launches(text: &str, module: &Module, nvcc: &[String], headers: &[Str
         let grids = launches.iter().map(|l| numbers(&l.grid).map(product));
         Seen {
             symbol,
+            source: Source::Host,
             block,
             differ: agreed(blocks).is_none(),
             grid: agreed(grids),
@@ -50,9 +53,21 @@ fn agreed<T: PartialEq + Copy>(mut all: impl Iterator<Item = Option<T>>) -> Opti
     all.all(|one| one == Some(first)).then_some(first)
 }
 
-/// [`own_launches`] of an input that is CUDA C; how many blocks a launch has whose sizes are known beyond what the text
-/// says in place, of those that are counted.
+/// What the input's own program launched when it ran, if it did; of the other kernels [`own_launches`] of an input that is
+/// CUDA C, and how many blocks a launch has whose sizes are known beyond what the text says in place, of those that are
+/// counted.
 pub fn seen(input: &Input, module: &Module, options: &Options) -> Vec<Seen> {
+    let ran = options.ran.as_ref();
+    let mut ran = ran.map_or_else(Vec::new, |trace| ran::seen(trace, module));
+    let is_other = |seen: &Seen| ran.iter().all(|own| own.symbol != seen.symbol);
+    let mut read = read(input, module, options);
+    read.retain(is_other);
+    ran.extend(read);
+    ran
+}
+
+/// What the text says, and what is guessed.
+fn read(input: &Input, module: &Module, options: &Options) -> Vec<Seen> {
     let text = input.text().ok().filter(|_| input.level == Level::Cuda);
     let nvcc = &options.nvcc;
     let mut all = text.map_or_else(Vec::new, |text| {
@@ -60,7 +75,7 @@ pub fn seen(input: &Input, module: &Module, options: &Options) -> Vec<Seen> {
     });
     // What a launch says by way of its callers.
     let own = options.counted.iter();
-    for own in own.filter(|own| !own.is_described && own.is_known_block) {
+    for own in own.filter(|own| !own.is_described() && own.is_known_block) {
         let symbol = &own.launch.kernel;
         let found = all.iter_mut().find(|seen| is_named(symbol, &seen.symbol));
         let known = Some(own.launch.block);
@@ -118,7 +133,7 @@ pub fn own_headers(path: &Path, text: &str, nvcc: &[String]) -> Vec<String> {
         let is_small = std::fs::metadata(&header).is_ok_and(|m| m.is_file() && m.len() <= LARGEST);
         seen.push(header.clone());
         let Some(text) = is_small
-            .then(|| std::fs::read_to_string(&header).ok())
+            .then(|| String::from_utf8(in_utf8(std::fs::read(&header).ok()?).0).ok())
             .flatten()
         else {
             continue;
@@ -158,6 +173,7 @@ mod tests {
         let of = |kernel: &str, (block, differ): ([u32; 3], bool), grid, dynamic_smem| {
             vec![Seen {
                 symbol: kernel.to_owned(),
+                source: Source::Host,
                 block: Some(block),
                 differ,
                 grid,

@@ -80,6 +80,29 @@ pub struct Given {
     pub parameters: String,
     /// What of them points into allocations.
     pub pointers: Vec<Pointed>,
+    /// What the variables of its module held.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variables: Vec<Variable>,
+}
+
+impl Given {
+    /// The bytes of the parameters.
+    pub fn bytes(&self) -> Vec<u8> {
+        let pairs = self.parameters.as_bytes().chunks(2);
+        let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+        pairs.map_while(byte).collect()
+    }
+}
+
+/// A variable of a module.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Variable {
+    /// Symbol.
+    pub name: String,
+    /// Its size in bytes.
+    pub size: u64,
+    /// SHA-256 of what it held before the launch, unless it is large.
+    pub digest: Option<String>,
 }
 
 /// What stayed the same over launches.
@@ -210,7 +233,31 @@ impl Launched {
     }
 }
 
+impl WithoutGpu {
+    /// Can a launch not rest on a result that was not computed?
+    pub fn is_exact(&self, launch: u64) -> bool {
+        self.exact_until.is_none_or(|last| launch <= last)
+    }
+
+    /// Had all kernels before a launch run?
+    pub fn is_computed(&self, launch: u64) -> bool {
+        let gap = self.not_computed.first();
+        gap.is_none_or(|first| launch <= first.launch)
+    }
+}
+
 impl Trace {
+    /// The launches of a kernel, those of most threads first; without a GPU those alone that rest on nothing that was
+    /// not computed.
+    pub fn of<'a>(&'a self, kernel: &'a str) -> impl Iterator<Item = &'a Launched> {
+        let is_exact = |launched: &&Launched| match (&self.without_gpu, &launched.given) {
+            (Some(without), Some(given)) => without.is_exact(given.launch),
+            (without, _) => without.is_none(),
+        };
+        let all = self.launches.iter().filter(is_exact);
+        all.filter(move |launched| launched.kernel == kernel)
+    }
+
     /// Reads a trace.
     ///
     /// # Errors
@@ -392,6 +439,11 @@ fn given(notes: &[Note]) -> BTreeMap<(String, String, LaunchClass), Given> {
             offset: pointer.offset,
             digest: pointer.digest.clone(),
         });
+        let variables = given.variables.iter().map(|variable| Variable {
+            name: variable.name.clone(),
+            size: variable.size,
+            digest: variable.digest.clone(),
+        });
         let parameters = given.bytes.iter().map(|byte| format!("{byte:02x}"));
         let key = (given.kernel.clone(), given.module.clone(), given.class);
         Some((
@@ -400,6 +452,7 @@ fn given(notes: &[Note]) -> BTreeMap<(String, String, LaunchClass), Given> {
                 launch: given.number,
                 parameters: parameters.collect(),
                 pointers: pointers.collect(),
+                variables: variables.collect(),
             },
         ))
     });

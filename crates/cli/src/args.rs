@@ -8,6 +8,7 @@ use warpwright_launch::Shape;
 use warpwright_pass::launch::possible;
 use warpwright_pass::names::{is_named, nearest};
 
+use crate::commands::Wanted;
 use crate::commands::measure::SessionArgs;
 use crate::commands::quoted;
 use crate::failure::Failure;
@@ -333,6 +334,17 @@ pub enum Floating {
     Reassociate,
 }
 
+/// The file's own program, which runs without a GPU.
+#[derive(Debug, Clone, Default, Args)]
+pub struct OwnArgs {
+    /// Arguments of the file's own program, which is built and runs without a GPU so that its launches are seen
+    #[arg(long, value_name = "ARGS", allow_hyphen_values = true)]
+    pub run_args: Option<String>,
+    /// Read the launches in the code; its program is not run
+    #[arg(long, conflicts_with = "run_args")]
+    pub no_run: bool,
+}
+
 /// How results are shown.
 #[derive(Debug, Clone, Args)]
 pub struct OutputArgs {
@@ -351,6 +363,11 @@ pub struct ExplainArgs {
     pub file: PathBuf,
     #[command(flatten)]
     pub kernel: KernelArgs,
+    #[command(flatten)]
+    pub own: OwnArgs,
+    /// Seconds until its own program is ended
+    #[arg(long, value_name = "SECONDS", default_value_t = crate::commands::OWN_BUDGET, value_parser = parse_seconds)]
+    pub budget: f64,
     #[command(flatten)]
     pub output: OutputArgs,
     /// Arguments for nvcc
@@ -415,6 +432,8 @@ pub struct OptArgs {
     pub stencil: StencilArgs,
     #[command(flatten)]
     pub kernel: KernelArgs,
+    #[command(flatten)]
+    pub own: OwnArgs,
     #[command(flatten)]
     pub show: OutputArgs,
     /// Arguments for nvcc
@@ -547,7 +566,7 @@ pub struct TraceArgs {
     #[command(flatten)]
     pub without: NoGpuArgs,
     /// The program and its arguments
-    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    #[arg(trailing_var_arg = true, required = true, value_name = "PROGRAM")]
     pub program: Vec<OsString>,
 }
 
@@ -970,12 +989,27 @@ pub struct LaunchArgs {
     /// Overwrite a file that `launch` has not written
     #[arg(long, requires = "output")]
     pub force: bool,
+    #[command(flatten)]
+    pub own: OwnArgs,
+    /// Seconds until its own program is ended, and until no other guesses are tried
+    #[arg(long, value_name = "SECONDS", default_value_t = crate::commands::OWN_BUDGET, value_parser = parse_seconds)]
+    pub budget: f64,
     /// Arguments for nvcc
     #[arg(last = true)]
     pub nvcc: Vec<String>,
 }
 
 impl LaunchArgs {
+    /// How the file's own program is to run.
+    pub fn wanted(&self) -> Wanted<'_> {
+        Wanted {
+            own: &self.own,
+            nvcc: &self.nvcc,
+            budget: self.budget,
+            gpu: None,
+        }
+    }
+
     /// The folder that descriptions go to, if they do.
     pub fn folder(&self) -> Option<&Path> {
         let output = self.output.as_deref()?;

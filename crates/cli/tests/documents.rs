@@ -277,6 +277,7 @@ fn help(seen: &mut BTreeMap<String, String>, command: &str) -> String {
     let text = seen.entry(command.to_owned()).or_insert_with(|| {
         let words = command.split(' ').chain(["--help"]);
         let ran = Command::new(env!("CARGO_BIN_EXE_warpwright"))
+            .env("WARPWRIGHT_STANDIN", "programs do not run here")
             .args(words)
             .output()
             .unwrap();

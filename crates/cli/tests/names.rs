@@ -71,6 +71,7 @@ impl Bench {
         let program = env!("CARGO_BIN_EXE_warpwright");
         let mut command = Command::new(program);
         command.args(args).current_dir(self.0.path());
+        command.env("WARPWRIGHT_STANDIN", "programs do not run here");
         command.output().unwrap()
     }
 

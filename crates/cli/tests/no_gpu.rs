@@ -74,6 +74,17 @@ fn make_and_a_source_file() {
     );
     // make ends with 2 where a command ends with 7.
     assert_eq!(output.status.code(), Some(2), "{out}{err}");
+    // Without dashes, and by a program that starts two others.
+    let words = ["make", "run", "-s"];
+    let out = text(&trace(folder.path(), &words).stdout);
+    assert!(out.contains("2 arguments"), "{out}");
+    let both = ["-o", "B.json", "sh", "-c", "./scale & ./scale; wait"];
+    trace(folder.path(), &both);
+    let kept = std::fs::read_to_string(folder.path().join("B.json")).expect("a trace");
+    let both: serde_json::Value = serde_json::from_str(&kept).expect("JSON");
+    assert_eq!(both["processes"], 2, "{kept}");
+    assert_eq!(both["launches"][0]["launches"], 6, "{kept}");
+
     let kept = std::fs::read_to_string(folder.path().join("T.json")).expect("a trace");
     let trace: serde_json::Value = serde_json::from_str(&kept).expect("JSON");
     let launched = &trace["launches"][0];

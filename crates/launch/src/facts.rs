@@ -9,7 +9,9 @@ use crate::launch::Launch;
 use crate::values::Field;
 
 /// Where a fact comes from; the later ones are less certain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
     /// The user said so.
@@ -23,6 +25,7 @@ pub enum Source {
     /// Host code says so.
     Host,
     /// It is likely.
+    #[default]
     Guessed,
 }
 

@@ -208,6 +208,30 @@ impl Arg {
 }
 
 impl Buffer {
+    /// Memory that was seen, and that no description speaks of: so many bytes.
+    pub fn of_bytes(name: impl Into<String>, len: usize, init: Init) -> Buffer {
+        let source = Source {
+            path: "the launch that was seen".to_owned(),
+            text: String::new(),
+        };
+        Buffer {
+            name: name.into(),
+            ty: ElemType::U8,
+            shape: vec![len as u64],
+            len,
+            init,
+            table: None,
+            output: false,
+            tolerance: None,
+            offset: 0,
+            align: 256,
+            origin: Origin {
+                source: Arc::new(source),
+                span: 0..0,
+            },
+        }
+    }
+
     /// Size in bytes.
     pub fn size(&self) -> usize {
         self.len * self.ty.size()

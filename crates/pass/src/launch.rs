@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use warpwright_launch::Launch;
+use warpwright_launch::{Launch, Source as Certainty};
 use warpwright_ptx::Function;
 use warpwright_target::{BLOCK_DIMENSIONS, THREADS_PER_BLOCK};
 
@@ -28,6 +28,10 @@ pub enum BlockSource {
     Seen,
     /// The same of the first known one of several launches, which differ.
     SeenFirst,
+    /// A launch that the kernel's own program made when it ran without a GPU: a fact about that launch as well.
+    Ran,
+    /// The same of that of most threads, where others had another block.
+    RanFirst,
     /// Nobody said; 256 is assumed.
     Assumed,
 }
@@ -42,6 +46,8 @@ impl fmt::Display for BlockSource {
             BlockSource::Bound => ".maxntid",
             BlockSource::Seen => "the code's own launch",
             BlockSource::SeenFirst => "one of the code's launches, which differ: --block",
+            BlockSource::Ran => "seen when its program ran",
+            BlockSource::RanFirst => "seen when its program ran; other launches differ: --block",
             BlockSource::Assumed => "assumed: state it with --block",
         })
     }
@@ -152,7 +158,8 @@ impl Block {
 
     /// Does a launch of the code's own show it?
     pub fn is_seen(&self) -> bool {
-        matches!(self.source, BlockSource::Seen | BlockSource::SeenFirst)
+        use BlockSource::{Ran, RanFirst, Seen, SeenFirst};
+        matches!(self.source, Seen | SeenFirst | Ran | RanFirst)
     }
 
     /// The same, where nothing better is known than launches that were seen.
@@ -161,9 +168,11 @@ impl Block {
         match (self.source, seen.block.filter(fits)) {
             (BlockSource::Assumed, Some(dims)) => Block {
                 dims,
-                source: match seen.differ {
-                    true => BlockSource::SeenFirst,
-                    false => BlockSource::Seen,
+                source: match (seen.source, seen.differ) {
+                    (Certainty::Traced, true) => BlockSource::RanFirst,
+                    (Certainty::Traced, false) => BlockSource::Ran,
+                    (_, true) => BlockSource::SeenFirst,
+                    (_, false) => BlockSource::Seen,
                 },
             },
             // A bound says how many threads there are at most, and not which way they lie.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use warpwright_cudac::File;
 use warpwright_cudac::diag::Source;
-use warpwright_launch::Launch;
+use warpwright_launch::{Launch, Source as Certainty};
 use warpwright_ptx::Module;
 use warpwright_sass::{Cubin, Elf, Kernel};
 use warpwright_stencil::dsl;
@@ -31,12 +31,15 @@ pub enum Bounded {
     Finished([u32; 3]),
 }
 
-/// What launches that the source has itself say of a kernel: the first block that is a number, and what all agree on
-/// beside it. Facts about these launches, which occupancy and prediction may use, and no promises of others.
+/// What a kernel's own launches say of it: of those that its program made when it ran, that of most threads; of those that
+/// the source has, the first block that is a number, and what all agree on beside it. Facts about these launches, which
+/// occupancy and prediction may use, and no promises of others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// The kernel's symbol.
     pub symbol: String,
+    /// Did the program make the launch, or does its code say it?
+    pub source: Certainty,
     /// Threads in x, y, z.
     pub block: Option<[u32; 3]>,
     /// Have other launches another block, or none that is a number?

@@ -5,13 +5,14 @@ use std::ffi::CString;
 use warpwright_emu::{Extents, FaultKind, Options};
 use warpwright_target::{Gpu, LaunchError, Resources, occupancy};
 use warpwright_winners::LaunchClass;
-use warpwright_winners::lines::{Arguments, Pointer};
+use warpwright_winners::lines::{Arguments, Pointer, Stored};
 use warpwright_winners::sha256;
 
 use crate::abi::{
     ASSERT, COOPERATIVE_LAUNCH_TOO_LARGE, Code, Data, Dim3, ILLEGAL_ADDRESS, INVALID_CONFIGURATION,
     INVALID_VALUE, LAUNCH_FAILURE, LAUNCH_OUT_OF_RESOURCES, MISALIGNED_ADDRESS, SUCCESS,
 };
+use crate::memory::Block;
 use crate::modules::{Function, Needs};
 use crate::record::Seen;
 use crate::state::{Answer, State};
@@ -173,30 +174,49 @@ impl State {
         set.map_or(usual, |set| set.max(usual))
     }
 
+    /// What a launch is given; what it reads is kept, if that is wanted.
     fn arguments(
-        &self,
+        &mut self,
         call: &Call,
         function: &Function,
         module: String,
         class: LaunchClass,
     ) -> Arguments {
         let bytes = call.params.clone().unwrap_or_default();
+        let (arena, record) = (&self.arena, &mut self.record);
+        let mut digest = |base, block: &Block| {
+            let contents = (block.len <= DIGESTED).then(|| arena.bytes(base, block))?;
+            let digest = sha256(contents);
+            record.contents(&digest, contents);
+            Some(digest)
+        };
         let words = bytes.chunks_exact(8).enumerate();
         let pointers = words.filter_map(|(at, word)| {
             let address = u64::from_le_bytes(word.try_into().ok()?);
-            let (base, block) = self.arena.find(address).filter(|_| address != 0)?;
-            let contents = (block.len <= DIGESTED).then(|| self.arena.bytes(base, &block));
+            let (base, block) = arena.find(address).filter(|_| address != 0)?;
             Some(Pointer {
                 at: 8 * at as u32,
                 allocation: block.number,
                 size: block.len,
                 offset: address - base,
-                digest: contents.map(sha256),
+                digest: digest(base, &block),
             })
         });
+        let pointers = pointers.collect();
+        let variables = self.modules.variables(function.module);
+        let variables = variables.filter_map(|(name, place)| {
+            let (base, block) = arena.find(place)?;
+            Some(Stored {
+                size: block.len,
+                digest: digest(base, &block),
+                name: name.to_owned(),
+            })
+        });
+        let variables = variables.collect();
         Arguments {
             number: self.record.number,
-            pointers: pointers.collect(),
+            pointers,
+            variables,
             module,
             class,
             bytes,

@@ -13,6 +13,7 @@
 //! | `WARPWRIGHT_GPU` | the GPU that is stood in for |
 //! | `WARPWRIGHT_BUDGET` | seconds for kernels, counted in work |
 //! | `WARPWRIGHT_MEMORY` | bytes that may be allocated |
+//! | `WARPWRIGHT_CONTENTS` | bytes of what launches read that are kept |
 //!
 //! Unsafe code is allowed in this room: all of it is called from C, or hands memory to it.
 #![allow(unsafe_code)]

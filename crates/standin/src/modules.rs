@@ -106,6 +106,13 @@ impl Modules {
         self.managed.push((pointer, Shadow { module, name, size }));
     }
 
+    /// The variables of a module that was read, and where they are.
+    pub fn variables(&self, module: usize) -> impl Iterator<Item = (&str, u64)> {
+        let loaded = self.loaded.get(module).and_then(Option::as_ref);
+        let all = loaded.into_iter().flat_map(|loaded| &loaded.variables);
+        all.map(|(name, (base, _))| (&**name, *base))
+    }
+
     /// The kernel that a function of the program stands for.
     pub fn function(&self, host: usize) -> Result<Function, Code> {
         let found = self.functions.get(&host).cloned();

@@ -44,12 +44,18 @@ pub struct Record {
     /// How often the program has looked at what was not computed.
     pub looks: u64,
     written: Option<Instant>,
+    /// Bytes of what launches read that may still be kept.
+    room: u64,
+    kept: BTreeSet<String>,
 }
 
 impl Record {
-    pub fn new(folder: Option<PathBuf>) -> Record {
+    /// In a folder, with so many bytes of what launches read.
+    pub fn new(folder: Option<PathBuf>, room: u64) -> Record {
         Record {
             folder,
+            room,
+            kept: BTreeSet::new(),
             modules: Vec::new(),
             launches: Vec::new(),
             known: BTreeMap::new(),
@@ -161,6 +167,16 @@ impl Record {
             save(&path, cubin);
         }
         self.module(&Note::Module(digest.to_owned()));
+    }
+
+    /// Keeps what a launch reads, by its digest, as long as there is room.
+    pub fn contents(&mut self, digest: &str, bytes: &[u8]) {
+        let Some(folder) = &self.folder else { return };
+        let size = bytes.len() as u64;
+        if size <= self.room && self.kept.insert(digest.to_owned()) {
+            self.room -= size;
+            save(&folder.join(format!("{digest}.bin")), bytes);
+        }
     }
 
     /// Writes what was seen, if it is time to.

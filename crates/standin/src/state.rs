@@ -63,7 +63,10 @@ impl State {
             gpu: lookup(name).ok(),
             arena: Arena::new(number("WARPWRIGHT_MEMORY").unwrap_or(MEMORY)),
             modules: Modules::default(),
-            record: Record::new(variable("WARPWRIGHT_DIR").map(Into::into)),
+            record: Record::new(
+                variable("WARPWRIGHT_DIR").map(Into::into),
+                number("WARPWRIGHT_CONTENTS").unwrap_or(0),
+            ),
             graphs: Graphs::default(),
             clock: Clock::default(),
             work: (seconds.max(0.0) * crate::launch::SECOND) as u64,

@@ -174,6 +174,23 @@ impl<'a> Nvcc<'a> {
         Ok((output?, files))
     }
 
+    /// Compiles a source file to an object; also returns every file that was read.
+    pub(crate) fn object_and_files_read(
+        &self,
+        job: &NvccJob,
+    ) -> Result<(Vec<u8>, Vec<PathBuf>), ToolError> {
+        let scratch = Scratch::new()?;
+        let rule = scratch.path("out.d");
+        let more = ["-MD".as_ref(), "-MF".as_ref(), rule.as_os_str()];
+        self.run(job, &scratch, "-c", "out.o", &more)?;
+        let text = String::from_utf8_lossy(&scratch.read_if_there(&rule)?).into_owned();
+        let object = scratch.read_if_there(&scratch.path("out.o"))?;
+        match object.is_empty() {
+            true => Err(garbage("it wrote no object")),
+            false => Ok((object, prerequisites(&text))),
+        }
+    }
+
     fn ptx(
         &self,
         job: &NvccJob,
@@ -347,7 +364,7 @@ fn in_source(log: &str, ptx: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn garbage(reason: &str) -> ToolError {
+pub(crate) fn garbage(reason: &str) -> ToolError {
     ToolError::Garbage {
         tool: ToolKind::Nvcc.to_string(),
         reason: reason.to_owned(),

@@ -61,6 +61,20 @@ impl Program<'_> {
         accepted(call.arg(program).run()?).map(drop)
     }
 
+    /// Links objects with the shared runtime, with more arguments for nvcc.
+    ///
+    /// # Errors
+    /// As [`Program::compile`].
+    pub fn link_shared(
+        &self,
+        objects: &[PathBuf],
+        more: &[OsString],
+        program: &Path,
+    ) -> Result<(), ToolError> {
+        let call = self.nvcc().args(["-cudart", "shared"]).args(objects);
+        accepted(call.args(more).arg("-o").arg(program).run()?).map(drop)
+    }
+
     /// Compiles and links a program of its own, with more arguments for nvcc; where it is.
     ///
     /// # Errors
@@ -76,6 +90,14 @@ impl Program<'_> {
         let call = self.nvcc().arg("-O3").args(more).arg(&source);
         accepted(call.arg("-o").arg(&path).run()?)?;
         Ok(path)
+    }
+
+    /// A file in its folder.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, ToolError> {
+        self.scratch.write(name, bytes)
     }
 
     fn nvcc(&self) -> Invocation {

@@ -181,8 +181,39 @@ pub struct Arguments {
     pub bytes: Vec<u8>,
     /// What of them points into allocations.
     pub pointers: Vec<Pointer>,
+    /// What the variables of its module held.
+    pub variables: Vec<Stored>,
     /// Symbol.
     pub kernel: String,
+}
+
+/// A variable of a module.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    /// Its size in bytes.
+    pub size: u64,
+    /// SHA-256 of what it held before the launch, unless it is large.
+    pub digest: Option<String>,
+    /// Symbol.
+    pub name: String,
+}
+
+/// `16:DIGEST:NAME`
+impl Stored {
+    fn text(&self) -> String {
+        let digest = self.digest.as_deref().unwrap_or_default();
+        format!("{}:{digest}:{}", self.size, self.name)
+    }
+
+    fn parse(text: &str) -> Option<Stored> {
+        let mut parts = text.splitn(3, ':');
+        let mut next = || parts.next();
+        Some(Stored {
+            size: next()?.parse().ok()?,
+            digest: next().filter(|d| !d.is_empty()).map(str::to_owned),
+            name: next()?.to_owned(),
+        })
+    }
 }
 
 /// A pointer among a kernel's parameters.
@@ -237,6 +268,7 @@ impl Arguments {
             .map(|byte| format!("{byte:02x}"))
             .collect();
         let pointers: Vec<String> = self.pointers.iter().map(Pointer::text).collect();
+        let variables: Vec<String> = self.variables.iter().map(Stored::text).collect();
         let Arguments {
             number,
             module,
@@ -246,8 +278,9 @@ impl Arguments {
         } = self;
         // A dash first: a list may be empty, a word may not.
         format!(
-            "arguments {number} {module} {class} -{bytes} -{} {kernel}",
-            pointers.join(",")
+            "arguments {number} {module} {class} -{bytes} -{} -{} {kernel}",
+            pointers.join(","),
+            variables.join(",")
         )
     }
 
@@ -257,12 +290,15 @@ impl Arguments {
         let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
         let pointers = words.next()?.strip_prefix('-')?;
         let pointers = pointers.split(',').filter(|text| !text.is_empty());
+        let variables = words.next()?.strip_prefix('-')?;
+        let variables = variables.split(',').filter(|text| !text.is_empty());
         Some(Arguments {
             number,
             module,
             class,
             bytes: digits.chunks(2).map(byte).collect::<Option<_>>()?,
             pointers: pointers.map(Pointer::parse).collect::<Option<_>>()?,
+            variables: variables.map(Stored::parse).collect::<Option<_>>()?,
             kernel: words.rest(),
         })
     }
@@ -668,8 +704,14 @@ mod tests {
             offset: 16,
             digest,
         };
-        let arguments = |bytes, pointers| {
+        let stored = Stored {
+            size: 16,
+            digest: Some("ab".into()),
+            name: "table".into(),
+        };
+        let arguments = |bytes, pointers: Vec<Pointer>| {
             Note::Arguments(Arguments {
+                variables: pointers.iter().map(|_| stored.clone()).collect(),
                 number: 9,
                 module: "cd".into(),
                 class,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Instant;
 
 use serde::Serialize;
 use warpwright_cudac::File;
@@ -11,6 +12,7 @@ use warpwright_report::explain::Explanation;
 use warpwright_target::Gpu;
 
 use super::launch::{counted_launches, halved, whole_or_parts};
+use super::own_run::{self, Ran};
 use super::{cuda, print_json, stencil, write_page};
 use crate::args::{Cli, ExplainArgs, KernelArgs};
 use crate::failure::Failure;
@@ -19,7 +21,7 @@ use crate::progress;
 use crate::session;
 use warpwright::Counted;
 use warpwright::front::{ASSUMED, is_assumed};
-use warpwright_launch::LaunchFile;
+use warpwright_launch::{LaunchFile, Source};
 use warpwright_pass::names::{is_named, source_name};
 use warpwright_report::screen::{beside, bound_by, launched, spills, titled, wrap};
 use warpwright_report::table::Table;
@@ -118,8 +120,19 @@ fn of_kernels(
     (input, file): (&Input, Option<&File>),
 ) -> Result<(Gpu, Vec<Explanation>), Failure> {
     let mut options = session::options(input, &args.kernel, &args.nvcc)?;
-    let own = || counted(cli, (input, file), &args.kernel, &args.nvcc);
+    let until = own_run::until(args.budget);
+    let wanted = own_run::Wanted {
+        own: &args.own,
+        nvcc: &options.nvcc,
+        budget: args.budget,
+        gpu: options.gpu.as_ref(),
+    };
+    let run = || own_run::of(cli, input, &args.kernel, wanted);
+    let ran = progress::waiting("running the file's own program without a GPU", run);
+    let seen = (ran.as_ref(), until);
+    let own = || counted(cli, (input, file), &args.kernel, &args.nvcc, seen);
     options.counted = progress::waiting("looking for a launch to count", own)?;
+    options.ran = ran.as_ref().map(|ran| ran.trace.clone());
     let optimizer = session::optimizer(cli, input)?;
     let found = progress::waiting("building, and counting what a launch executes", || {
         optimizer.explain(input, &options)
@@ -127,12 +140,14 @@ fn of_kernels(
     Ok((found.gpu, found.kernels))
 }
 
-/// The launches whose executions are counted: that which is described, or else the code's own.
+/// The launches whose executions are counted: that which is described, else that which its program made, else the code's
+/// own.
 pub fn counted(
     cli: &Cli,
     (input, file): (&Input, Option<&File>),
     args: &KernelArgs,
     nvcc: &[String],
+    (ran, until): (Option<&Ran>, Instant),
 ) -> Result<Vec<Counted>, Failure> {
     let file_of = args.launch.as_deref().map(session::launch_file);
     let described_in = file_of.transpose()?;
@@ -141,7 +156,8 @@ pub fn counted(
         _ => Vec::new(),
     };
     if let (Some(file), None) = (file, &args.trace) {
-        let mut own = counted_launches(cli, (input, file), args, nvcc).unwrap_or_default();
+        let mut own =
+            counted_launches(cli, (input, file), args, nvcc, (ran, until)).unwrap_or_default();
         own.retain(|own| {
             let symbol = &own.launch.kernel;
             let described = described_in.as_ref().map(LaunchFile::kernel);
@@ -175,7 +191,7 @@ fn described(
             launch: file.resolve(&size, &sizes).ok()?,
             folder: folder.clone(),
             at: at.flatten().collect::<Vec<_>>().join(", "),
-            is_described: true,
+            source: Source::Described,
             is_known_block: true,
             is_smaller,
             guessed: None,

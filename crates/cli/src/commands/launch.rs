@@ -3,19 +3,23 @@
 
 mod draft;
 mod make;
+mod seen;
+mod signature;
 mod sizes;
 mod trial;
 
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
+use std::time::Instant;
 
 use warpwright::Counted;
 use warpwright::own_launch::own_headers;
+use warpwright::ran::places;
 use warpwright_cudac::ast::{Function, Parameter, Type};
 use warpwright_cudac::diag::{Source, render_all};
 use warpwright_cudac::launches::{HostCode, expanded};
 use warpwright_cudac::{File, Header};
-use warpwright_launch::{ElemType, LaunchFile};
+use warpwright_launch::{ElemType, LaunchFile, Source as Certainty};
 use warpwright_pass::names::{
     base_name, is_named, parameters, selected, source_name, template_arguments,
 };
@@ -23,9 +27,12 @@ use warpwright_ptx::Module;
 use warpwright_target::{Gpu, Resources, occupancy};
 
 use self::make::Ground;
+use self::seen::Seen;
 use self::trial::Trial;
+use super::OWN_BUDGET;
 use super::inplace::document;
-use crate::args::{Cli, KernelArgs, LaunchArgs, Traced};
+use super::own_run::{self, Ran};
+use crate::args::{Cli, KernelArgs, LaunchArgs, OwnArgs, Traced};
 use crate::failure::Failure;
 use crate::input::{self, Input, Level, make_folder, write_atomically};
 use crate::session;
@@ -35,6 +42,7 @@ const OTHER_BLOCKS: [&[u32]; 6] = [&[32, 8], &[128], &[64], &[32], &[32, 32], &[
 
 /// Runs the command.
 pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
+    let until = own_run::until(args.budget);
     let input = input::read(&args.file)?;
     if input.level != Level::Cuda {
         return Err(Failure::input(format!(
@@ -45,6 +53,10 @@ pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
     let file = super::cuda::read(cli, &input, None, &args.nvcc)?;
     let module = session::module(cli, &input, None, &args.nvcc, true)?;
     let symbols: Vec<String> = module.kernels().map(|(_, f)| f.name.to_string()).collect();
+    let ran = match (&args.trace, args.block) {
+        (None, None) => own_run::run(cli, &input, args.wanted()),
+        _ => None,
+    };
     let host = host_code(&input.path, input.text()?, &args.nvcc);
     let whole = with_headers(&input, &host);
     let code = Code {
@@ -55,6 +67,8 @@ pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
         module: &module,
         symbols: &symbols,
         args,
+        ran: ran.as_ref(),
+        until,
     };
     if let Some(folder) = args.folder() {
         return into_folder(&input, &code, folder);
@@ -62,7 +76,7 @@ pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
     if let Some(output) = &args.output {
         is_free(output, args.force)?;
     }
-    let made = code.describe(args.kernel.as_deref(), args.output.as_deref())?;
+    let made = code.describe(args.kernel.as_deref(), args.output.as_deref(), until)?;
     match &args.output {
         Some(output) => made.write(output)?,
         None => {
@@ -72,7 +86,7 @@ pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
             crate::terminal::document(&made.text);
         }
     }
-    Ok(())
+    made.ended()
 }
 
 /// A description of each kernel that is wanted, in a folder, by the kernel's name.
@@ -85,10 +99,12 @@ fn into_folder(input: &Input, code: &Code<'_>, folder: &Path) -> Result<(), Fail
         chosen(code.file, code.symbols, Some(wanted))?;
     }
     let mut names: Vec<String> = Vec::new();
-    let mut first = None;
+    let mut made_some = false;
+    let mut worst = Ok(());
     let is_new = !folder.exists();
     make_folder(folder)?;
-    for symbol in wanted {
+    let count = wanted.len();
+    for (at, symbol) in wanted.into_iter().enumerate() {
         let base = base_name(symbol);
         let same = names.iter().filter(|name| **name == base).count();
         names.push(base.clone());
@@ -97,27 +113,36 @@ fn into_folder(input: &Input, code: &Code<'_>, folder: &Path) -> Result<(), Fail
             same => format!("{base}_{}.toml", same + 1),
         });
         let made = is_free(&output, code.args.force)
-            .and_then(|()| code.describe(Some(symbol), Some(&output)));
+            .and_then(|()| code.describe(Some(symbol), Some(&output), code.share(count - at)));
         match made {
             Ok(made) => {
                 made.write(&output)?;
-                first = first.or(Some(Ok(())));
+                made_some = true;
+                if worst.is_ok() {
+                    worst = made.ended();
+                }
             }
             Err(failure) => {
                 println!("left out {}: {}", source_name(symbol), failure.shown());
-                first = first.or(Some(Err(failure)));
+                worst = Err(Failure::Quiet(failure.code()));
             }
         }
     }
-    if is_new && !matches!(first, Some(Ok(()))) {
+    if is_new && !made_some {
         // Only an empty one goes.
         let _ = std::fs::remove_dir(folder);
     }
-    first.unwrap_or_else(|| Err(Failure::input(format!("`{}` has no kernel", input.name))))
+    match names.is_empty() {
+        true => Err(Failure::input(format!("`{}` has no kernel", input.name))),
+        false => worst,
+    }
 }
 
 /// What is said of a description that does not come to an end.
 const TOO_LONG: &str = "its small size takes longer than it is tried in the emulator, and nothing wrong was seen: make it smaller";
+
+/// What is said of one whose outputs tell nothing.
+const ZEROS: &str = "with what its buffers begin with, outputs become zero or stay as they are";
 
 /// A description.
 struct Made {
@@ -141,10 +166,24 @@ impl Made {
     }
 }
 
+impl Made {
+    /// Nobody is to take for good what faults.
+    fn ended(&self) -> Result<(), Failure> {
+        match self.trial {
+            Trial::Faults { is_long: false, .. } => Err(Failure::Quiet(FAULTS)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The exit code where something was written that is not decided to be right.
+const FAULTS: u8 = 5;
+
 /// What the trial of a description says to who wrote it.
 fn said(trial: &Trial) -> String {
     match trial {
         Trial::Runs => "look at what it marks as a guess".to_owned(),
+        Trial::Zeros => format!("look at what it marks as a guess; {ZEROS}"),
         Trial::Faults { is_long: true, .. } => {
             format!("{TOO_LONG}; look at what it marks as a guess")
         }
@@ -168,14 +207,28 @@ struct Code<'a> {
     module: &'a Module,
     symbols: &'a [String],
     args: &'a LaunchArgs,
+    ran: Option<&'a Ran>,
+    /// No other guess is tried later than this.
+    until: Instant,
 }
 
 impl Code<'_> {
+    /// Until when one of so many kernels that are left may be tried.
+    fn share(&self, left: usize) -> Instant {
+        let now = Instant::now();
+        now + self.until.saturating_duration_since(now) / u32::try_from(left).unwrap_or(u32::MAX)
+    }
+
     /// The description of a kernel, and what came of running it.
-    fn describe(&self, wanted: Option<&str>, output: Option<&Path>) -> Result<Made, Failure> {
+    fn describe(
+        &self,
+        wanted: Option<&str>,
+        output: Option<&Path>,
+        until: Instant,
+    ) -> Result<Made, Failure> {
         let asked = (self.symbols, wanted);
         let (file, header, symbol) = defined((self.file, self.whole), asked)?;
-        let function = head(file, header)?;
+        let function = head(file, header, &symbol)?;
         let gpu = session::target(self.module, None)?;
         let ground = Ground {
             file,
@@ -185,7 +238,8 @@ impl Code<'_> {
             symbol: &symbol,
             function: &function,
             args: self.args,
-            traced: traced(self.args, &symbol)?,
+            traced: traced(self.args, self.ran, &symbol)?,
+            seen: self.ran.and_then(|ran| seen(ran, self.module, &symbol)),
             processors: draft::Processors::of(&gpu),
         };
         let source = source(&self.args.file, output);
@@ -196,13 +250,17 @@ impl Code<'_> {
                 bases.push(ground.draft(source.clone(), Some(block))?);
             }
         }
-        let (mut draft, trial) = trial::best(&ground, &bases, self.module, trial::ASKED)
-            .ok_or_else(|| Failure::Internal("no description to try".into()))?;
+        let (mut draft, trial) =
+            trial::best(&ground, &bases, self.module, trial::ASKED.until(until))
+                .ok_or_else(|| Failure::Internal("no description to try".into()))?;
         draft.nvcc = options(&self.args.nvcc, output);
         draft.about = match &trial {
             Trial::Runs => {
                 "; the emulator runs it at `small`. Lines with `guess` want a look.".to_owned()
             }
+            Trial::Zeros => format!(
+                "; the emulator runs it at `small`, and {ZEROS}. Lines with `guess` want a look."
+            ),
             Trial::Faults { is_long: true, .. } => format!("; {TOO_LONG}"),
             Trial::Faults { why, .. } => {
                 format!("; it FAULTS at `small` and wants a look: {why}")
@@ -241,12 +299,14 @@ fn with_headers(input: &Input, host: &str) -> Option<File> {
 fn defined<'f>(
     (file, whole): (&'f File, Option<&'f File>),
     (symbols, wanted): (&[String], Option<&str>),
-) -> Result<(&'f File, &'f Header, String), Failure> {
-    let found = |file: &'f File| {
-        let (header, symbol) = chosen(file, symbols, wanted)?;
-        Ok::<_, Failure>((file, header, symbol))
-    };
-    found(file).or_else(|failure| whole.and_then(|whole| found(whole).ok()).ok_or(failure))
+) -> Result<(&'f File, Option<&'f Header>, String), Failure> {
+    let (header, symbol) = chosen(file, symbols, wanted)?;
+    let there = whole.filter(|_| header.is_none());
+    let there = there.and_then(|whole| Some((whole, chosen(whole, symbols, wanted).ok()?.0?)));
+    Ok(match there {
+        Some((whole, header)) => (whole, Some(header), symbol),
+        None => (file, header, symbol),
+    })
 }
 
 /// The texts of the user's headers, those that others include first, and that of the file behind them.
@@ -314,6 +374,7 @@ pub fn counted_launches(
     (input, file): (&Input, &File),
     kernels: &KernelArgs,
     nvcc: &[String],
+    (ran, until): (Option<&Ran>, Instant),
 ) -> Option<Vec<Counted>> {
     let args_of = |symbol: &str| LaunchArgs {
         file: input.path.clone(),
@@ -325,6 +386,8 @@ pub fn counted_launches(
         trace: None,
         output: None,
         force: false,
+        own: OwnArgs::default(),
+        budget: OWN_BUDGET,
         nvcc: nvcc.to_vec(),
     };
     let text = input.text().ok()?;
@@ -338,11 +401,18 @@ pub fn counted_launches(
     let gpu = gpu.or_else(own)?;
     let host = expanded(&host, nvcc, &[]);
     let code = HostCode::new(&host, nvcc);
-    let both = |symbol: &String| -> Option<Vec<Counted>> {
+    // What was seen, unless other blocks are stated.
+    let seen = |symbol: &str| -> Vec<Counted> {
+        let mut all = ran.map_or_else(Vec::new, |ran| ran.counted(&module, symbol));
+        let stated = kernels.block_of(symbol);
+        all.retain(|seen| stated.is_none_or(|block| block == seen.launch.block));
+        all
+    };
+    let read = |symbol: &String| -> Option<Vec<Counted>> {
         let asked = (&symbols[..], Some(&**symbol));
         let args = &args_of(symbol);
         let (file, header, symbol) = defined((file, whole.as_ref()), asked).ok()?;
-        let launches = code.launches(&header.name.text, &template_arguments(&symbol));
+        let launches = code.launches(&base_name(&symbol), &template_arguments(&symbol));
         launches.first()?;
         let ground = Ground {
             file,
@@ -350,13 +420,14 @@ pub fn counted_launches(
             headers,
             module: &module,
             symbol: &symbol,
-            function: &head(file, header).ok()?,
+            function: &head(file, header, &symbol).ok()?,
             args,
             traced: kernels.traced,
+            seen: None,
             processors: draft::Processors::of(&gpu),
         };
         let base = ground.draft(input.name.clone(), None).ok()?;
-        let (draft, _) = trial::best(&ground, &[base], &module, trial::UNASKED)?;
+        let (draft, _) = trial::best(&ground, &[base], &module, trial::UNASKED.until(until))?;
         let described = LaunchFile::parse(&draft.render(), "the code's launch").ok()?;
         // Accesses and branches may go by them.
         let is_guess = |memory: &draft::Memory| {
@@ -409,7 +480,7 @@ pub fn counted_launches(
                 launch: described.resolve("full", &sizes).ok()?,
                 folder: PathBuf::new(),
                 at: at.into_iter().flatten().collect::<Vec<_>>().join(", "),
-                is_described: false,
+                source: Certainty::Host,
                 is_known_block: !is_block_guessed && draft.launched.others.is_empty(),
                 is_smaller: !is_own,
                 guessed: is_own.then(|| guessed.clone().unwrap_or_default()),
@@ -422,8 +493,19 @@ pub fn counted_launches(
         kernels.kernels.is_empty() || names.any(|name| is_named(name, symbol))
     };
     let wanted: Vec<&String> = symbols.iter().filter(is_wanted).collect();
-    let few = wanted.len() <= MOST_OWN;
-    few.then(|| wanted.into_iter().filter_map(both).flatten().collect())
+    let mut all = Vec::new();
+    let mut unseen = Vec::new();
+    for symbol in wanted {
+        let seen = seen(symbol);
+        match seen.is_empty() {
+            true => unseen.push(symbol),
+            false => all.extend(seen),
+        }
+    }
+    if unseen.len() <= MOST_OWN {
+        all.extend(unseen.into_iter().filter_map(read).flatten());
+    }
+    Some(all)
 }
 
 /// Is there no file of another's in the place of the description?
@@ -506,12 +588,12 @@ fn way(from: &Path, to: &Path) -> PathBuf {
     up.chain(to[same..].iter().copied()).collect()
 }
 
-/// The kernel's definition and symbol.
+/// The kernel's definition, if it is found, and symbol.
 fn chosen<'f>(
     file: &'f File,
     symbols: &[String],
     wanted: Option<&str>,
-) -> Result<(&'f Header, String), Failure> {
+) -> Result<(Option<&'f Header>, String), Failure> {
     let found: Vec<&str> = match wanted {
         Some(wanted) => selected(wanted, symbols),
         None => symbols.iter().map(String::as_str).collect(),
@@ -541,26 +623,27 @@ fn chosen<'f>(
     // Of overloads the one with the types of the symbol.
     let types = parameter_types(symbol);
     let is_it = |header: &&&Header| {
-        let function = head(file, header);
+        let function = read_head(file, header);
         function.is_ok_and(|function| is_overload(file, &function, &types))
     };
     let header = match headers[..] {
         [only] => Some(only),
         _ => headers.iter().find(is_it).copied(),
     };
-    let header = header.ok_or_else(|| {
-        Failure::input(format!(
-            "the definition of `{}` is not found in `{}`: it stands in a header, or is not understood; write the \
-             description by hand (docs/launch.md)",
-            source_name(symbol),
-            file.source.name
-        ))
-    })?;
     Ok((header, symbol.to_owned()))
 }
 
-/// The kernel without its body, of which nothing has to be understood.
-fn head(file: &File, header: &Header) -> Result<Function, Failure> {
+/// The kernel without its body, of which nothing has to be understood: as the source has it, or where that is not
+/// understood or stands elsewhere, with the types of its symbol.
+fn head(file: &File, header: Option<&Header>, symbol: &str) -> Result<Function, Failure> {
+    let read = match header {
+        Some(header) => read_head(file, header),
+        None => Err(not_found(file, symbol)),
+    };
+    read.or_else(|failure| signature::of(file, header, symbol).ok_or(failure))
+}
+
+fn read_head(file: &File, header: &Header) -> Result<Function, Failure> {
     let definition = &file.source.text[header.span.clone()];
     let head = definition.split('{').next().unwrap_or(definition);
     // At its own place, for what is said of it.
@@ -578,10 +661,20 @@ fn head(file: &File, header: &Header) -> Result<Function, Failure> {
     alone.kernel(header).map_err(failed)
 }
 
+fn not_found(file: &File, symbol: &str) -> Failure {
+    Failure::input(format!(
+        "the definition of `{}` is not found in `{}`: it stands in a header, or is not understood; write the \
+         description by hand (docs/launch.md)",
+        source_name(symbol),
+        file.source.name
+    ))
+}
+
 /// The launch of a kernel that a trace saw.
-fn traced(args: &LaunchArgs, symbol: &str) -> Result<Option<Traced>, Failure> {
+fn traced(args: &LaunchArgs, ran: Option<&Ran>, symbol: &str) -> Result<Option<Traced>, Failure> {
     let Some(path) = &args.trace else {
-        return Ok(None);
+        let seen = ran.and_then(|ran| ran.launched(symbol));
+        return Ok(seen.map(|seen| (seen.grid, seen.block, seen.dynamic_smem)));
     };
     let trace = document::read(path)?;
     let launched = trace.launches.iter().find(|l| l.kernel == symbol);
@@ -592,6 +685,12 @@ fn traced(args: &LaunchArgs, symbol: &str) -> Result<Option<Traced>, Failure> {
         return Err(Failure::Usage(document::other_block(launched.block)));
     }
     Ok(Some((launched.grid, launched.block, launched.dynamic_smem)))
+}
+
+/// The launch that the kernel's program made of it.
+fn seen<'r>(ran: &'r Ran, module: &Module, symbol: &'r str) -> Option<Seen<'r>> {
+    let function = &module.functions[module.function(symbol)?];
+    Seen::new(ran.launched(symbol)?, places(module, function))
 }
 
 /// What is stated has to fit a block of the GPU.

@@ -12,6 +12,7 @@ mod naive_tune;
 pub mod nvcc;
 pub mod occupancy;
 pub mod opt;
+mod own_run;
 mod parameters;
 pub mod pass;
 pub mod report;
@@ -25,6 +26,8 @@ mod stencil_tune;
 pub mod toolkit;
 pub mod tune;
 pub mod words;
+
+pub use self::own_run::{BUDGET as OWN_BUDGET, Wanted};
 
 use std::path::Path;
 

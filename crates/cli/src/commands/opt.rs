@@ -19,7 +19,7 @@ use warpwright_toolkit::{BuildCache, Toolkit};
 
 use super::explain::counted;
 use super::pass::say;
-use super::{print_json, quoted, write_page};
+use super::{own_run, print_json, quoted, write_page};
 use crate::args::{Cli, Emit, OptArgs};
 use crate::failure::Failure;
 use crate::input::{self, Input, Kind, Level, is_stdout, make_folder, stage, write_into};
@@ -37,6 +37,12 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
     let input = input::read(&args.file)?;
     if super::stencil_opt::is_wanted(&input, args.output.as_deref()) {
         super::stencil_opt::refuse_what_has_no_effect(args)?;
+        if input.recoded {
+            return Err(Failure::input(format!(
+                "`{}` is not UTF-8, and texts in it would become other ones: `iconv -f latin1 -t utf-8` makes it so",
+                input.name
+            )));
+        }
         let args = &super::stencil_opt::for_one_target(args)?;
         if let Some(recipe) = &args.recipe {
             return super::pass::replay(cli, args, &input, recipe);
@@ -76,7 +82,24 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         Level::Cuda => super::cuda::read(cli, &input, None, &args.nvcc).ok(),
         _ => None,
     };
-    options.counted = counted(cli, (&input, file.as_ref()), &args.kernel, &args.nvcc)?;
+    // What is counted has its budget in work.
+    let until = own_run::until(f64::MAX);
+    let wanted = own_run::Wanted {
+        own: &args.own,
+        nvcc: &options.nvcc,
+        budget: own_run::BUDGET,
+        gpu: options.gpu.as_ref(),
+    };
+    let ran = own_run::of(cli, &input, &args.kernel, wanted);
+    let of_file = (&input, file.as_ref());
+    options.counted = counted(
+        cli,
+        of_file,
+        &args.kernel,
+        &args.nvcc,
+        (ran.as_ref(), until),
+    )?;
+    options.ran = ran.as_ref().map(|ran| ran.trace.clone());
     let watch = Progress::new(cli, !args.no_database);
     let mut outcome = optimizer.optimise_watched(&input, &options, &watch)?;
     // What limits the build that is there, as far as its instructions can be counted; the page has it at length. Beside a

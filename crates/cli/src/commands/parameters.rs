@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use warpwright_cudac::ast::{Parameter, Type};
+use warpwright_cudac::ast::{Expr, ExprKind, Parameter, Type};
 use warpwright_cudac::{File, TypeNames};
 use warpwright_launch::ElemType;
 
@@ -41,7 +41,8 @@ pub enum NoLayout {
 }
 
 impl Layout {
-    fn align(&self) -> usize {
+    /// In bytes.
+    pub fn align(&self) -> usize {
         match self {
             Layout::Elements(_, _, align) => *align,
             Layout::Pointer(_) => POINTER,
@@ -210,6 +211,14 @@ pub struct Given<'a> {
 /// Structures may hold structures; that deep they do not.
 pub const DEEPEST: u32 = 8;
 
+/// A length as it is written.
+fn literal(extent: &Expr) -> Option<usize> {
+    match &extent.kind {
+        ExprKind::Number(text) => text.trim_end_matches(['u', 'U', 'l', 'L']).parse().ok(),
+        _ => None,
+    }
+}
+
 /// The layout of a type by one of its names, the nearest first.
 pub fn layout(names: &[&str], file: &File, depth: u32) -> Result<Layout, NoLayout> {
     for name in names {
@@ -247,6 +256,21 @@ pub fn layout(names: &[&str], file: &File, depth: u32) -> Result<Layout, NoLayou
             };
             Ok((member.name.clone(), Layout::Pointer(Box::new(to))))
         }
+        Type::Array(inner, Some(extent)) => {
+            let Type::Named(name) = inner.bare() else {
+                return Err(NoLayout::Unknown);
+            };
+            let own = file.type_named(name);
+            let of = layout(&[name, &own], file, depth - 1)?;
+            let count = literal(extent).unwrap_or(0);
+            match (of, count) {
+                (_, 0) => Err(NoLayout::Unknown),
+                (Layout::Elements(element, 1, align), count) => {
+                    Ok((member.name.clone(), Layout::Elements(element, count, align)))
+                }
+                _ => Err(NoLayout::Unknown),
+            }
+        }
         _ => Err(NoLayout::Unknown),
     };
     let all: Result<Vec<_>, NoLayout> = members.iter().map(member).collect();
@@ -281,8 +305,70 @@ pub enum Sort {
     Table(Pointed),
     /// A value.
     Scalar(Layout),
-    /// A value of which only the compiler knows the size: its table.
-    Bytes(String),
+    /// A value of which only the compiler knows the size.
+    Bytes(Opaque),
+}
+
+/// A value of a type that is not understood.
+pub struct Opaque {
+    pub name: String,
+    /// Its type as it is written.
+    pub written: String,
+    /// In bytes.
+    pub size: usize,
+    pub align: usize,
+}
+
+impl Opaque {
+    /// Its table: with these bytes, or guessed zeros.
+    pub fn table(&self, bytes: Option<&[u8]>) -> String {
+        let Opaque {
+            name,
+            written,
+            size,
+            align,
+        } = self;
+        let element = match align {
+            1 => ElemType::U8,
+            2 => ElemType::U16,
+            4 => ElemType::U32,
+            _ => ElemType::U64,
+        };
+        let mut text = format!("\n[[args]]\nname = {name:?}\n");
+        let numbers: Vec<String> = match bytes {
+            Some(bytes) => {
+                let all = bytes.chunks(element.size());
+                all.map(|bytes| element.read(bytes).to_string()).collect()
+            }
+            None => vec!["0".to_owned(); size / element.size()],
+        };
+        let mark = if bytes.is_some() { "" } else { "  # guess" };
+        let _ = writeln!(
+            text,
+            "# The {size} bytes of a `{written}`, which is not understood.\ntype = \"{}\"\nvalue = [{}]{mark}",
+            element.name(),
+            numbers.join(", ")
+        );
+        if *align > element.size() {
+            let _ = writeln!(text, "align = {align}");
+        }
+        text
+    }
+}
+
+/// The layout of elements that are not understood: their bytes.
+const BYTES: Layout = Layout::Elements(ElemType::U8, 1, 1);
+
+impl Pointed {
+    /// Are its elements not understood, so that it counts bytes?
+    pub fn is_opaque(&self) -> bool {
+        is_opaque(&self.layout, &self.written)
+    }
+}
+
+/// The same of a layout and the type that it stands for.
+pub fn is_opaque(layout: &Layout, written: &str) -> bool {
+    *layout == BYTES && ElemType::from_name(written).is_none()
 }
 
 /// What a parameter is, by its type.
@@ -308,6 +394,8 @@ pub fn sort(parameter: &Parameter, file: &File, known: &Known<'_>) -> Result<Sor
                 is_const = false;
                 ty = inner;
             }
+            // Rows of an array lie one behind the other.
+            Type::Array(inner, _) if pointers > 0 => ty = inner,
             Type::Named(_) => break,
             _ => return Err(strange()),
         }
@@ -351,35 +439,21 @@ pub fn sort(parameter: &Parameter, file: &File, known: &Known<'_>) -> Result<Sor
         (false, _) => {
             // The compiler knows its size all the same.
             let (size, align) = known.bytes.ok_or_else(strange)?;
-            let element = match align {
-                1 => ElemType::U8,
-                2 => ElemType::U16,
-                4 => ElemType::U32,
-                _ => ElemType::U64,
-            };
-            let zeros = vec!["0"; size / element.size()].join(", ");
-            let mut text = format!("\n[[args]]\nname = {name:?}\n");
-            let _ = writeln!(
-                text,
-                "# The {size} bytes of a `{written}`, which is not understood.\ntype = \"{}\"\n\
-                 value = [{zeros}]  # guess",
-                element.name()
-            );
-            if align > element.size() {
-                let _ = writeln!(text, "align = {align}");
-            }
-            Ok(Sort::Bytes(text))
+            Ok(Sort::Bytes(Opaque {
+                name: name.clone(),
+                written: written.clone(),
+                size,
+                align,
+            }))
         }
-        (true, Ok(found)) => {
-            let is_own = matches!(found, Layout::Structure(_));
-            if is_own && LAID_OUT.iter().any(|word| file.source.text.contains(word)) {
-                let what = format!(
-                    "points to `{written}`, in a file that states how structures are aligned"
-                );
-                return Err(unknown(&what, &bytes_by_hand(written)));
-            }
+        (true, found) => {
+            let is_stated = LAID_OUT.iter().any(|word| file.source.text.contains(word));
+            let layout = found.ok().filter(|found| {
+                let is_own = matches!(found, Layout::Structure(_));
+                !(is_own && is_stated)
+            });
             let to = Pointed {
-                layout: found,
+                layout: layout.unwrap_or(BYTES),
                 written: (**written).to_owned(),
                 is_output: !is_const,
             };
@@ -388,17 +462,7 @@ pub fn sort(parameter: &Parameter, file: &File, known: &Known<'_>) -> Result<Sor
                 _ => Sort::Table(to),
             })
         }
-        (true, Err(NoLayout::Unknown)) => {
-            let what = format!("points to `{written}`, which is not understood");
-            Err(unknown(&what, &bytes_by_hand(written)))
-        }
     }
-}
-
-fn bytes_by_hand(ty: &str) -> String {
-    format!(
-        "write its table by hand, as bytes: type = \"u8\", shape = [\"n\", N] for N = sizeof({ty}) (docs/launch.md)"
-    )
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ use crate::dirs::{cache_dir, read_regular};
 use crate::environment::{self, host_compilers};
 use crate::error::ToolError;
 use crate::install::sha256_of;
-use crate::nvcc::{Nvcc, NvccJob, NvccOutput, remember_read};
+use crate::nvcc::{Nvcc, NvccJob, NvccOutput, garbage, remember_read};
 use crate::ptxas::{Build, Ptxas, PtxasJob};
 use crate::tool::digest_of;
 
@@ -44,6 +44,16 @@ struct NvccReport {
     diagnostics: Vec<Diagnostic>,
     /// Every file that was read, with its digest.
     read: Vec<(PathBuf, String)>,
+}
+
+/// What nvcc makes: a file, what it says, and the files that it read.
+type Made = (Vec<u8>, Vec<Diagnostic>, Vec<PathBuf>);
+
+/// What nvcc made, now or before.
+struct Kept {
+    file: Vec<u8>,
+    diagnostics: Vec<Diagnostic>,
+    cached: bool,
 }
 
 impl BuildCache {
@@ -98,10 +108,46 @@ impl BuildCache {
     /// # Errors
     /// As [`Nvcc::to_ptx`]; refusals are not kept.
     pub fn nvcc(&self, nvcc: &Nvcc, job: &NvccJob) -> Result<NvccOutput, ToolError> {
+        let made = self.kept("nvcc", nvcc, job, &|| {
+            let (output, read) = nvcc.ptx_and_files_read(job)?;
+            Ok((output.ptx.into_bytes(), output.diagnostics, read))
+        })?;
+        Ok(NvccOutput {
+            ptx: String::from_utf8(made.file).map_err(|_| garbage("the PTX is not UTF-8"))?,
+            diagnostics: made.diagnostics,
+            cached: made.cached,
+        })
+    }
+
+    /// The kept object of this source file, or else a new one, which is then kept: its bytes.
+    ///
+    /// # Errors
+    /// As [`Nvcc::to_ptx`]; refusals are not kept.
+    pub fn object(&self, nvcc: &Nvcc, job: &NvccJob) -> Result<Vec<u8>, ToolError> {
+        let made = self.kept("object", nvcc, job, &|| {
+            let (object, read) = nvcc.object_and_files_read(job)?;
+            Ok((object, Vec::new(), read))
+        })?;
+        Ok(made.file)
+    }
+
+    /// What nvcc makes of a source file, kept under the name of a kind.
+    fn kept(
+        &self,
+        kind: &str,
+        nvcc: &Nvcc,
+        job: &NvccJob,
+        make: &dyn Fn() -> Result<Made, ToolError>,
+    ) -> Result<Kept, ToolError> {
         let Some(store) = &self.store else {
-            return nvcc.ptx_and_files_read(job).map(|(output, _)| output);
+            let (file, diagnostics, _) = make()?;
+            return Ok(Kept {
+                file,
+                diagnostics,
+                cached: false,
+            });
         };
-        let mut key = with_arguments(Key::new("nvcc"), &job.arguments());
+        let mut key = with_arguments(Key::new(kind), &job.arguments());
         let parts: Vec<PathBuf> = nvcc.parts().into_iter().chain(host_compilers()).collect();
         for (part, digest) in parts.iter().zip(digests_of(&parts)) {
             key = key
@@ -117,34 +163,36 @@ impl BuildCache {
         key = key.with(folder.as_os_str().as_encoded_bytes());
         let source = std::path::absolute(job.source).map_err(|e| ToolError::io(job.source, e))?;
         let name = key.with(source.as_os_str().as_encoded_bytes()).name();
-        if let Some((report, ptx)) = store.load::<NvccReport>(&name)
+        if let Some((report, file)) = store.load::<NvccReport>(&name)
             && report
                 .read
                 .iter()
                 .all(|(path, digest)| unchanged(path, digest))
-            && let Ok(ptx) = String::from_utf8(ptx)
         {
             remember_read(report.read.into_iter().map(|(path, _)| path));
-            let diagnostics = report.diagnostics;
-            return Ok(NvccOutput {
-                ptx,
-                diagnostics,
+            return Ok(Kept {
+                file,
+                diagnostics: report.diagnostics,
                 cached: true,
             });
         }
-        let (output, read) = nvcc.ptx_and_files_read(job)?;
+        let (file, diagnostics, read) = make()?;
         let read: Option<Vec<_>> = read
             .into_iter()
             .map(|p| Some((p.clone(), sha256_of(&p).ok()?)))
             .collect();
         if let Some(read) = read.filter(|read| !read.is_empty()) {
             let report = NvccReport {
-                diagnostics: output.diagnostics.clone(),
+                diagnostics: diagnostics.clone(),
                 read,
             };
-            store.save(&name, &report, output.ptx.as_bytes());
+            store.save(&name, &report, &file);
         }
-        Ok(output)
+        Ok(Kept {
+            file,
+            diagnostics,
+            cached: false,
+        })
     }
 }
 

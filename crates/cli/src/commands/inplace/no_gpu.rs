@@ -26,6 +26,16 @@ pub fn stand_in(
     folder: &Path,
     args: &NoGpuArgs,
 ) -> Result<(), Failure> {
+    program.envs(environment(cli, folder, args)?);
+    Ok(())
+}
+
+/// The variables with which a program finds the stand-in, and what it starts.
+pub fn environment(
+    cli: &Cli,
+    folder: &Path,
+    args: &NoGpuArgs,
+) -> Result<Vec<(OsString, OsString)>, Failure> {
     let gpu = lookup(&args.gpu).map_err(|error| Failure::input(error.to_string()))?;
     let (library, links) = (library(&STANDIN)?, folder.join(STAND_IN));
     let failed = |e: std::io::Error| Failure::input(format!("`{}`: {e}", links.display()));
@@ -33,23 +43,25 @@ pub fn stand_in(
     for name in NAMES {
         std::os::unix::fs::symlink(&library, links.join(name)).map_err(failed)?;
     }
+    let links = list("LD_LIBRARY_PATH", links.as_os_str(), true);
+    let mut all: Vec<(&str, OsString)> = vec![
+        ("LD_LIBRARY_PATH", links),
+        ("NVCC_APPEND_FLAGS", flags(&gpu)),
+        ("WARPWRIGHT_DIR", folder.into()),
+        ("WARPWRIGHT_GPU", args.gpu.clone().into()),
+        ("WARPWRIGHT_BUDGET", args.budget.to_string().into()),
+        ("WARPWRIGHT_MEMORY", (args.memory << 20).to_string().into()),
+    ];
     let toolkit = session::toolkit(cli).ok();
     let nvcc = toolkit.as_ref().and_then(|toolkit| toolkit.nvcc().ok());
     if let Some(bin) = nvcc.and_then(|nvcc| nvcc.tool().path.parent()) {
         // Behind the user's own.
-        program.env("PATH", list("PATH", bin.as_os_str(), false));
+        all.push(("PATH", list("PATH", bin.as_os_str(), false)));
     }
-    program
-        .env(
-            "LD_LIBRARY_PATH",
-            list("LD_LIBRARY_PATH", links.as_os_str(), true),
-        )
-        .env("NVCC_APPEND_FLAGS", flags(&gpu))
-        .env("WARPWRIGHT_DIR", folder)
-        .env("WARPWRIGHT_GPU", &args.gpu)
-        .env("WARPWRIGHT_BUDGET", args.budget.to_string())
-        .env("WARPWRIGHT_MEMORY", (args.memory << 20).to_string());
-    Ok(())
+    Ok(all
+        .into_iter()
+        .map(|(name, value)| (name.into(), value))
+        .collect())
 }
 
 /// The program to run: as it is named, or built of the source file that is named in its place.

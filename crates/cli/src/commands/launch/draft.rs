@@ -8,7 +8,7 @@ use warpwright_cudac::launches::{Amount, Root};
 use warpwright_launch::ElemType;
 use warpwright_target::Gpu;
 
-use crate::commands::parameters::{Given, Layout};
+use crate::commands::parameters::{Given, Layout, is_opaque};
 
 /// A parameter of the sizes.
 #[derive(Clone, Debug)]
@@ -142,6 +142,8 @@ pub struct Draft {
     pub processors: Processors,
     /// Sizes with which the code's grid is that of the trace.
     pub traced: BTreeMap<Rc<Root>, i64>,
+    /// These are what the program handed over, and not the roundest that fit.
+    pub is_seen: bool,
     /// The kernel asks how many blocks there are, as loops do that go by the grid.
     pub strides: bool,
 }
@@ -461,9 +463,10 @@ impl Draft {
             None => (self.guessed_count.clone(), GUESS),
         };
         let mut shape: Vec<String> = count.iter().map(|a| self.quoted(a)).collect();
-        let (element, width) = match memory.layout.uniform() {
-            Some((element, width)) => (element, width),
-            None => {
+        let uniform = memory.layout.uniform();
+        let (element, width) = match uniform {
+            Some(known) if !is_opaque(&memory.layout, &memory.written) => known,
+            _ => {
                 let _ = writeln!(
                     text,
                     "# The bytes of elements that are `{}`.",

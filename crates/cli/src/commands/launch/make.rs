@@ -12,6 +12,7 @@ use warpwright_pass::ptx::facts::{used_variables, uses_dynamic_shared};
 use warpwright_ptx::{Module, Space};
 
 use super::draft::{Contents, Draft, GUESS, Launched, Made, Memory, Parameter, Processors, Value};
+use super::seen::Seen;
 use super::{element, own_bound, parameter_types};
 use crate::args::{LaunchArgs, Traced};
 use crate::commands::parameters::{self, Known, Layout, Pointed, Sort};
@@ -29,6 +30,8 @@ pub struct Ground<'a> {
     pub function: &'a Function,
     pub args: &'a LaunchArgs,
     pub traced: Option<Traced>,
+    /// That launch, if its program ran without a GPU.
+    pub seen: Option<Seen<'a>>,
     pub processors: Processors,
 }
 
@@ -132,9 +135,15 @@ impl Ground<'_> {
         // Of several launches that which the trace can have seen.
         let traced = self.traced.and_then(|(grid, block, _)| {
             let mut all = launches.iter().enumerate();
-            all.find_map(|(at, own)| Some((at, by_trace(own, grid, block)?)))
+            let sizes = |own| {
+                let seen = self.seen.as_ref();
+                let seen = seen.and_then(|seen| Some((seen.sizes(own, &sorts)?, true)));
+                seen.or_else(|| Some((by_trace(own, grid, block)?, false)))
+            };
+            all.find_map(|(at, own)| Some((at, sizes(own)?)))
         });
         let (at, sizes) = traced.unzip();
+        let (sizes, is_seen) = sizes.unzip();
         let mut own = launches
             .into_iter()
             .nth(at.unwrap_or(0))
@@ -147,6 +156,15 @@ impl Ground<'_> {
             }
             own.dynamic_smem = Some(Amount::Number(smem.into()));
             from = "  # the trace";
+            if let Some(seen) = &self.seen {
+                from = "  # seen when its program ran";
+                let none = BTreeMap::new();
+                let known = sizes.as_ref().unwrap_or(&none);
+                own.arguments = Some(seen.arguments(own.arguments.take(), &sorts, known));
+                if sizes.is_none() {
+                    own.grid = seen.grid(&sorts);
+                }
+            }
         } else if (!launched.others.is_empty() || may_be_anothers) && !launched.is_sure {
             from = GUESS;
         } else if !is_found {
@@ -187,6 +205,7 @@ impl Ground<'_> {
             guessed_count: Vec::new(),
             processors: self.processors,
             traced: sizes.unwrap_or_default(),
+            is_seen: is_seen.unwrap_or(false),
             strides: self.reads("%nctaid."),
             block,
         };
@@ -269,6 +288,8 @@ impl Ground<'_> {
                 seen.push((same.id.clone(), name.clone()));
             }
             let bytes = memory.and_then(|m| m.bytes.as_ref());
+            // Nobody knows how large such an element is.
+            let bytes = bytes.filter(|bytes| !(to.is_opaque() && bytes.has_element()));
             let size = to.layout.size();
             let count = bytes.map(|bytes| {
                 let count = bytes.clone().over(Amount::Number(size as i64));
@@ -290,7 +311,11 @@ impl Ground<'_> {
         for (at, (name, sort)) in sorts.into_iter().enumerate() {
             let argument = arguments.get(at).unwrap_or(&none);
             let parameter = match sort {
-                Sort::Bytes(table) => Parameter::Text(table),
+                Sort::Bytes(value) => {
+                    let seen = self.seen.as_ref().map(|seen| seen.opaque(at, &value));
+                    let seen = seen.transpose()?;
+                    Parameter::Text(value.table(seen))
+                }
                 Sort::Scalar(layout) => {
                     let own = self.function.parameters.get(at).map(|own| own.ty.bare());
                     let is_bool = own.is_some_and(|ty| *ty == Type::Named("bool".into()));

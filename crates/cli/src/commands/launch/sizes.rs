@@ -83,6 +83,7 @@ pub fn name(draft: &mut Draft) {
             small: before.map_or(1, |b| b.small),
             full: before.map_or(1, |b| b.full),
             note: match (root.is_sure && root.value.is_some(), root.is_processors) {
+                _ if draft.is_seen && draft.traced.contains_key(&root) => "",
                 (true, _) => "",
                 (false, true) if draft.processors.is_named => OF_GPU,
                 (false, _) => GUESS,
@@ -254,7 +255,7 @@ pub fn choose(draft: &mut Draft, small: Small, scalar: Option<i64>) {
         for named in &mut draft.names {
             named.full = match (named.root.value, draft.traced.get(&named.root)) {
                 _ if is_processors(named, &in_grid) => draft.processors.number,
-                (Some(value), _) | (None, Some(&value)) => value,
+                (_, Some(&value)) | (Some(value), None) => value,
                 (None, None) => cap,
             };
         }

@@ -2,10 +2,11 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
 use warpwright_cudac::launches::{Amount, Op};
 use warpwright_emu::{Emulator, FaultKind, Options, Outcome, Program};
-use warpwright_launch::{LaunchFile, no_files};
+use warpwright_launch::{Buffer, LaunchFile, no_files};
 use warpwright_ptx::Module;
 
 use super::draft::{Contents, Draft, GUESS};
@@ -17,27 +18,45 @@ use super::sizes;
 pub struct Limits {
     work: u32,
     fuel: u64,
+    until: Option<Instant>,
+}
+
+impl Limits {
+    /// And no later than this another trial begins.
+    pub fn until(self, until: Instant) -> Limits {
+        Limits {
+            until: Some(until),
+            ..self
+        }
+    }
 }
 
 /// Of a description that was asked for.
 pub const ASKED: Limits = Limits {
     work: WORK,
     fuel: 1 << 24,
+    until: None,
 };
 /// Of one that is only counted: a second or two.
 pub const UNASKED: Limits = Limits {
     work: WORK / 4,
     fuel: 1 << 21,
+    until: None,
 };
 
 /// What is left of them.
 struct Left {
     work: Cell<u32>,
     fuel: u64,
+    until: Option<Instant>,
 }
 
 impl Left {
     fn get(&self) -> u32 {
+        let is_over = self.until.is_some_and(|until| Instant::now() > until);
+        if is_over {
+            self.work.set(0);
+        }
         self.work.get()
     }
 
@@ -60,6 +79,8 @@ const MOST_FACTOR: i64 = 1 << 12;
 pub enum Trial {
     /// The small size runs.
     Runs,
+    /// It does, and each element of the outputs becomes zero or stays as it is.
+    Zeros,
     /// It does not.
     Faults {
         /// Why, in a line.
@@ -73,6 +94,12 @@ pub enum Trial {
     },
     /// The emulator cannot tell.
     Unknown(String),
+}
+
+impl Trial {
+    fn runs(&self) -> bool {
+        matches!(self, Trial::Runs | Trial::Zeros)
+    }
 }
 
 /// Runs the small size of a description.
@@ -106,8 +133,26 @@ fn trial(program: &Program, text: &str, left: &Left) -> Trial {
         total: left.fuel,
         ..Options::default()
     };
+    let before = launch.buffers().zip(&inputs);
+    let before = before.map(|(buffer, bytes)| match buffer.output {
+        true => bytes.clone(),
+        false => Vec::new(),
+    });
+    let before: Vec<Vec<u8>> = before.collect();
     match program.run(&launch, inputs, &options) {
-        Ok(Outcome::Finished(_)) => Trial::Runs,
+        Ok(Outcome::Finished(results)) => {
+            let tells = |(buffer, (before, after)): (&Buffer, (&Vec<u8>, &Vec<u8>))| {
+                let size = buffer.ty.size();
+                let mut both = before.chunks(size).zip(after.chunks(size));
+                both.any(|(before, after)| before != after && after.iter().any(|byte| *byte != 0))
+            };
+            let both = launch.buffers().zip(before.iter().zip(&results.buffers));
+            let mut outputs = both.filter(|(buffer, _)| buffer.output).peekable();
+            match outputs.peek().is_some() && !outputs.any(tells) {
+                true => Trial::Zeros,
+                false => Trial::Runs,
+            }
+        }
         Ok(Outcome::Faulted(fault)) if fault.kind == FaultKind::Budget => {
             left.spend(LONG);
             Trial::Faults {
@@ -287,7 +332,7 @@ fn grown(
 /// but a buffer, guessed, that is left.
 fn at_two_sizes(program: &Program, draft: &Draft, left: &Left) -> Trial {
     let small = trial(program, &draft.render(), left);
-    if !matches!(small, Trial::Runs) {
+    if !small.runs() {
         return small;
     }
     let mut other = draft.clone();
@@ -333,6 +378,7 @@ pub fn best(
     let left = Left {
         work: Cell::new(limits.work),
         fuel: limits.fuel,
+        until: limits.until,
     };
     // Sizes that are no whole blocks try the borders, and such that differ what is taken for another; not all code takes
     // them.
@@ -341,15 +387,16 @@ pub fn best(
         let harder = with(ground, base, &guess);
         let mut both = harder.names.iter().zip(&first.names);
         if both.any(|(a, b)| a.small != b.small)
-            && let Trial::Runs = at_two_sizes(&program, &harder, &left)
+            && let result = at_two_sizes(&program, &harder, &left)
+            && result.runs()
         {
-            return Some((harder, Trial::Runs));
+            return Some((harder, result));
         }
     }
     (guess.small.is_ragged, guess.small.differ) = (false, false);
     // What runs at its small size alone is better than nothing.
     let if_it_runs = |draft: Draft, result: Trial| match trial(&program, &draft.render(), &left) {
-        Trial::Runs => (draft, Trial::Runs),
+        small if small.runs() => (draft, small),
         _ => (draft, result),
     };
     let mut result = at_two_sizes(&program, &first, &left);
@@ -389,8 +436,8 @@ pub fn best(
                         (guess.scalar, guess.small.shift) = (scalar, shift);
                         guess.counts.clear();
                         let tried = grown((ground, &program, &left), base, &mut guess);
-                        if let (draft, Trial::Runs) = tried {
-                            return Some((draft, Trial::Runs));
+                        if tried.1.runs() {
+                            return Some(tried);
                         }
                     }
                 }

@@ -1,0 +1,511 @@
+//! A file's own program, built and run without a GPU for the launches that it makes: `explain`, `opt` and `launch` go by
+//! them before they go by what the code says.
+//!
+//! The program is built with the shared runtime (kept by content) and runs in a folder of its own, which has copies of
+//! the files beside the source and goes with the command: what it writes there is gone. What the budget does not reach,
+//! and what does not build or run, leaves the code to be read.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use warpwright::front::architecture;
+use warpwright::ran::{self, Contents};
+use warpwright::trace::{Launched, Trace, read};
+use warpwright::{Counted, Input, Level};
+use warpwright_diag::count;
+use warpwright_ptx::Module;
+use warpwright_target::Gpu;
+use warpwright_toolkit::{BuildCache, Invocation, NvccJob, ToolError};
+
+use super::inplace::no_gpu;
+use super::inplace::work::Work;
+use crate::args::{Cli, KernelArgs, NoGpuArgs, OwnArgs};
+use crate::failure::Failure;
+use crate::session;
+
+/// Seconds for build and run where no option says so.
+pub const BUDGET: f64 = 30.0;
+/// The part of the budget that kernels get in the emulator, in work.
+const FOR_KERNELS: f64 = 0.25;
+/// Seconds that nobody waits.
+const LONGEST: f64 = 1e6;
+/// Bytes of what launches read that are kept.
+const CONTENTS: u64 = 256 << 20;
+/// Device memory in MiB.
+const MEMORY: u64 = 16_384;
+/// Bytes of files beside the source that the program finds beside it, at most.
+const BESIDE: u64 = 64 << 20;
+/// Bytes of a source that may belong to a program.
+const LARGEST_SOURCE: u64 = 4 << 20;
+/// The GPU where none is named: CUDA C is compiled for its architecture.
+const GPU: &str = "sm_90";
+
+/// When a budget that begins now is over.
+pub fn until(seconds: f64) -> Instant {
+    Instant::now() + Duration::from_secs_f64(seconds.min(LONGEST))
+}
+
+/// What a program launched.
+pub struct Ran {
+    pub trace: Trace,
+    pub contents: Contents,
+    /// How it ended, where that leaves something to be said.
+    ended: Option<Ended>,
+    /// What was kept lies there.
+    _folder: Work,
+}
+
+/// Why a run is not the whole one.
+#[derive(Debug)]
+enum Ended {
+    /// After so many seconds.
+    Late(f64),
+    Code(i32),
+    Signal(i32),
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ended::Late(seconds) => write!(f, "it was ended after {seconds} s"),
+            Ended::Code(code) => write!(
+                f,
+                "it ended with exit code {code} (--run-args gives it arguments)"
+            ),
+            Ended::Signal(signal) => write!(f, "it was ended by signal {signal}"),
+        }
+    }
+}
+
+/// Why nothing was seen.
+enum Unseen {
+    /// It is no program.
+    NoMain,
+    Failed(Failure),
+    /// What nvcc says.
+    NotBuilt(String),
+    /// In so many seconds.
+    SlowBuild(f64),
+    NotStarted(String),
+    NoLaunch(Option<Ended>),
+}
+
+impl fmt::Display for Unseen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unseen::NoMain => f.write_str("it has no `main`"),
+            Unseen::Failed(failure) => {
+                let shown = failure.shown();
+                f.write_str(shown.lines().next().unwrap_or_default())
+            }
+            Unseen::NotBuilt(why) => write!(f, "its program does not build: {why}"),
+            Unseen::SlowBuild(seconds) => write!(f, "its program does not build in {seconds} s"),
+            Unseen::NotStarted(why) => write!(f, "its program does not start: {why}"),
+            Unseen::NoLaunch(None) => f.write_str("its program launches nothing"),
+            Unseen::NoLaunch(Some(why)) => write!(f, "its program launches nothing: {why}"),
+        }
+    }
+}
+
+impl From<Failure> for Unseen {
+    fn from(failure: Failure) -> Unseen {
+        Unseen::Failed(failure)
+    }
+}
+
+/// What the command line says about it.
+#[derive(Clone, Copy)]
+pub struct Wanted<'a> {
+    pub own: &'a OwnArgs,
+    pub nvcc: &'a [String],
+    /// Seconds for build and run.
+    pub budget: f64,
+    pub gpu: Option<&'a Gpu>,
+}
+
+/// Runs the program of a file, if it has one, and says on standard error what came of it. Nobody wants to see a run whose
+/// launches are stated otherwise.
+pub fn of(cli: &Cli, input: &Input, kernel: &KernelArgs, wanted: Wanted<'_>) -> Option<Ran> {
+    let is_stated = kernel.launch.is_some() || kernel.trace.is_some() || kernel.traced.is_some();
+    match is_stated {
+        true => None,
+        false => run(cli, input, wanted),
+    }
+}
+
+/// The same, whatever else is stated.
+pub fn run(cli: &Cli, input: &Input, wanted: Wanted<'_>) -> Option<Ran> {
+    if wanted.own.no_run || input.level != Level::Cuda {
+        return None;
+    }
+    let name = &input.name;
+    match attempt(cli, input, wanted) {
+        Ok(ran) => {
+            if let Some(why) = &ran.ended {
+                let launches = ran.trace.launches.iter().map(|l| l.launches + l.in_graphs);
+                let launches = count(launches.sum::<u64>(), "launch");
+                complain!("note: `{name}` ran without a GPU for {launches}: {why}");
+            }
+            Some(ran)
+        }
+        Err(Unseen::NoMain) => None,
+        Err(why) => {
+            complain!("note: the launches of `{name}` are read, not seen: {why}");
+            None
+        }
+    }
+}
+
+fn attempt(cli: &Cli, input: &Input, wanted: Wanted<'_>) -> Result<Ran, Unseen> {
+    let sources = Sources::of(input)?;
+    let until = until(wanted.budget);
+    let left = || {
+        let left = until.saturating_duration_since(Instant::now());
+        left.max(Duration::from_millis(1))
+    };
+    let own = NoGpuArgs {
+        no_gpu: true,
+        gpu: gpu(wanted)?,
+        budget: wanted.budget * FOR_KERNELS,
+        memory: MEMORY,
+    };
+    let folder = Work::new()?;
+    let environment = no_gpu::environment(cli, folder.path(), &own)?;
+    let program = build(cli, (input, &sources), folder.path(), wanted, &left)?;
+    let place = folder.path().join("run");
+    beside(&input.path, &place).map_err(|e| Unseen::NotStarted(e.to_string()))?;
+    let mut call = Invocation::new("the program", &program, left());
+    call.args = arguments(wanted.own.run_args.as_deref().unwrap_or_default());
+    call.env = environment;
+    call = call
+        .env("WARPWRIGHT_CONTENTS", CONTENTS.to_string())
+        .env("TMPDIR", &place);
+    call.directory = Some(place);
+    let ended = match call.run() {
+        Ok(output) => match output.status.code() {
+            Some(0) => None,
+            code => Some(Ended::Code(code.unwrap_or(-1))),
+        },
+        Err(ToolError::Timeout { .. }) => Some(Ended::Late(wanted.budget)),
+        Err(ToolError::Signal { signal, .. }) => Some(Ended::Signal(signal)),
+        Err(error) => return Err(Unseen::NotStarted(error.to_string())),
+    };
+    let trace =
+        read(folder.path(), &[program.into()], warpwright_gpu::utc_now()).map_err(Failure::from)?;
+    if trace.launches.is_empty() {
+        return Err(Unseen::NoLaunch(ended));
+    }
+    let contents = Contents {
+        folder: folder.path().to_path_buf(),
+        digests: kept(folder.path()),
+    };
+    Ok(Ran {
+        trace,
+        contents,
+        ended,
+        _folder: folder,
+    })
+}
+
+/// The GPU that the program sees.
+fn gpu(wanted: Wanted<'_>) -> Result<String, Unseen> {
+    let stated = architecture(wanted.gpu, wanted.nvcc).map_err(Failure::from)?;
+    Ok(match (wanted.gpu, stated.0) {
+        (Some(gpu), _) => gpu
+            .board
+            .map_or_else(|| gpu.target(), |b| b.name.to_owned()),
+        (None, stated) => stated.unwrap_or_else(|| GPU.to_owned()),
+    })
+}
+
+/// Builds the program of what was compiled of the same before, and of the rest.
+fn build(
+    cli: &Cli,
+    (input, sources): (&Input, &Sources),
+    folder: &Path,
+    wanted: Wanted<'_>,
+    left: &dyn Fn() -> Duration,
+) -> Result<PathBuf, Unseen> {
+    let toolkit = session::toolkit(cli)?;
+    let nvcc = toolkit.nvcc().map_err(Failure::from)?;
+    let (stated, others) = architecture(wanted.gpu, wanted.nvcc).map_err(Failure::from)?;
+    let target = match wanted.gpu {
+        Some(gpu) => gpu.target(),
+        None => stated.unwrap_or_else(|| GPU.to_owned()),
+    };
+    let failed = |error: ToolError| match error {
+        ToolError::Timeout { .. } => Unseen::SlowBuild(wanted.budget),
+        ToolError::Rejected { log, .. } => Unseen::NotBuilt(complaint(&log)),
+        error => Unseen::NotBuilt(error.to_string()),
+    };
+    let others: Vec<OsString> = others.iter().map(Into::into).collect();
+    let made = nvcc.program(&target, left()).map_err(failed)?;
+    let program = folder.join("program");
+    let mut objects = Vec::new();
+    let object = |source: &Path| {
+        let mut job = NvccJob::new(source, &target);
+        job.lineinfo = false;
+        job.extra.clone_from(&others);
+        job.extra.push("-O2".into());
+        job.extra.extend(
+            language(source)
+                .into_iter()
+                .flat_map(|l| ["-x".into(), l.into()]),
+        );
+        job.timeout = left();
+        BuildCache::standard().object(&nvcc, &job)
+    };
+    let own = match &sources.main {
+        Some(main) => main.clone(),
+        None => made.write("program.cu", &input.bytes).map_err(failed)?,
+    };
+    let add = |objects: &mut Vec<PathBuf>, source: &Path| {
+        let bytes = object(source).map_err(failed)?;
+        let name = format!("{}.o", objects.len());
+        objects.push(made.write(&name, &bytes).map_err(failed)?);
+        Ok::<_, Unseen>(())
+    };
+    add(&mut objects, &own)?;
+    let alone = made.link_shared(&objects, &others, &program);
+    let Err(alone) = alone else {
+        return Ok(program);
+    };
+    // Of several files.
+    for source in &sources.beside {
+        add(&mut objects, source)?;
+    }
+    match sources.beside.is_empty() {
+        true => Err(failed(alone)),
+        false => made
+            .link_shared(&objects, &others, &program)
+            .map_err(failed)
+            .map(|()| program),
+    }
+}
+
+/// What nvcc takes a host's source for.
+fn language(source: &Path) -> Option<&'static str> {
+    match source.extension()?.to_str()? {
+        "c" => Some("c"),
+        "cc" | "cpp" | "cxx" => Some("c++"),
+        _ => None,
+    }
+}
+
+/// The sources of a program.
+struct Sources {
+    /// That with the `main`; none of what stands in no file.
+    main: Option<PathBuf>,
+    /// Others in its folder, for what does not link alone.
+    beside: Vec<PathBuf>,
+}
+
+/// Sources in a folder of which more than these are no program.
+const MOST_SOURCES: usize = 16;
+
+impl Sources {
+    /// Those of the program that a file belongs to: it has the `main`, or one file beside it does.
+    fn of(input: &Input) -> Result<Sources, Unseen> {
+        let text = input.text().map_err(Failure::from)?;
+        if input.path.as_os_str().is_empty() {
+            let sources = Sources {
+                main: None,
+                beside: Vec::new(),
+            };
+            return if has_main(text) {
+                Ok(sources)
+            } else {
+                Err(Unseen::NoMain)
+            };
+        }
+        let all = in_folder(&input.path);
+        // What another one includes is no unit of its own.
+        let is_included = |path: &Path| {
+            let name = path
+                .file_name()
+                .map(|name| format!("\"{}\"", name.to_string_lossy()));
+            let name = name.unwrap_or_default();
+            let includes = |line: &str| {
+                line.trim_start().starts_with('#')
+                    && line.contains("include")
+                    && line.contains(&name)
+            };
+            all.iter()
+                .any(|(other, text)| other != path && text.lines().any(includes))
+        };
+        let mains: Vec<&PathBuf> = all
+            .iter()
+            .filter(|(_, t)| has_main(t))
+            .map(|(p, _)| p)
+            .collect();
+        let main = match (has_main(text), &mains[..]) {
+            (true, _) => input.path.clone(),
+            (false, [only]) => (*only).clone(),
+            _ => return Err(Unseen::NoMain),
+        };
+        let beside = all
+            .iter()
+            .filter(|(path, text)| *path != main && !has_main(text) && !is_included(path));
+        let beside: Vec<PathBuf> = beside.map(|(path, _)| path.clone()).collect();
+        Ok(Sources {
+            main: Some(main),
+            beside: if beside.len() <= MOST_SOURCES {
+                beside
+            } else {
+                Vec::new()
+            },
+        })
+    }
+}
+
+/// The sources in the folder of one, with their texts.
+fn in_folder(source: &Path) -> Vec<(PathBuf, String)> {
+    let folder = source.parent().filter(|p| !p.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_small =
+        |path: &PathBuf| std::fs::metadata(path).is_ok_and(|m| m.len() <= LARGEST_SOURCE);
+    let paths = entries.map(|entry| source.with_file_name(entry.file_name()));
+    let is_source = |path: &PathBuf| {
+        path.extension().is_some_and(|end| end == "cu") || language(path).is_some()
+    };
+    let mut paths: Vec<PathBuf> = paths.filter(is_source).filter(is_small).collect();
+    paths.sort();
+    let read = |path: PathBuf| {
+        let text = String::from_utf8_lossy(&std::fs::read(&path).ok()?).into_owned();
+        Some((path, text))
+    };
+    paths.into_iter().filter_map(read).collect()
+}
+
+/// The line of a log that says what is wrong.
+fn complaint(log: &str) -> String {
+    let is_it = |line: &&str| line.contains("error") || line.contains("undefined reference");
+    let line = log.lines().find(is_it).or(log.lines().next());
+    line.unwrap_or("nvcc does not say why").trim().to_owned()
+}
+
+/// A folder with copies of the files beside a source, as long as they are small: programs read their data there.
+fn beside(source: &Path, place: &Path) -> std::io::Result<()> {
+    std::fs::create_dir(place)?;
+    if source.as_os_str().is_empty() {
+        return Ok(());
+    }
+    let folder = source.parent().filter(|p| !p.as_os_str().is_empty());
+    let mut room = BESIDE;
+    for entry in std::fs::read_dir(folder.unwrap_or(Path::new(".")))? {
+        let entry = entry?;
+        let size = entry
+            .metadata()
+            .ok()
+            .filter(|m| m.is_file())
+            .map(|m| m.len());
+        let Some(size) = size.filter(|size| *size <= room) else {
+            continue;
+        };
+        room -= size;
+        // What cannot be read is not there for the program either.
+        let _ = std::fs::copy(entry.path(), place.join(entry.file_name()));
+    }
+    Ok(())
+}
+
+/// The digests of what launches read.
+fn kept(folder: &Path) -> BTreeSet<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names
+        .filter_map(|name| name.strip_suffix(".bin").map(str::to_owned))
+        .collect()
+}
+
+/// The words of `--run-args`, as a shell takes them apart; those that name files do so from the program's folder.
+fn arguments(text: &str) -> Vec<OsString> {
+    let whole = |word: String| {
+        let path = Path::new(&word);
+        match path.is_relative() && path.exists() {
+            true => std::path::absolute(path).map_or(word.into(), OsString::from),
+            false => word.into(),
+        }
+    };
+    words(text).into_iter().map(whole).collect()
+}
+
+/// Words with quotes and backslashes as in a shell.
+fn words(text: &str) -> Vec<String> {
+    let (mut all, mut word): (Vec<String>, Option<String>) = (Vec::new(), None);
+    let mut quote = None;
+    let mut characters = text.chars();
+    while let Some(c) = characters.next() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (Some('\''), c) => word.get_or_insert_default().push(c),
+            (_, '\\') => word.get_or_insert_default().extend(characters.next()),
+            (Some(_), c) => word.get_or_insert_default().push(c),
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, c) if c.is_whitespace() => all.extend(word.take()),
+            (None, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    all.extend(word);
+    all
+}
+
+/// Does a text define `main`? A comment that says so costs an attempt to build it.
+fn has_main(text: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices("main").any(|(at, name)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + name.len()..].trim_start();
+        before.is_some_and(char::is_whitespace)
+            && after.starts_with('(')
+            && !before.is_some_and(is_word)
+    })
+}
+
+impl Ran {
+    /// The launches of a kernel that can be counted.
+    pub fn counted(&self, module: &Module, kernel: &str) -> Vec<Counted> {
+        let all = ran::counted(&self.trace, &self.contents, module, kernel);
+        all.filter(Counted::fits).take(1).collect()
+    }
+
+    /// The launch of a kernel that counts.
+    pub fn launched<'a>(&'a self, kernel: &'a str) -> Option<&'a Launched> {
+        self.trace.of(kernel).next()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_those_of_a_shell() {
+        assert_eq!(
+            words(" -n 5 'a b'\"c\" d\\ e '' "),
+            ["-n", "5", "a bc", "d e", ""]
+        );
+        assert!(words("  ").is_empty());
+    }
+
+    #[test]
+    fn a_program_has_a_main() {
+        for text in [
+            "int main() {}",
+            "int\nmain (int argc)",
+            "auto main(void)->int",
+        ] {
+            assert!(has_main(text), "{text}");
+        }
+        for text in ["void domain(int)", "int main_loop()", "x.main()", ""] {
+            assert!(!has_main(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! A file's own program runs without a GPU: `explain`, `opt` and `launch` go by what it launches, and by the code alone
+//! where it does not build or run.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::Instant;
+
+use serde_json::Value;
+use warpwright_launch::LaunchFile;
+use warpwright_toolkit::testing::require_toolkit;
+
+fn run_in(folder: &Path, args: &[&str]) -> Output {
+    let own = std::env::current_exe().unwrap();
+    let library = own.with_file_name("libwarpwright_standin.so");
+    assert!(library.exists(), "{} is missing", library.display());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warpwright"));
+    let command = command.args(args).current_dir(folder);
+    command.env("WARPWRIGHT_STANDIN", library).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn document(folder: &Path, args: &[&str]) -> Value {
+    let made = run_in(folder, args);
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    serde_json::from_slice(&made.stdout).unwrap()
+}
+
+/// Launched from a template and a closure, by a size that the command line gives; how often a loop turns stands in memory
+/// that the host fills, and in a variable. It leaves a file behind and ends well if it finds the one beside its source.
+const PROGRAM: &str = r#"#include <cstdio>
+#include <cstdlib>
+__constant__ int turns[2];
+template <int T> __global__ void scale(float *x, const int *often, float by, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) { float a = x[i]; for (int j = 0; j < often[i] * turns[1]; ++j) a = a * by + j; x[i] = a; }
+}
+__global__ void never(float *x) { x[threadIdx.x] = 1; }
+struct Host { int n; template <typename F> void run(F f) { f(n); } };
+int main(int argc, char **argv) {
+    Host h{argc > 1 ? atoi(argv[1]) : 1000};
+    float *x; int *often, two[2] = {0, 2};
+    h.run([&](int n) {
+        cudaMalloc(&x, n * sizeof(float)); cudaMalloc(&often, n * 4);
+        int *host = new int[n]; for (int i = 0; i < n; ++i) host[i] = 8;
+        cudaMemcpy(often, host, n * 4, cudaMemcpyHostToDevice);
+        cudaMemcpyToSymbol(turns, two, 8);
+        scale<128><<<(n + 127) / 128, 128>>>(x, often, 2, n);
+    });
+    if (FILE *f = fopen("left.txt", "w")) fclose(f);
+    return fopen("data.txt", "r") ? cudaDeviceSynchronize() : 3;
+}
+"#;
+
+#[test]
+fn what_a_program_launches_counts() {
+    if require_toolkit("a file's own program").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    std::fs::write(at.join("k.cu"), PROGRAM).unwrap();
+    std::fs::write(at.join("data.txt"), "data").unwrap();
+    let seen = ["explain", "k.cu", "--json", "--budget", "200"];
+    let of = |found: &Value, name: &str| {
+        let kernels = found["kernels"].as_array().unwrap();
+        let is_it = |kernel: &&Value| kernel["kernel"].as_str().unwrap().contains(name);
+        kernels.iter().find(is_it).unwrap().clone()
+    };
+    let found = document(at, &seen);
+    let scale = of(&found, "scale");
+    assert_eq!(
+        (&scale["block_source"], &scale["grid"]),
+        (&"ran".into(), &8.into())
+    );
+    assert_eq!(scale["cycles"]["turns"], "counted", "{scale}");
+    // All turns of all threads: what the host put into memory and into the variable.
+    let at_launch = &scale["accesses"]["counted_at"];
+    assert_eq!(at_launch, "the launch that its program made", "{scale}");
+    // What it does not launch is not seen.
+    assert_eq!(of(&found, "never")["block_source"], "assumed");
+    let found = document(at, &[&seen[..], &["--run-args", "'5000'"]].concat());
+    assert_eq!(of(&found, "scale")["grid"], 40);
+    let found = document(at, &[&seen[..], &["--no-run"]].concat());
+    assert_eq!(of(&found, "scale")["block_source"], "seen");
+    let chosen = document(at, &["opt", "k.cu", "--json", "--kernel", "scale"]);
+    assert_eq!(chosen["kernels"][0]["block_source"], "ran");
+    // Its numbers are no guesses.
+    let args = ["launch", "k.cu", "--kernel", "scale", "-o", "k.toml"];
+    let made = run_in(at, &[&args[..], &["--budget", "900"]].concat());
+    let toml = std::fs::read_to_string(at.join("k.toml")).unwrap();
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    for line in [
+        "n = 1000\n",
+        "grid = [\"ceil_div(n, 128)\"]  # seen when its program ran\n",
+        "block = [128]  # seen when its program ran\n",
+        "shape = [\"n\"]\n",
+        "value = 2.0\n",
+    ] {
+        assert!(toml.contains(line), "{line}: {toml}");
+    }
+    // What it writes is not here.
+    let mut left: Vec<String> = std::fs::read_dir(at)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["data.txt", "k.cu", "k.toml"]);
+    // How it ended is said.
+    std::fs::remove_file(at.join("data.txt")).unwrap();
+    let said = text(&run_in(at, &["explain", "k.cu", "--budget", "200"]).stderr);
+    assert!(
+        said.contains("ran without a GPU for 1 launch: it ended with exit code 3"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_does_not_build_or_end_is_said() {
+    if require_toolkit("programs that do not build or end").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let kernel = "__global__ void k(float *x) { x[blockIdx.x * blockDim.x + threadIdx.x] = 1; }\n";
+    for (main, said, source, most) in [
+        (
+            "int other();\nint main() { k<<<3, 96>>>(0); return other(); }",
+            "its program does not build",
+            "seen",
+            200,
+        ),
+        ("void f(float *x) { k<<<3, 96>>>(x); }", "", "seen", 200),
+        (
+            "int main(int n, char **) { if (n > 5) k<<<3, 96>>>(0); }",
+            "its program launches nothing",
+            "seen",
+            200,
+        ),
+        (
+            "int main(int n, char **) { float *x; cudaMalloc(&x, 4096); k<<<n, 96>>>(x); for (volatile int i = 0;; ) i = 1; }",
+            "it was ended after 12 s",
+            "ran",
+            60,
+        ),
+    ] {
+        std::fs::write(at.join("k.cu"), format!("{kernel}{main}")).unwrap();
+        let budget = if most == 60 { "12" } else { "200" };
+        let begin = Instant::now();
+        let made = run_in(at, &["explain", "k.cu", "--json", "--budget", budget]);
+        let (out, err) = (text(&made.stdout), text(&made.stderr));
+        assert!(
+            made.status.success() && begin.elapsed().as_secs() < most,
+            "{err}"
+        );
+        let found: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(found["kernels"][0]["block_source"], source, "{main}: {err}");
+        assert_eq!(found["kernels"][0]["block"], serde_json::json!([96, 1, 1]));
+        assert!(
+            err.contains(said) && err.is_empty() == said.is_empty(),
+            "{err}"
+        );
+    }
+}
+
+#[test]
+fn a_program_of_several_files_is_built_of_them() {
+    if require_toolkit("a program of several files").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    for (name, text) in [
+        (
+            "k.cuh",
+            "__global__ void k(float *x) { x[threadIdx.x] = 1; }\n",
+        ),
+        (
+            "k.cu",
+            "#include \"k.cuh\"\nextern \"C\" void go(float *x, int n) { k<<<n, 64>>>(x); }\n",
+        ),
+        (
+            "get.cpp",
+            "#include <cuda_runtime.h>\nextern \"C\" float *get(int n) { float *x; cudaMalloc((void **)&x, n); return x; }\n",
+        ),
+        (
+            "main.c",
+            "float *get(int n);\nvoid go(float *x, int n);\nint main(int n, char **v) { go(get(256), n + 4); return 0; }\n",
+        ),
+    ] {
+        std::fs::write(at.join(name), text).unwrap();
+    }
+    let args = [
+        "explain",
+        "k.cu",
+        "--json",
+        "--budget",
+        "200",
+        "--run-args",
+        "1 2",
+    ];
+    let found = document(at, &args);
+    let kernel = &found["kernels"][0];
+    assert_eq!(
+        (&kernel["block_source"], &kernel["grid"]),
+        (&"ran".into(), &7.into())
+    );
+}
+
+/// Kernels whose heads are outside the subset of CUDA C that is understood, are made by macros, or take what only the
+/// compiler lays out.
+const STRANGE: &str = r#"
+#define KERNEL(name) __global__ void name
+#define NAME(a) a##_kernel
+#define RUN(k, g, b, ...) k<<<g, b>>>(__VA_ARGS__)
+#define N 64
+struct P { float x, y; int id; };
+struct __align__(16) V { float x, y, z; };
+struct F { int n[3]; float w; };
+constexpr int power(int e) { return e ? 2 * power(e - 1) : 1; }
+#define I blockIdx.x * blockDim.x + threadIdx.x
+__global__ void waits(volatile int *flag, volatile float *x, int n) { int i = I; if (i < n) { x[i] = x[i] + 1; flag[0] = 1; } }
+__global__ void points(struct P *p, const struct P *q, int n) { int i = I; if (i < n) { p[i].x += q[i].y; p[i].id = i; } }
+__global__ void rows(float (*a)[N], const float b[][N], int n) { int i = I; if (i < n) for (int j = 0; j < N; ++j) a[i][j] += b[i][j]; }
+__global__ void aligned(V *p, V v, F f, F *g, int n) { int i = I; if (i < n) { p[i].x += v.y * f.w; g[i].n[1] = f.n[2]; } }
+KERNEL(one)(float *x, int n) { int i = I; if (i < n) x[i] = i; }
+__global__ void NAME(two)(float *x, int n) { int i = I; if (i < n) x[i] = 2 * i; }
+int main(int argc, char **argv) {
+    int n = argc > 1 ? 3000 : 4096; int *f; float *x, (*a)[N], (*b)[N]; P *p, *q; V *v; F *g;
+    cudaMalloc(&f, 4); cudaMalloc(&x, n * 4); cudaMalloc(&a, n * N * 4); cudaMalloc(&b, n * sizeof(*b));
+    cudaMalloc(&p, n * sizeof(P)); cudaMalloc(&q, n * sizeof(P)); cudaMalloc(&v, n * sizeof(V)); cudaMalloc(&g, n * sizeof(F));
+    waits<<<n / 256, 256>>>(f, x, n); points<<<n / 128, 128>>>(p, q, n); rows<<<n / 64, 64>>>(a, b, n);
+    aligned<<<n / 256, 256>>>(v, V{1, 2, 3}, F{{1, 2, 3}, 4}, g, n);
+    RUN(one, (power(10) + 127) / 128, 128, x, power(10)); NAME(two)<<<(n + 63) / 64, 64>>>(x, n);
+    return cudaDeviceSynchronize();
+}
+"#;
+
+#[test]
+fn strange_heads_have_descriptions() {
+    if require_toolkit("kernels whose heads are not understood").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    // A byte-order mark, and a letter of Latin-1.
+    let mut bytes = b"\xef\xbb\xbf// Gr\xf6\xdfe\n".to_vec();
+    bytes.extend(STRANGE.as_bytes());
+    std::fs::write(at.join("k.cu"), bytes).unwrap();
+    let made = run_in(at, &["launch", "k.cu", "-o", "all/", "--budget", "300"]);
+    assert!(
+        made.status.success(),
+        "{}{}",
+        text(&made.stdout),
+        text(&made.stderr)
+    );
+    for (kernel, grid, sizes) in [
+        ("waits", 16, &[4, 4 * 4096][..]),
+        ("points", 32, &[12 * 4096, 12 * 4096]),
+        ("rows", 64, &[4096 * 64 * 4, 4096 * 64 * 4]),
+        ("aligned", 16, &[16 * 4096, 16 * 4096]),
+        ("one", 8, &[4 * 4096]),
+        ("two_kernel", 64, &[4 * 4096]),
+    ] {
+        let path = at.join(format!("all/{kernel}.toml"));
+        let toml = std::fs::read_to_string(&path).unwrap();
+        let launch = LaunchFile::parse(&toml, kernel)
+            .unwrap()
+            .resolve("full", &[])
+            .unwrap();
+        assert_eq!(launch.grid_blocks(), grid, "{toml}");
+        let found: Vec<usize> = launch.memory.iter().map(|buffer| buffer.size()).collect();
+        assert_eq!(found, sizes, "{toml}");
+        // It is given what the program gave.
+        if kernel == "aligned" {
+            let bytes: Vec<u8> = [1.0_f32, 2.0, 3.0]
+                .iter()
+                .flat_map(|n| n.to_le_bytes())
+                .collect();
+            assert_eq!(launch.args[1].bytes[..12], bytes, "{toml}");
+            let n = [1, 2, 3_i32].iter().flat_map(|n| n.to_le_bytes());
+            let bytes: Vec<u8> = n.chain(4_f32.to_le_bytes()).collect();
+            assert_eq!(launch.args[2].bytes, bytes, "{toml}");
+        }
+    }
+}
+
+#[test]
+fn the_exit_code_is_that_of_the_worst() {
+    if require_toolkit("exit codes of launch").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let source = "__global__ void fine(float *x) { x[threadIdx.x] = 1; }\n\
+        extern \"C\" __global__ void outside(cudaTextureObject_t t, float *x) { x[0] = tex2D<float>(t, 0, 0); }\n\
+        __global__ void nothing(const float *a, const int *m, float *x) { x[threadIdx.x] = m[threadIdx.x] > 1 << 30 ? a[threadIdx.x] : 0; }\n\
+        __global__ void wild(float *x) { if (x) *(volatile float *)64 = 1; }\n";
+    std::fs::write(at.join("k.cu"), source).unwrap();
+    for (kernel, code, said) in [
+        ("fine", 0, "guess"),
+        ("nothing", 0, "outputs become zero"),
+        ("wild", 5, "FAULTS"),
+        ("outside", 1, "left out"),
+        ("*", 1, "left out"),
+    ] {
+        let args = ["launch", "k.cu", "--kernel", kernel, "-o", "all/"];
+        let made = run_in(at, &[&args[..], &["--budget", "900"]].concat());
+        let out = text(&made.stdout);
+        assert_eq!(made.status.code(), Some(code), "{kernel}: {out}");
+        assert!(out.contains(said), "{kernel}: {out}");
+    }
+}
