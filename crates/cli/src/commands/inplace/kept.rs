@@ -75,7 +75,7 @@ pub fn write(
     };
     let text = serde_json::to_string_pretty(&document)
         .map_err(|e| Failure::Internal(format!("a document that is no JSON: {e}")))?;
-    Ok(write_atomically(path, text.as_bytes())?)
+    write_atomically(path, text.as_bytes())
 }
 
 fn kernel(target: &Target, notes: &[Note], names: bool) -> Kernel {
