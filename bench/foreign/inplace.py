@@ -1,6 +1,7 @@
 """What does `tune -- PROGRAM` gain on programs that nobody here wrote? Each runs as it is, is tuned inside itself, and runs
 with its winners; what it prints is compared.
 
+    python3 bench/foreign/inplace.py --sum OUT.json        # the sums of a file anew
     python3 bench/foreign/inplace.py FOREIGN TOOL OUT.json [--only TEXT] [--seconds S] [--budget S] [--python]
 
 FOREIGN holds the repositories that programs.py names (with `--python` nothing: python_programs.py has those), TOOL is a folder with `warpwright` and `libwarpwright_inject.so`.
@@ -71,6 +72,20 @@ def table(rows):
         found[name] = {'mean': round(math.exp(sum(map(math.log, gains)) / len(gains)), 4), 'best': round(max(gains), 3),
                        'from_2%': sum(g >= 1.02 for g in gains), 'from_10%': sum(g >= 1.1 for g in gains)}
     return {'kernels': len(kernels), 'classes': found}
+
+
+def summary(rows):
+    """Gains by geometric mean: all programs, the quarter with most to gain, each suite."""
+    def mean(gains):
+        return {'programs': len(gains), 'mean': round(math.exp(sum(map(math.log, gains)) / len(gains)), 4)} if gains else None
+    gains = {row['program']: row['gain'] for row in rows if 'gain' in row}
+    ordered = sorted(gains.values(), reverse=True)
+    suites = {}
+    for name, gain in gains.items():
+        suites.setdefault(re.split('[/-]', name)[0], []).append(gain)
+    return {'programs': len(gains), 'geometric_mean': (mean(ordered) or {}).get('mean'), 'slowest': min(ordered, default=None),
+            'best_quarter': mean(ordered[:len(ordered) // 4]), 'suites': {name: mean(suites[name]) for name in sorted(suites)},
+            'by_class': table(rows)}
 
 
 class Script:
@@ -184,18 +199,26 @@ class InPlace(Campaign):
     def write(self, gpus):
         name = text_of('nvidia-smi --query-gpu=name,driver_version --format=csv,noheader').stdout.splitlines()
         nvcc = re.search(r'release [\d.]+, V([\d.]+)', text_of('nvcc --version').stdout)
-        gains = [row['gain'] for row in self.rows if 'gain' in row]
         document = {
             'schema': 'warpwright.foreign-in-place/1', 'gpu': name[0] if name else None, 'nvcc': nvcc and nvcc.group(1),
-            'date': time.strftime('%Y-%m-%d'), 'budget_s': self.budget, 'programs': len(gains),
-            'geometric_mean': round(math.exp(sum(map(math.log, gains)) / len(gains)), 4) if gains else None,
-            'slowest': min(gains, default=None), 'by_class': table(self.rows), 'rows': sorted(self.rows, key=lambda row: row['program'])}
+            'date': time.strftime('%Y-%m-%d'), 'budget_s': self.budget, **summary(self.rows),
+            'rows': sorted(self.rows, key=lambda row: row['program'])}
         with open(f'{self.path}.part', 'w') as file:
             json.dump(document, file, indent=1)
         os.replace(f'{self.path}.part', self.path)
 
 
+def sum_again(path):
+    with open(path) as file:
+        document = json.load(file)
+    rows = document.pop('rows')
+    with open(path, 'w') as file:
+        json.dump({**document, **summary(rows), 'rows': rows}, file, indent=1)
+
+
 def main():
+    if sys.argv[1:2] == ['--sum']:
+        return sum_again(sys.argv[2])
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
     parser.add_argument('foreign')
     parser.add_argument('tool')

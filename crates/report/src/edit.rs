@@ -3,8 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use warpwright_driver::KernelReport;
-use warpwright_pass::BlockSource;
-use warpwright_pass::passes::{MaxNReg, UsageLevel};
+use warpwright_pass::passes::{
+    Cache, LoadPolicy, MaxNReg, Prefetch, Reshape, Specialize, StorePolicy, Unroll, UsageLevel,
+};
+use warpwright_pass::{BlockSource, Invocation, Recipe};
 
 use crate::screen::part;
 
@@ -30,6 +32,8 @@ pub enum Gives {
     Predicted(f64),
     /// The same, measured.
     Measured(f64),
+    /// With more that has no words in the source, this measured time over that of now.
+    Part(f64),
     /// It can be launched.
     Launch,
 }
@@ -41,6 +45,10 @@ impl Edit {
             Gives::LocalBytes(_) => String::new(),
             Gives::Predicted(time) => format!(" (predicted {} of the time)", part(time)),
             Gives::Measured(time) => format!(" (measured {} of the time)", part(time)),
+            Gives::Part(time) => format!(
+                " (with what has no words in the source: measured {} of the time)",
+                part(time)
+            ),
             Gives::Launch => " (it can be launched then)".to_owned(),
         };
         match &self.line {
@@ -68,13 +76,9 @@ pub fn edits_of(report: &KernelReport) -> Vec<Edit> {
     let Some(gives) = measured.or(predicted).or(launch) else {
         return Vec::new();
     };
-    let text = |pass: &warpwright_pass::Invocation| {
-        if let Some(UsageLevel { level }) = pass.get() {
-            return Some(format!("`-Xptxas --register-usage-level={level}`"));
-        }
-        let MaxNReg { registers } = pass.get()?;
-        (report.block_source != BlockSource::Bound)
-            .then(|| format!("`__maxnreg__({registers})`, without launch bounds"))
+    let has_bounds = report.block_source == BlockSource::Bound;
+    let text = |pass: &Invocation| {
+        in_source(pass, &[]).filter(|_| !has_bounds || pass.get::<MaxNReg>().is_none())
     };
     let texts: Option<Vec<String>> = chosen.recipe.passes().iter().map(text).collect();
     // A part of a recipe promises nothing.
@@ -87,9 +91,204 @@ pub fn edits_of(report: &KernelReport) -> Vec<Edit> {
     texts.map(edit).into_iter().collect()
 }
 
+/// What would do in the source as much of a recipe as can be said there, which took `time` of the original's when it was
+/// measured in a program. `name` is the kernel's as people write it, with the types of its parameters.
+pub fn edit_in_place(recipe: &Recipe, name: &str, time: f64) -> Option<Edit> {
+    let types = types_of(name);
+    let all: Vec<Option<String>> = (recipe.passes().iter())
+        .map(|pass| in_source(pass, &types))
+        .collect();
+    let is_whole = all.iter().all(Option::is_some);
+    let texts: Vec<String> = all.into_iter().flatten().collect();
+    (!texts.is_empty()).then(|| Edit {
+        line: None,
+        text: texts.join("; "),
+        gives: match is_whole {
+            true => Gives::Measured(time),
+            false => Gives::Part(time),
+        },
+    })
+}
+
+/// What a pass would be in CUDA C or on nvcc's command line; none for what no source says.
+fn in_source(pass: &Invocation, types: &[&str]) -> Option<String> {
+    if let Some(UsageLevel { level }) = pass.get() {
+        return Some(format!("`-Xptxas --register-usage-level={level}`"));
+    }
+    if let Some(MaxNReg { registers }) = pass.get() {
+        return Some(format!("`__maxnreg__({registers})`, without launch bounds"));
+    }
+    if let Some(unroll) = pass.get::<Unroll>() {
+        let which = match (unroll.line, unroll.nth) {
+            (Some(line), _) => format!("the loop of line {line}"),
+            (None, Some(nth)) => format!("its loop number {nth}"),
+            (None, None) => "its loops".to_owned(),
+        };
+        return Some(format!("`#pragma unroll {}` at {which}", unroll.factor));
+    }
+    if let Some(reshape) = pass.get::<Reshape>() {
+        let [now, then] = [reshape.from?, reshape.block].map(extents);
+        return Some(format!(
+            "launch it with blocks of {then} in the place of {now}, as many threads in all"
+        ));
+    }
+    if let Some(own) = pass.get::<Specialize>() {
+        let extent = |name: &str, dims: Option<[u32; 3]>| {
+            dims.map(|dims| format!("`{name}` = {}", extents(dims)))
+        };
+        let values = own
+            .params
+            .0
+            .iter()
+            .map(|value| value_in_words(value, types));
+        let all = [extent("blockDim", own.block), extent("gridDim", own.grid)];
+        let all: Vec<String> = all.into_iter().flatten().chain(values).collect();
+        return Some(format!(
+            "as constants (template arguments): {}",
+            all.join(", ")
+        ));
+    }
+    cached(pass.get::<Cache>()?)
+}
+
+/// Hints to the caches as intrinsics, and as inline PTX where there is none.
+fn cached(hints: &Cache) -> Option<String> {
+    let loads = match hints.loads {
+        LoadPolicy::Own => None,
+        LoadPolicy::Streaming => Some("loads by `__ldcs`"),
+        LoadPolicy::L2 => Some("loads by `__ldcg`"),
+        LoadPolicy::NoAllocate => Some("loads as `ld.global.L1::no_allocate` (inline PTX)"),
+        LoadPolicy::EvictFirst => Some("loads as `ld.global.L1::evict_first` (inline PTX)"),
+        LoadPolicy::EvictLast => Some("loads as `ld.global.L1::evict_last` (inline PTX)"),
+    };
+    let prefetch = match hints.prefetch {
+        Prefetch::Own => None,
+        Prefetch::Bytes64 => Some("loads as `ld.global.L2::64B` (inline PTX)"),
+        Prefetch::Bytes128 => Some("loads as `ld.global.L2::128B` (inline PTX)"),
+        Prefetch::Bytes256 => Some("loads as `ld.global.L2::256B` (inline PTX)"),
+    };
+    let stores = match hints.stores {
+        StorePolicy::Own => None,
+        StorePolicy::Streaming => Some("stores by `__stcs`"),
+        StorePolicy::L2 => Some("stores by `__stcg`"),
+        StorePolicy::WriteThrough => Some("stores by `__stwt`"),
+    };
+    let all: Vec<&str> = [loads, prefetch, stores].into_iter().flatten().collect();
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
+/// `256`, `32×8`
+fn extents([x, y, z]: [u32; 3]) -> String {
+    match (y, z) {
+        (1, 1) => x.to_string(),
+        (_, 1) => format!("{x}×{y}"),
+        _ => format!("{x}×{y}×{z}"),
+    }
+}
+
+/// The types of a kernel's parameters: `f(int, float*)`. None for a name without them.
+fn types_of(name: &str) -> Vec<&str> {
+    let all = name.strip_suffix(')').and_then(|name| {
+        // The last list: those of function types stand inside.
+        let mut depth = 1;
+        let start = name.char_indices().rev().find(|(_, c)| {
+            depth += i32::from(*c == ')') - i32::from(*c == '(');
+            depth == 0
+        });
+        start.map(|(at, _)| &name[at + 1..])
+    });
+    let Some(all) = all else { return Vec::new() };
+    let (mut depth, mut from, mut found) = (0, 0, Vec::new());
+    for (at, c) in all.char_indices() {
+        match c {
+            '(' | '<' | '[' | '{' => depth += 1,
+            ')' | '>' | ']' | '}' => depth -= 1,
+            ',' if depth == 0 => {
+                found.push(all[from..at].trim());
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    found.push(all[from..].trim());
+    found
+}
+
+/// `param2+8:4=17`: bytes 8 to 11 of the third parameter; `n=4096` is a name.
+fn value_in_words(value: &str, types: &[&str]) -> String {
+    let parts = || {
+        let (place, number) = value.strip_prefix("param")?.split_once('=')?;
+        let (place, _) = place.split_once(':')?;
+        let (index, at) = place
+            .split_once('+')
+            .map_or((place, None), |(index, at)| (index, Some(at)));
+        let index: usize = index.parse().ok()?;
+        let ty = types.get(index).copied().filter(|_| at.is_none());
+        let bits: u64 = number.parse().ok()?;
+        let number = match ty {
+            Some("float") => f32::from_bits(bits as u32).to_string(),
+            Some("double") => f64::from_bits(bits).to_string(),
+            Some("int") => (bits as u32 as i32).to_string(),
+            Some("long" | "long long") => (bits as i64).to_string(),
+            _ => number.to_owned(),
+        };
+        let at = at.map_or_else(String::new, |at| format!(" (its byte {at})"));
+        Some(format!("parameter {}{at} = {number}", index + 1))
+    };
+    parts().unwrap_or_else(|| value.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn recipes_are_said_in_the_words_of_the_source() {
+        let of = |recipe: &str| {
+            let recipe: Recipe = recipe.parse().expect("a recipe");
+            edit_in_place(&recipe, "k", 0.5).map(|edit| edit.in_words())
+        };
+        let said = of(
+            "reshape(64x4x1, from=32x8x1, grid=12x48x1); specialize(block=32x8x1, params=param0:4=384&param2+8:4=5); \
+             unroll(8); cache(loads=no-allocate, stores=streaming); maxnreg(64)",
+        );
+        assert_eq!(
+            said.as_deref(),
+            Some(
+                "launch it with blocks of 64×4 in the place of 32×8, as many threads in all; as constants (template \
+                 arguments): `blockDim` = 32×8, parameter 1 = 384, parameter 3 (its byte 8) = 5; `#pragma unroll 8` at its \
+                 loops; loads as `ld.global.L1::no_allocate` (inline PTX), stores by `__stcs`; `__maxnreg__(64)`, without \
+                 launch bounds (measured 0.50 of the time)"
+            )
+        );
+        let part = of("unroll(1); schedule(waits=alone, margin=0)").expect("an edit");
+        assert!(
+            part.starts_with("`#pragma unroll 1` at its loops (with what has no words"),
+            "{part}"
+        );
+        assert_eq!(of("schedule(waits=alone, margin=0)"), None);
+    }
+
+    #[test]
+    fn constants_are_numbers_of_their_parameters_types() {
+        let types = types_of(
+            "void a::k<int, (b)1>(float, std::pair<int, double> const&, int, void (*)(int, long))",
+        );
+        assert_eq!(
+            types,
+            [
+                "float",
+                "std::pair<int, double> const&",
+                "int",
+                "void (*)(int, long)"
+            ]
+        );
+        let said = |value: &str| value_in_words(value, &types);
+        assert_eq!(said("param0:4=1092616192"), "parameter 1 = 10");
+        assert_eq!(said("param2:4=4294967295"), "parameter 3 = -1");
+        assert_eq!(said("param1+8:8=7"), "parameter 2 (its byte 8) = 7");
+        assert!(types_of("cupy_copy__float32_float32").is_empty());
+    }
 
     #[test]
     fn an_edit_says_where_what_and_how_much() {

@@ -101,11 +101,21 @@ fn least(of: &Value) -> f64 {
         .fold(f64::INFINITY, f64::min)
 }
 
+/// A number of a result, by its JSON pointer.
+fn at(of: &Value) -> f64 {
+    let result: Value = serde_json::from_str(&read(of["result"].as_str().unwrap())).unwrap();
+    let found = result.pointer(of["pointer"].as_str().unwrap());
+    found
+        .and_then(Value::as_f64)
+        .unwrap_or_else(|| panic!("nothing for {of}"))
+}
+
 fn value(entry: &Value) -> f64 {
     for (name, take) in [
         ("cell", cell as fn(&Value) -> f64),
         ("ratio", ratio),
         ("least", least),
+        ("at", at),
     ] {
         if let Some(of) = entry.get(name) {
             return take(of);

@@ -13,6 +13,7 @@ use serde::Serialize;
 use warpwright_diag::count as counted;
 use warpwright_driver::search::Search;
 use warpwright_gpu::stats::{median, order_statistic};
+use warpwright_pass::Recipe;
 use warpwright_pass::names::is_named;
 use warpwright_target::{Gpu, lookup};
 use warpwright_toolkit::Toolkit;
@@ -34,6 +35,7 @@ use crate::commands::print_json;
 use crate::failure::Failure;
 use crate::session;
 use warpwright::trace::{GpuFacts, notes, read};
+use warpwright_report::edit::{Edit, edit_in_place};
 use warpwright_report::table::Table;
 
 /// Kernels with less of the GPU time than this are left alone.
@@ -126,6 +128,13 @@ impl Target {
     /// Is anything tried?
     fn is_tried(&self) -> bool {
         !self.proposed.is_empty() || self.searching.is_some()
+    }
+
+    /// What would do in the source what a candidate does, which took so much of the original's time.
+    fn edit(&self, name: &str, time: f64) -> Option<Edit> {
+        let mut all = self.proposed.iter();
+        let recipe = &all.find(|proposed| proposed.name == name)?.recipe;
+        edit_in_place(&recipe.parse::<Recipe>().ok()?, &self.launched.name, time)
     }
 
     /// A candidate as it is shown: its recipe, and of what.
@@ -897,6 +906,9 @@ struct Row {
     in_program: Option<f64>,
     winner: Option<String>,
     stays: Option<String>,
+    /// What would do it in the source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    edit: Option<Edit>,
 }
 
 #[derive(Serialize)]
@@ -922,6 +934,7 @@ fn document(targets: &[Target], gpu: &str, trace: &Trace) -> Document {
             in_program: None,
             winner: None,
             stays: None,
+            edit: None,
         };
         match &target.verdict {
             Verdict::Won {
@@ -933,6 +946,7 @@ fn document(targets: &[Target], gpu: &str, trace: &Trace) -> Document {
             } => {
                 row.in_program = *in_program;
                 row.winner = Some(target.shown(name));
+                row.edit = in_program.and_then(|time| target.edit(name, time));
                 row.original_ns = Some(*original_ns);
                 row.winner_ns = Some(*winner_ns);
             }
@@ -969,4 +983,13 @@ fn print(document: &Document) {
         ]);
     }
     eprint!("{}", table.render(0));
+    for row in &document.kernels {
+        if let Some(edit) = &row.edit {
+            eprintln!(
+                "in the source: {}: {}",
+                super::trace::shortened(&row.name),
+                edit.in_words()
+            );
+        }
+    }
 }
