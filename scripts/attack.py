@@ -87,7 +87,8 @@ class Bench:
         """The kernel's digest, from a trace of the program."""
         env = dict(self.env, WARPWRIGHT_LOG="/dev/null")
         trace = ran([self.binary, "trace", "--json", "--", self.at("host"), "dlsym", "plain", self.original], env)
-        found = re.search(rb'"digest": "([0-9a-f]{64})"', trace.out)
+        # Modules have digests as well.
+        found = re.search(rb'"launches": \[.*?"digest": "([0-9a-f]{64})"', trace.out, re.DOTALL)
         return found.group(1).decode() if found else sys.exit(f"no trace: {trace}")
 
     # Records.

@@ -380,6 +380,7 @@ fn bad_entries_stop_no_command() {
     }
     let exported = run(&["db", "export", "all"]);
     assert!(exported.status.success(), "{}", err(&exported));
+    assert!(err(&exported).contains("is left out"), "{}", err(&exported));
     let bytes = std::fs::read(bench.path("all")).expect("an export");
     assert!(Winner::read(&bytes).is_ok_and(|(_, rest)| rest.is_empty()));
     let removed = run(&["db", "remove", "scale"]);
@@ -395,6 +396,81 @@ fn bad_entries_stop_no_command() {
     let _ = run(&["db", "remove", &key]);
     let left = std::fs::read_dir(bench.path("db")).expect("a store");
     assert_eq!(left.count(), 0);
+}
+
+/// An export is no entry of the store that it comes from, and nothing is no export.
+#[test]
+fn exports_and_stores_are_kept_apart() {
+    let (Some(bench), Some(toolkit)) = (Bench::new(), require_toolkit("in_place")) else {
+        return;
+    };
+    std::fs::write(bench.path("x.winners"), hostile(&bench, &toolkit)).expect("written");
+    let run = |args: &[&str]| bench.run(args, false);
+    let imported = run(&["db", "import", "--trust", "x.winners"]);
+    assert!(imported.status.success(), "{}", err(&imported));
+    let entries = || std::fs::read_dir(bench.path("db")).expect("a store");
+    let entry = entries()
+        .next()
+        .expect("a winner")
+        .expect("an entry")
+        .path();
+    let before = std::fs::read(&entry).expect("a record");
+    std::os::unix::fs::symlink(&entry, bench.path("link")).expect("linked");
+    for place in [entry.to_str().expect("a path"), "link", "db/new.winner"] {
+        let exported = run(&["db", "export", place]);
+        assert_eq!(exported.status.code(), Some(1), "{place}");
+        assert!(
+            err(&exported).contains("in the store itself"),
+            "{}",
+            err(&exported)
+        );
+    }
+    assert_eq!(std::fs::read(&entry).expect("a record"), before);
+    assert_eq!(entries().count(), 1);
+    std::fs::write(bench.path("empty"), "").expect("written");
+    let imported = run(&["db", "import", "empty"]);
+    assert_eq!(imported.status.code(), Some(1), "{}", err(&imported));
+}
+
+/// Each run of the program gets all of its standard input.
+#[test]
+fn input_reaches_every_run() {
+    let Some(bench) = Bench::new() else { return };
+    let words = ["sh", "-c", "cat; exec ./host proc2 plain scale.fatbin"];
+    std::fs::write(bench.path("input"), "left\nfirst\nsecond\n").expect("written");
+    let mut plain = Command::new(words[0]);
+    plain.current_dir(bench.folder.path()).args(&words[1..]);
+    plain
+        .env("LD_LIBRARY_PATH", bench.folder.path())
+        .env("HOST_REPEAT", "12");
+    let from = |command: &mut Command, is_pipe: bool| {
+        let mut file = std::fs::File::open(bench.path("input")).expect("opened");
+        std::io::Seek::seek(&mut file, std::io::SeekFrom::Start(5)).expect("sought");
+        if !is_pipe {
+            return command.stdin(file).output().expect("starts");
+        }
+        let (reader, mut writer) = std::io::pipe().expect("a pipe");
+        let fed = std::thread::spawn(move || std::io::copy(&mut file, &mut writer));
+        let output = command.stdin(reader).output().expect("starts");
+        fed.join().expect("joined").expect("fed");
+        output
+    };
+    for is_pipe in [false, true] {
+        let plain = from(&mut plain, is_pipe);
+        assert!(
+            out(&plain).starts_with("first\nsecond\n"),
+            "{}",
+            out(&plain)
+        );
+        let mut tune = bench.command(&["tune", "--"]);
+        let tune = from(tune.args(words), is_pipe);
+        assert_eq!(out(&tune), out(&plain), "{is_pipe}: {}", err(&tune));
+        assert!(
+            err(&tune).contains("runs with the winners"),
+            "{}",
+            err(&tune)
+        );
+    }
 }
 
 /// A store that cannot be written is told before the program runs; one that breaks meanwhile costs neither the program's

@@ -17,7 +17,7 @@ use warpwright_winners::sha256;
 use crate::abi::{Code, Handle, Out, SUCCESS, Text};
 use crate::door::real_dlsym;
 use crate::modules::bytes;
-use crate::state::{Mode, guarded, mode, state};
+use crate::state::{Mode, Whole, guarded, mode, state};
 
 /// Most bytes of PTX that are kept.
 const MOST: usize = 256 << 20;
@@ -199,6 +199,7 @@ macro_rules! compilers {
             /// As its header says. It was handed out, so the library's function is known.
             #[allow(non_snake_case)]
             unsafe extern "C" fn $name($($arg: $ty),*) -> Code {
+                let _whole = Whole::new();
                 let real = FUNCTIONS[Index::$name as usize].real.load(Ordering::Acquire);
                 // SAFETY: the library's function of that name has this signature.
                 let call: unsafe extern "C" fn($($ty),*) -> Code = unsafe { std::mem::transmute(real) };

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use warpwright_winners::lines::{HEAD, Note};
 
-use crate::state::settings;
+use crate::state::{Whole, settings};
 
 /// Says something once. A log that cannot be written is no reason to disturb the program.
 pub fn say(text: &str) {
@@ -84,6 +84,7 @@ fn append(path: &Path, bytes: &[u8]) {
 /// Runs work that writes. A pipe that nobody reads and a limit of file sizes send signals, which would end the program:
 /// they are taken here.
 pub fn quietly<T>(work: impl FnOnce() -> T) -> T {
+    let _whole = Whole::new();
     const SIGNALS: [libc::c_int; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
     let of = |signals: &[libc::c_int]| {
         // SAFETY: zeros are a set, which is emptied.

@@ -1,7 +1,7 @@
 //! What the library knows in this process, and what it is to do.
 
 use std::any::Any;
-use std::ffi::OsString;
+use std::ffi::{OsString, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
@@ -214,9 +214,37 @@ extern "C" fn at_exit() {
     guarded(crate::trace::finish);
 }
 
+/// While it lives, the calling thread is not cancelled: that would unwind through our frames, which end the program. A
+/// cancellation that is asked for meanwhile waits for the next of the program's calls at which threads are cancelled.
+pub struct Whole(c_int);
+
+unsafe extern "C" {
+    // pthread.h, which the crate for the C library leaves out.
+    fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
+}
+
+impl Whole {
+    pub fn new() -> Self {
+        /// PTHREAD_CANCEL_DISABLE of pthread.h.
+        const DISABLE: c_int = 1;
+        let mut before = 0;
+        // SAFETY: the calling thread's own state, and an output of the right type.
+        unsafe { pthread_setcancelstate(DISABLE, &raw mut before) };
+        Whole(before)
+    }
+}
+
+impl Drop for Whole {
+    fn drop(&mut self) {
+        // SAFETY: the state that was there.
+        unsafe { pthread_setcancelstate(self.0, std::ptr::null_mut()) };
+    }
+}
+
 /// Runs our own work; if it panics, the library stands aside and the program goes on. The number of the program's last
 /// error stays.
 pub fn guarded<T>(work: impl FnOnce() -> T) -> Option<T> {
+    let _whole = Whole::new();
     // SAFETY: the calling thread's own.
     let errno = unsafe { *libc::__errno_location() };
     let done = catch_unwind(AssertUnwindSafe(work));

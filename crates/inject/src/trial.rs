@@ -551,10 +551,13 @@ fn ask(target: &Target) -> Vec<Planned> {
         at: target.at,
         symbol: target.symbol.clone(),
     };
-    write(&folder.join(&name), question.line().as_bytes());
+    let question_file = folder.join(&name);
+    write(&question_file, question.line().as_bytes());
     let answer = folder.join(answer_file(&name));
     let begun = Instant::now();
-    while begun.elapsed() < ANSWER && builder_lives() {
+    // A question that could not be written has no answer.
+    let is_asked = question_file.exists() || answer.exists();
+    while is_asked && begun.elapsed() < ANSWER && builder_lives() {
         if let Ok(text) = fs::read_to_string(&answer) {
             return parse_plan(&text);
         }

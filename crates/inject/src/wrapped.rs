@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicPtr;
 
 use crate::abi::{Code, Handle, LaunchConfig, NOT_FOUND, Out, Text};
 use crate::door::{self, Slot};
-use crate::state::Mode;
+use crate::state::{Mode, Whole};
 use crate::{compilers, functions, grafts, graph, launch, memory, modules};
 
 const ALL: u8 = Mode::With as u8 | Mode::Trace as u8 | Mode::Try as u8;
@@ -43,6 +43,7 @@ macro_rules! wrapped {
             /// As the driver's documentation asks for.
             #[allow(non_snake_case)]
             unsafe extern "C" fn $name($($arg: $ty),*) -> Code {
+                let _whole = Whole::new();
                 let real = SLOTS[Index::$name as usize].real();
                 if real.is_null() {
                     return NOT_FOUND;

@@ -64,7 +64,7 @@ static long setting(const char *name, long otherwise) {
 static unsigned cluster_of(struct function *f, unsigned stated) { return stated ? stated : f->attributes[11]; }
 static void note(const char *what, struct function *f, unsigned gx, unsigned bx, unsigned shared, const char *flavour, unsigned cluster) {
     const char *path = getenv("FAKE_LOG");
-    if (!path) return;
+    if (!path || !*path) return;
     char line[256];
     int n = snprintf(line, sizeof line, "%s %s image %zu grid %u block %u shared %u %s most %d cluster %u policy %d\n", what, f->name,
                      f->module->is_compiled ? (size_t)1 : f->module->size, gx, bx, shared, flavour, f->attributes[8], cluster_of(f, cluster), f->attributes[15]);

@@ -118,6 +118,16 @@ static void *thread(void *arg) {
 static char image[1 << 22];
 static size_t image_bytes;
 
+/* A thread whose cancellation waits for it when it begins: nothing that it calls is where threads are cancelled. */
+static pthread_barrier_t barrier;
+static void *cancelled(void *arg) {
+    H module, f;
+    pthread_barrier_wait(&barrier);
+    if (cuModuleLoadData(&module, image) || cuModuleGetFunction(&f, module, "scale")) return (void *)1;
+    for (int i = 0; i < 5; i++) if (launch(f, 4, 256, 0, NULL)) return (void *)2;
+    return (void *)3;
+}
+
 /* Loads, launches and unloads, again and again. */
 static void *churn(void *arg) {
     for (int i = 0; i < *(int *)arg; i++) {
@@ -341,6 +351,17 @@ int main(int argc, char **argv) {
         const char *words[5] = {0};
         for (int i = 0; i < 5; i++) words[i] = argv[4 + i][0] ? argv[4 + i] : NULL;
         compile(words[0], words[1], words[2], words[3], words[4]);
+    }
+    if (IS("cancelled")) {
+        pthread_t thread;
+        void *result;
+        pthread_barrier_init(&barrier, NULL, 2);
+        pthread_create(&thread, NULL, cancelled, NULL);
+        pthread_cancel(thread);
+        pthread_barrier_wait(&barrier);
+        pthread_join(thread, &result);
+        printf("%ld\n", (long)result);
+        scenario = "plain";
     }
     unsigned fallback[] = {10};
     void *ptx[] = {0};

@@ -630,6 +630,25 @@ fn clusters_come_from_functions_and_nodes() {
     }
 }
 
+fn threads_that_are_to_be_cancelled_go_on() {
+    let (store, _) = store(&variant("fake_fast"));
+    let setup = |mode| Setup {
+        mode,
+        scenario: "cancelled",
+        store: Some(store.path()),
+        // To write a log is where threads are cancelled.
+        variables: &[("FAKE_LOG", "")],
+        ..Setup::default()
+    };
+    let plain = run(&setup(""));
+    assert!(plain.stdout().starts_with("3\n"), "{}", plain.stdout());
+    for mode in ["with", "trace"] {
+        let with = run(&setup(mode));
+        assert_eq!(with.output.status, plain.output.status, "{mode}");
+        assert_eq!(with.stdout(), plain.stdout(), "{mode}: {}", with.log);
+    }
+}
+
 fn forks_are_survived() {
     let (store, size) = store(&variant("fake_fast"));
     for mode in ["with", "trace"] {
@@ -1984,7 +2003,11 @@ fn unfit_winners_do_not_reach_the_driver() {
 }
 
 fn main() {
-    let tests: [(&str, fn()); 36] = [
+    let tests: [(&str, fn()); 37] = [
+        (
+            "threads_that_are_to_be_cancelled_go_on",
+            threads_that_are_to_be_cancelled_go_on,
+        ),
         (
             "sums_in_no_fixed_order_are_tried",
             sums_in_no_fixed_order_are_tried,

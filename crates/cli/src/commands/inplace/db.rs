@@ -61,7 +61,7 @@ pub fn run(cli: &Cli, args: &DbArgs) -> Result<(), Failure> {
             eprintln!("{} removed", found.len());
             Ok(())
         }
-        DbAction::Export { output } => write_atomically(output, &store.export()?),
+        DbAction::Export { output } => export(&store, output),
         DbAction::Verify { program } => verify_with(cli, &store, program),
         DbAction::Import { file, trust } => {
             let bytes = crate::input::contents(file)?;
@@ -69,6 +69,12 @@ pub fn run(cli: &Cli, args: &DbArgs) -> Result<(), Failure> {
                 true => Standing::Trusted,
                 false => Standing::Imported,
             };
+            if bytes.is_empty() {
+                return Err(Failure::input(format!(
+                    "`{}` is empty: no export",
+                    file.display()
+                )));
+            }
             let kept = store.import(&bytes, standing)?;
             let is_new = |kept: &&Kept| matches!(kept, Kept::Written(_));
             let new = kept.iter().filter(is_new).count();
@@ -84,6 +90,34 @@ pub fn run(cli: &Cli, args: &DbArgs) -> Result<(), Failure> {
             Ok(())
         }
     }
+}
+
+/// Writes the winners that are used. What cannot be read is said; where that is all, nothing is written.
+fn export(store: &Store, output: &Path) -> Result<(), Failure> {
+    let own = store.folder().canonicalize().ok();
+    let folder = match output.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let places = [output.canonicalize(), folder.canonicalize()];
+    let is_inside = |place: &PathBuf| own.as_ref().is_some_and(|own| place.starts_with(own));
+    if places.iter().flatten().any(is_inside) {
+        return Err(Failure::input(format!(
+            "`{}` is in the store itself, where an export would be taken for a winner",
+            output.display()
+        )));
+    }
+    let entries = store.all()?;
+    let bad: Vec<_> = (entries.iter())
+        .filter_map(|entry| Some((&entry.path, entry.winner.as_ref().err()?)))
+        .collect();
+    for (path, why) in &bad {
+        complain!("`{}` is left out: {why}", path.display());
+    }
+    if !bad.is_empty() && bad.len() == entries.len() {
+        return Err(Failure::Quiet(1));
+    }
+    write_atomically(output, &store.export()?)
 }
 
 /// Runs a program for its modules, and proves what came from elsewhere against them.

@@ -18,6 +18,7 @@ pub mod no_gpu;
 mod program;
 mod search;
 mod signals;
+mod stdin;
 pub mod trace;
 pub mod tune;
 mod verify;

@@ -117,8 +117,11 @@ impl<'a> Builder<'a> {
                 }
                 None => String::new(),
             };
-            if let Err(e) = write_whole(&self.work.join(answer_file(name)), lines.as_bytes()) {
+            let answer = self.work.join(answer_file(name));
+            if let Err(e) = write_whole(&answer, lines.as_bytes()) {
                 complain!("no answer for the program: {e}");
+                // Where nothing can be written any more, the question becomes an answer that names no candidate.
+                let _ = std::fs::rename(&path, &answer);
             }
         }
     }

@@ -27,6 +27,7 @@ use super::document::{Launched, Trace};
 use super::program::{command, ended, exit_code, inject, run as run_program, run_with};
 use super::search::{Builder, Searching};
 use super::signals::{self, asked_to_end};
+use super::stdin;
 use super::trace::{look, nothing_was_seen};
 use super::verify;
 use super::work::Work;
@@ -331,6 +332,7 @@ fn confirm(
     let mut words = command(program)?;
     caches::fresh(&mut words, folder);
     look(&mut words, &work, "trace+with")?;
+    stdin::give(&mut words)?;
     words.env("WARPWRIGHT_TURNS", "1");
     words.env("WARPWRIGHT_DB", &db);
     eprintln!("the program runs with the winners");
@@ -520,6 +522,7 @@ fn see(args: &TuneArgs, folder: &Path) -> Result<Seen, Failure> {
     let mut words = command(program)?;
     caches::fresh(&mut words, folder);
     look(&mut words, &modules, "trace")?;
+    stdin::give(&mut words)?;
     eprintln!("the program runs as it is");
     let stdout = output()?;
     let status = run_program(words, Some(stdout.try_clone().map_err(failed)?))?;
@@ -652,6 +655,7 @@ fn try_all(
         let mut program = command(&args.words)?;
         caches::fresh(&mut program, folder);
         inject(&mut program, "try")?;
+        stdin::give(&mut program)?;
         program.env("WARPWRIGHT_DIR", &work);
         program.env("WARPWRIGHT_BUILDER", std::process::id().to_string());
         program.env("WARPWRIGHT_BUDGET", args.budget.to_string());
