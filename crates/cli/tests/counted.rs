@@ -272,7 +272,7 @@ fn a_size_that_nobody_knows_makes_no_others_small() {
     let at = kernel["causes"]["counted_at"].as_str().unwrap();
     assert!(at.contains("guessed: sms = "), "{at}");
     assert!(
-        at.contains("made small: n = 134217728 for 268435456"),
+        at.contains("made small: n = 33554432 for 268435456"),
         "{at}"
     );
     assert_eq!(kernel["causes"]["causes"][0]["cause"], "global", "{kernel}");

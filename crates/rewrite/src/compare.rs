@@ -601,6 +601,17 @@ impl<'c> Comparison<'c> {
                 .iter()
                 .filter(|e| left(e, side) && !left(e, 1 - side));
             if let Some(first) = alone.next() {
+                let count = 1 + alone.count();
+                // An original that leaves others as they were, too, and so does the rewrite, is not at fault for this one.
+                let is_kept = |e: &&Element| e.output == first.output && left(e, 0) && left(e, 1);
+                if which == Which::First && elements.iter().any(|e| is_kept(&e)) {
+                    let why = Why::Overwritten {
+                        output: outputs[first.output].name.clone(),
+                        index: first.index,
+                        elements: count,
+                    };
+                    return Err(Halt::Found(Standing::Refuted, vec![why]));
+                }
                 let standing = match which {
                     Which::First => Standing::WrongInput,
                     Which::Second => Standing::Refuted,
@@ -609,7 +620,7 @@ impl<'c> Comparison<'c> {
                     which,
                     output: outputs[first.output].name.clone(),
                     index: first.index,
-                    elements: alone.count() + 1,
+                    elements: count,
                 };
                 return Err(Halt::Found(standing, vec![why]));
             }

@@ -141,6 +141,15 @@ pub enum Why {
         /// How many.
         elements: usize,
     },
+    /// The rewritten kernel writes what the original leaves as it was.
+    Overwritten {
+        /// The output.
+        output: String,
+        /// The first such element.
+        index: usize,
+        /// How many.
+        elements: usize,
+    },
     /// A buffer that is no output is written.
     InputWritten {
         /// By which.
@@ -205,6 +214,7 @@ impl Why {
             Why::NotShown { .. } => "not-shown",
             Why::Unset { .. } => "unset",
             Why::Unwritten { .. } => "unwritten",
+            Why::Overwritten { .. } => "overwritten",
             Why::InputWritten { .. } => "input-written",
             Why::Shape { .. } => "shape",
             Why::Launch { .. } => "launch",
@@ -352,6 +362,10 @@ impl fmt::Display for Why {
             Why::Unwritten { which, output, index, elements } => {
                 write!(f, "{which} does not write `{output}[{index}]` ({elements} such elements)")
             }
+            Why::Overwritten { output, index, elements } => write!(
+                f,
+                "the rewritten kernel writes `{output}[{index}]`, which the original leaves as it was ({elements} such elements)"
+            ),
             Why::InputWritten { which, buffer, index } => {
                 write!(f, "{which} writes `{buffer}[{index}]`, which is no output")
             }

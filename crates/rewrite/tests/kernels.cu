@@ -3,6 +3,18 @@
 
 extern "C" {
 
+// ---- elements beyond the last one that stay as they are
+
+__global__ void doubled(const float *x, float *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = 2.0f * x[i];
+}
+
+__global__ void wrong_doubled_one_more(const float *x, float *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i <= n) out[i] = 2.0f * x[i];
+}
+
 // ---- sums of rows
 
 __global__ void sum_serial(const float *x, float *out, int n) {

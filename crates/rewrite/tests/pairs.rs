@@ -409,3 +409,17 @@ fn rewrites_stand_as_they_should() {
     a_wider_sum_is_refuted();
     a_skipped_element_is_refuted();
 }
+
+/// What the original leaves as it was belongs to its outputs where it leaves other elements, too.
+#[test]
+fn elements_beyond_the_last_stay_as_they_are() {
+    const ARGS: &str = "x f32 n+8 uniform; out f32 n+8 uniform out; n s32 = n";
+    let of = |kernel| at(kernel, "ceil_div(n,32)", "32", ARGS);
+    stands(of("doubled"), of("doubled"), &[33, 64], Standing::BitForBit);
+    refuted(
+        of("doubled"),
+        of("wrong_doubled_one_more"),
+        &[33],
+        "overwritten",
+    );
+}

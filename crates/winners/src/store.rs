@@ -326,11 +326,16 @@ impl Store {
             Err(e) => return Err(at(&self.folder)(e)),
         };
         // One that cannot be told is passed over: the rest is there.
-        let paths = entries.flatten().map(|entry| entry.path());
-        let own = paths.filter(|path| has_ending(path, USED) || has_ending(path, UNUSED));
-        let mut files: Vec<PathBuf> = own.collect();
-        files.sort();
-        Ok(files)
+        let names = entries.flatten().map(|entry| entry.file_name());
+        let is_own = |name: &OsString| {
+            [USED, UNUSED]
+                .iter()
+                .any(|end| has_ending(Path::new(name), end))
+        };
+        // As names: paths are compared part by part.
+        let mut names: Vec<OsString> = names.filter(is_own).collect();
+        names.sort();
+        Ok(names.iter().map(|name| self.folder.join(name)).collect())
     }
 }
 
@@ -419,7 +424,7 @@ fn newest(files: &[PathBuf]) -> Vec<PathBuf> {
     }
     let written = |path: &PathBuf| fs::metadata(path).and_then(|data| data.modified()).ok();
     let mut dated: Vec<_> = files.iter().map(|path| (written(path), path)).collect();
-    dated.sort_by_key(|(written, path)| (Reverse(*written), *path));
+    dated.sort_by_key(|(written, path)| (Reverse(*written), path.as_os_str()));
     dated.truncate(MOST_OF_KERNEL);
     dated.into_iter().map(|(_, path)| path.clone()).collect()
 }

@@ -115,7 +115,9 @@ fn export(store: &Store, output: &Path) -> Result<(), Failure> {
         complain!("`{}` is left out: {why}", path.display());
     }
     if !bad.is_empty() && bad.len() == entries.len() {
-        return Err(Failure::Quiet(1));
+        return Err(Failure::input(
+            "no winner of the store can be read: nothing is exported",
+        ));
     }
     write_atomically(output, &store.export()?)
 }

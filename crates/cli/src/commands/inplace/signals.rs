@@ -120,7 +120,7 @@ pub fn begin() {
         let taken = blocked.thread_block();
         let source = SignalFd::with_flags(&held, SfdFlags::SFD_CLOEXEC);
         if let (Ok(()), Ok(source)) = (taken, source) {
-            std::thread::spawn(move || {
+            let hand_on = move || {
                 while let Ok(Some(info)) = source.read_signal() {
                     // What the kernel sends for a terminal, it sends to the program as well.
                     let is_sent = info.ssi_code <= 0;
@@ -128,7 +128,11 @@ pub fn begin() {
                         take(signal, is_sent);
                     }
                 }
-            });
+            };
+            if let Err(e) = std::thread::Builder::new().spawn(hand_on) {
+                complain!("signals do not reach the program: {e}");
+                let _ = before.thread_set_mask();
+            }
         }
     });
 }
