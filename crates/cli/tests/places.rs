@@ -381,7 +381,7 @@ fn machine_code_is_not_written_to_a_file_for_ptx() {
     let bench = Bench::new();
     let ptxas = &toolkit.ptxas().expect("ptxas").tool().path;
     let written = |out: &str| {
-        let recipe = "schedule(by=none, keep=nothing)";
+        let recipe = "schedule(by=height)";
         let mut command = bench.command(&["pass", recipe, "k.ptx", "-o", out, "--toolkit"]);
         command.arg(ptxas.parent().expect("a folder"));
         command.args(["--gpu", "h200", "--block", "32", "--dynamic-smem", "0"]);

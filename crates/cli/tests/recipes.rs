@@ -239,7 +239,15 @@ fn static_kernels_are_kernels() {
     let folder = tempfile::tempdir().unwrap();
     let host = "int main() { two_stream<<<4096, 256>>>(0, 0, 0, 0, 0, 0, 0, 0); }\n";
     std::fs::write(folder.path().join("k.cu"), source + host).unwrap();
-    let target = ["--gpu", "h200", "--block", "256", "--json", "--no-database"];
+    let target = [
+        "--gpu",
+        "h200",
+        "--block",
+        "256",
+        "--json",
+        "--no-database",
+        "--no-run",
+    ];
     let opt = [&["opt", "k.cu", "-o", "k.cubin"][..], &target].concat();
     let found: serde_json::Value = serde_json::from_str(&success(folder.path(), &opt)).unwrap();
     let kernel = &found["kernels"][0];
