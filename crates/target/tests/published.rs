@@ -197,7 +197,7 @@ fn launch_errors_say_what_is_wrong() {
     assert_eq!(
         message(Resources::new(65, 1024)),
         "a block of 1024 threads at 65 registers takes 73728 registers, more than the 65536 that the device \
-         allows"
+         allows: one of 896 threads fits"
     );
     assert_eq!(
         message(
