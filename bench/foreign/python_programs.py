@@ -31,82 +31,83 @@ def ndimage():
     return cupy, found
 
 
+def signal():
+    import cupy
+    from cupyx.scipy import signal as found
+    return cupy, found
+
+
 def told(result):
     import cupy
     print(cupy.asnumpy(result.astype('float64').sum()).item(), cupy.asnumpy(result.ravel()[12345]).item())
 
 
-@program
-def cupy_spline(turns):
+def repeated(body):
+    """A program of the call that the body gives back: made again and again, and told."""
+    def run(turns):
+        call = body()
+        for _ in range(turns):
+            result = call()
+        told(result)
+    run.__name__ = body.__name__
+    return program(run)
+
+
+@repeated
+def cupy_spline():
     cupy, nd = ndimage()
     a = image(cupy)
-    for _ in range(turns):
-        b = nd.spline_filter(a, order=3)
-    told(b)
+    return lambda: nd.spline_filter(a, order=3)
 
 
-@program
-def cupy_zoom(turns):
+@repeated
+def cupy_zoom():
     cupy, nd = ndimage()
     a = image(cupy, (1024, 1024))
-    for _ in range(turns):
-        b = nd.zoom(a, 2.3, order=3, prefilter=False)
-    told(b)
+    return lambda: nd.zoom(a, 2.3, order=3, prefilter=False)
 
 
-@program
-def cupy_affine(turns):
+@repeated
+def cupy_affine():
     cupy, nd = ndimage()
     a, m = image(cupy), cupy.array([[0.9, 0.1], [-0.1, 0.9]])
-    for _ in range(turns):
-        b = nd.affine_transform(a, m, order=1)
-    told(b)
+    return lambda: nd.affine_transform(a, m, order=1)
 
 
-@program
-def cupy_map(turns):
+@repeated
+def cupy_map():
     cupy, nd = ndimage()
     a = image(cupy)
     at = cupy.stack([image(cupy) * (N - 1), image(cupy)[::-1] * (N - 1)])
-    for _ in range(turns):
-        b = nd.map_coordinates(a, at, order=3, prefilter=False, mode='mirror')
-    told(b)
+    return lambda: nd.map_coordinates(a, at, order=3, prefilter=False, mode='mirror')
 
 
-@program
-def cupy_correlate(turns):
+@repeated
+def cupy_correlate():
     cupy, nd = ndimage()
     a, w = image(cupy), image(cupy, (7, 7))
-    for _ in range(turns):
-        b = nd.correlate(a, w, mode='reflect')
-    told(b)
+    return lambda: nd.correlate(a, w, mode='reflect')
 
 
-@program
-def cupy_gaussian(turns):
+@repeated
+def cupy_gaussian():
     cupy, nd = ndimage()
     a = image(cupy, (160, 160, 160))
-    for _ in range(turns):
-        b = nd.gaussian_filter(a, 2.0)
-    told(b)
+    return lambda: nd.gaussian_filter(a, 2.0)
 
 
-@program
-def cupy_median(turns):
+@repeated
+def cupy_median():
     cupy, nd = ndimage()
     a = image(cupy)
-    for _ in range(turns):
-        b = nd.median_filter(a, size=5)
-    told(b)
+    return lambda: nd.median_filter(a, size=5)
 
 
-@program
-def cupy_erosion(turns):
+@repeated
+def cupy_erosion():
     cupy, nd = ndimage()
     a = image(cupy)
-    for _ in range(turns):
-        b = nd.grey_erosion(a, size=(5, 5))
-    told(b)
+    return lambda: nd.grey_erosion(a, size=(5, 5))
 
 
 @program
@@ -119,34 +120,25 @@ def cupy_label(turns):
     told(b)
 
 
-@program
-def cupy_sosfilt(turns):
-    import cupy
-    from cupyx.scipy import signal
-    a, sos = image(cupy, (64, 65536)), signal.butter(4, 0.2, output='sos')
-    for _ in range(turns):
-        b = signal.sosfilt(sos, a)
-    told(b)
+@repeated
+def cupy_sosfilt():
+    cupy, sp = signal()
+    a, sos = image(cupy, (64, 65536)), sp.butter(4, 0.2, output='sos')
+    return lambda: sp.sosfilt(sos, a)
 
 
-@program
-def cupy_upfirdn(turns):
-    import cupy
-    from cupyx.scipy import signal
+@repeated
+def cupy_upfirdn():
+    cupy, sp = signal()
     a, h = image(cupy, (4 << 20,)), image(cupy, (63,))
-    for _ in range(turns):
-        b = signal.upfirdn(h, a, up=3, down=2)
-    told(b)
+    return lambda: sp.upfirdn(h, a, up=3, down=2)
 
 
-@program
-def cupy_convolve(turns):
-    import cupy
-    from cupyx.scipy import signal
+@repeated
+def cupy_convolve():
+    cupy, sp = signal()
     a, w = image(cupy), image(cupy, (9, 9))
-    for _ in range(turns):
-        b = signal.convolve2d(a, w, mode='same', boundary='symm')
-    told(b)
+    return lambda: sp.convolve2d(a, w, mode='same', boundary='symm')
 
 
 @program
@@ -162,26 +154,21 @@ def cupy_scatter(turns):
     print(round(cupy.asnumpy(b.astype('float64').sum()).item(), 1))
 
 
-@program
-def cupy_grid(turns):
+@repeated
+def cupy_grid():
     import cupy
     from cupyx.scipy.interpolate import RegularGridInterpolator
     axes = [cupy.linspace(0, 1, 128)] * 3
     at = image(cupy, (2 << 20, 3), 'float64')
     of = RegularGridInterpolator(axes, image(cupy, (128, 128, 128), 'float64'))
-    for _ in range(turns):
-        b = of(at)
-    told(b)
+    return lambda: of(at)
 
 
-@program
-def cupy_medfilt(turns):
-    import cupy
-    from cupyx.scipy import signal
+@repeated
+def cupy_medfilt():
+    cupy, sp = signal()
     a = image(cupy)
-    for _ in range(turns):
-        b = signal.medfilt2d(a, kernel_size=3)
-    told(b)
+    return lambda: sp.medfilt2d(a, kernel_size=3)
 
 
 @program
