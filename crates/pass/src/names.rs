@@ -96,7 +96,7 @@ pub fn template_arguments(symbol: &str) -> Vec<String> {
 }
 
 /// The parts of a list of types between commas in no brackets.
-pub fn parameters(list: &str) -> Vec<String> {
+fn parameters(list: &str) -> Vec<String> {
     let mut depth = 0_i32;
     let parts = list.split(|c| {
         depth += match c {
@@ -108,6 +108,23 @@ pub fn parameters(list: &str) -> Vec<String> {
     });
     let parts = parts.map(|part| part.trim().to_owned());
     parts.filter(|part| !part.is_empty()).collect()
+}
+
+/// What stands in the last parentheses of a head or of a kernel's name as people write it, where that ends it.
+pub fn parameters_of(name: &str) -> Vec<String> {
+    let Some(inside) = name.strip_suffix(')') else {
+        return Vec::new();
+    };
+    let mut depth = 1;
+    let open = inside.char_indices().rev().find(|(_, c)| {
+        depth += match c {
+            ')' => 1,
+            '(' => -1,
+            _ => 0,
+        };
+        depth == 0
+    });
+    open.map_or_else(Vec::new, |(at, _)| parameters(&inside[at + 1..]))
 }
 
 /// The last part of the name that the source has for a symbol: without namespaces, the arguments of templates and

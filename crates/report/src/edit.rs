@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use warpwright_driver::KernelReport;
+use warpwright_pass::names::parameters_of;
 use warpwright_pass::passes::{
     Cache, LoadPolicy, MaxNReg, Prefetch, Reshape, Specialize, StorePolicy, Unroll, UsageLevel,
 };
@@ -94,7 +95,7 @@ pub fn edits_of(report: &KernelReport) -> Vec<Edit> {
 /// What would do in the source as much of a recipe as can be said there, which took `time` of the original's when it was
 /// measured in a program. `name` is the kernel's as people write it, with the types of its parameters.
 pub fn edit_in_place(recipe: &Recipe, name: &str, time: f64) -> Option<Edit> {
-    let types = types_of(name);
+    let types = parameters_of(name);
     let all: Vec<Option<String>> = (recipe.passes().iter())
         .map(|pass| in_source(pass, &types))
         .collect();
@@ -111,7 +112,7 @@ pub fn edit_in_place(recipe: &Recipe, name: &str, time: f64) -> Option<Edit> {
 }
 
 /// What a pass would be in CUDA C or on nvcc's command line; none for what no source says.
-fn in_source(pass: &Invocation, types: &[&str]) -> Option<String> {
+fn in_source(pass: &Invocation, types: &[String]) -> Option<String> {
     if let Some(UsageLevel { level }) = pass.get() {
         return Some(format!("`-Xptxas --register-usage-level={level}`"));
     }
@@ -186,36 +187,8 @@ fn extents([x, y, z]: [u32; 3]) -> String {
     }
 }
 
-/// The types of a kernel's parameters: `f(int, float*)`. None for a name without them.
-fn types_of(name: &str) -> Vec<&str> {
-    let all = name.strip_suffix(')').and_then(|name| {
-        // The last list: those of function types stand inside.
-        let mut depth = 1;
-        let start = name.char_indices().rev().find(|(_, c)| {
-            depth += i32::from(*c == ')') - i32::from(*c == '(');
-            depth == 0
-        });
-        start.map(|(at, _)| &name[at + 1..])
-    });
-    let Some(all) = all else { return Vec::new() };
-    let (mut depth, mut from, mut found) = (0, 0, Vec::new());
-    for (at, c) in all.char_indices() {
-        match c {
-            '(' | '<' | '[' | '{' => depth += 1,
-            ')' | '>' | ']' | '}' => depth -= 1,
-            ',' if depth == 0 => {
-                found.push(all[from..at].trim());
-                from = at + 1;
-            }
-            _ => {}
-        }
-    }
-    found.push(all[from..].trim());
-    found
-}
-
 /// `param2+8:4=17`: bytes 8 to 11 of the third parameter; `n=4096` is a name.
-fn value_in_words(value: &str, types: &[&str]) -> String {
+fn value_in_words(value: &str, types: &[String]) -> String {
     let parts = || {
         let (place, number) = value.strip_prefix("param")?.split_once('=')?;
         let (place, _) = place.split_once(':')?;
@@ -223,7 +196,10 @@ fn value_in_words(value: &str, types: &[&str]) -> String {
             .split_once('+')
             .map_or((place, None), |(index, at)| (index, Some(at)));
         let index: usize = index.parse().ok()?;
-        let ty = types.get(index).copied().filter(|_| at.is_none());
+        let ty = types
+            .get(index)
+            .filter(|_| at.is_none())
+            .map(String::as_str);
         let bits: u64 = number.parse().ok()?;
         let number = match ty {
             Some("float") => f32::from_bits(bits as u32).to_string(),
@@ -271,7 +247,7 @@ mod tests {
 
     #[test]
     fn constants_are_numbers_of_their_parameters_types() {
-        let types = types_of(
+        let types = parameters_of(
             "void a::k<int, (b)1>(float, std::pair<int, double> const&, int, void (*)(int, long))",
         );
         assert_eq!(
@@ -287,7 +263,7 @@ mod tests {
         assert_eq!(said("param0:4=1092616192"), "parameter 1 = 10");
         assert_eq!(said("param2:4=4294967295"), "parameter 3 = -1");
         assert_eq!(said("param1+8:8=7"), "parameter 2 (its byte 8) = 7");
-        assert!(types_of("cupy_copy__float32_float32").is_empty());
+        assert!(parameters_of("cupy_copy__float32_float32").is_empty());
     }
 
     #[test]

@@ -21,7 +21,7 @@ use warpwright_cudac::launches::{HostCode, expanded};
 use warpwright_cudac::{File, Header};
 use warpwright_launch::{ElemType, LaunchFile, Source as Certainty};
 use warpwright_pass::names::{
-    base_name, is_named, parameters, selected, source_name, template_arguments,
+    base_name, is_named, parameters_of, selected, source_name, template_arguments,
 };
 use warpwright_ptx::Module;
 use warpwright_target::{Gpu, Resources, occupancy};
@@ -726,20 +726,7 @@ fn own_bound(file: &File, kernel: &str) -> Option<Vec<u32>> {
 
 /// The types of a kernel's parameters as its symbol has them.
 fn parameter_types(symbol: &str) -> Vec<String> {
-    let demangled = source_name(symbol);
-    let Some(inside) = demangled.strip_suffix(')') else {
-        return Vec::new();
-    };
-    let mut depth = 1;
-    let open = inside.char_indices().rev().find(|(_, c)| {
-        depth += match c {
-            ')' => 1,
-            '(' => -1,
-            _ => 0,
-        };
-        depth == 0
-    });
-    open.map_or_else(Vec::new, |(at, _)| parameters(&inside[at + 1..]))
+    parameters_of(&source_name(symbol))
 }
 
 /// `double` of `double const*`.

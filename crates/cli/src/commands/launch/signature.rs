@@ -3,7 +3,7 @@
 
 use warpwright_cudac::ast::{Block, Function, Ident, Parameter, Type};
 use warpwright_cudac::{File, Header};
-use warpwright_pass::names::base_name;
+use warpwright_pass::names::{base_name, parameters_of};
 
 use super::parameter_types;
 
@@ -98,36 +98,15 @@ fn qualified_pointer(text: &str) -> Option<&str> {
 /// The names of parameters in a head, the last word of each.
 fn names(definition: &str) -> Vec<String> {
     let head = definition.split('{').next().unwrap_or_default();
-    let Some((_, inside)) = head.trim_end().strip_suffix(')').and_then(|head| {
-        let mut depth = 1;
-        let open = head.char_indices().rev().find(|(_, c)| {
-            depth += match c {
-                ')' => 1,
-                '(' => -1,
-                _ => 0,
-            };
-            depth == 0
-        })?;
-        Some(head.split_at(open.0 + 1))
-    }) else {
-        return Vec::new();
-    };
-    let mut depth = 0;
-    let parts = inside.split(|c: char| {
-        depth += match c {
-            '(' | '<' | '[' => 1,
-            ')' | '>' | ']' => -1,
-            _ => 0,
-        };
-        c == ',' && depth == 0
-    });
-    let name = |part: &str| {
-        let part = part.split('[').next().unwrap_or(part);
+    let parts = parameters_of(head.trim_end());
+    let name = |part: &String| {
+        let part = part.split('[').next().unwrap_or_default();
         let mut words = part.split(|c: char| !(c.is_alphanumeric() || c == '_'));
         let last = words.rfind(|word| !word.is_empty());
         last.map(str::to_owned)
     };
-    parts.map(name).collect::<Option<_>>().unwrap_or_default()
+    let names = parts.iter().map(name).collect::<Option<_>>();
+    names.unwrap_or_default()
 }
 
 #[cfg(test)]
