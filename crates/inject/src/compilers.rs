@@ -17,7 +17,7 @@ use warpwright_winners::sha256;
 use crate::abi::{Code, Handle, Out, SUCCESS, Text};
 use crate::door::real_dlsym;
 use crate::modules::bytes;
-use crate::state::{Mode, Whole, guarded, mode, state};
+use crate::state::{Mode, guarded, mode, state};
 
 /// Most bytes of PTX that are kept.
 const MOST: usize = 256 << 20;
@@ -198,11 +198,10 @@ macro_rules! compilers {
             /// # Safety
             /// As its header says. It was handed out, so the library's function is known.
             #[allow(non_snake_case)]
-            unsafe extern "C" fn $name($($arg: $ty),*) -> Code {
-                let _whole = Whole::new();
+            unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> Code {
                 let real = FUNCTIONS[Index::$name as usize].real.load(Ordering::Acquire);
                 // SAFETY: the library's function of that name has this signature.
-                let call: unsafe extern "C" fn($($ty),*) -> Code = unsafe { std::mem::transmute(real) };
+                let call: unsafe extern "C-unwind" fn($($ty),*) -> Code = unsafe { std::mem::transmute(real) };
                 // SAFETY: the program's call.
                 let code = unsafe { call($($arg),*) };
                 if code == SUCCESS && mode() == Mode::Trace {
@@ -254,12 +253,14 @@ unsafe fn nvrtc_cubin(real: *mut c_void, program: Handle, cubin: *mut c_char) {
     // SAFETY: nvrtc.h has these signatures.
     let (size_of, get) = unsafe {
         (
-            std::mem::transmute::<*mut c_void, unsafe extern "C" fn(Handle, *mut usize) -> Code>(
-                size_of,
-            ),
-            std::mem::transmute::<*mut c_void, unsafe extern "C" fn(Handle, *mut c_char) -> Code>(
-                get,
-            ),
+            std::mem::transmute::<
+                *mut c_void,
+                unsafe extern "C-unwind" fn(Handle, *mut usize) -> Code,
+            >(size_of),
+            std::mem::transmute::<
+                *mut c_void,
+                unsafe extern "C-unwind" fn(Handle, *mut c_char) -> Code,
+            >(get),
         )
     };
     let mut size = 0;
@@ -342,7 +343,7 @@ unsafe fn linked(link: Handle, cubin: *const c_void) {
 /// `cuLinkCreate`
 pub unsafe fn link_create(
     _: bool,
-    real: unsafe extern "C" fn(c_uint, *mut c_void, *mut *mut c_void, Out) -> Code,
+    real: unsafe extern "C-unwind" fn(c_uint, *mut c_void, *mut *mut c_void, Out) -> Code,
     count: c_uint,
     options: *mut c_void,
     values: *mut *mut c_void,
@@ -365,7 +366,7 @@ const LINK_PTX: c_uint = 1;
 #[allow(clippy::too_many_arguments)]
 pub unsafe fn link_add(
     _: bool,
-    real: unsafe extern "C" fn(
+    real: unsafe extern "C-unwind" fn(
         Handle,
         c_uint,
         *mut c_void,
@@ -397,7 +398,14 @@ pub unsafe fn link_add(
 #[allow(clippy::too_many_arguments)]
 pub unsafe fn link_file(
     _: bool,
-    real: unsafe extern "C" fn(Handle, c_uint, Text, c_uint, *mut c_void, *mut *mut c_void) -> Code,
+    real: unsafe extern "C-unwind" fn(
+        Handle,
+        c_uint,
+        Text,
+        c_uint,
+        *mut c_void,
+        *mut *mut c_void,
+    ) -> Code,
     link: Handle,
     kind: c_uint,
     file: Text,
@@ -416,7 +424,7 @@ pub unsafe fn link_file(
 /// `cuLinkComplete`
 pub unsafe fn link_complete(
     _: bool,
-    real: unsafe extern "C" fn(Handle, Out, *mut usize) -> Code,
+    real: unsafe extern "C-unwind" fn(Handle, Out, *mut usize) -> Code,
     link: Handle,
     cubin: Out,
     size: *mut usize,

@@ -59,7 +59,7 @@ impl Slot {
     }
 }
 
-type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
+type Dlsym = unsafe extern "C-unwind" fn(*mut c_void, *const c_char) -> *mut c_void;
 static REAL_DLSYM: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
 #[cfg(target_arch = "x86_64")]
@@ -279,7 +279,7 @@ pub unsafe fn proc_address(
 /// `cuGetProcAddress` of CUDA 11.
 pub unsafe fn get_proc_address(
     _: bool,
-    real: unsafe extern "C" fn(*const c_char, *mut *mut c_void, c_int, u64) -> Code,
+    real: unsafe extern "C-unwind" fn(*const c_char, *mut *mut c_void, c_int, u64) -> Code,
     name: *const c_char,
     found: *mut *mut c_void,
     version: c_int,
@@ -306,7 +306,13 @@ pub unsafe fn get_proc_address(
 /// `cuGetProcAddress_v2` of CUDA 12, which also says why it found nothing.
 pub unsafe fn get_proc_address_v2(
     _: bool,
-    real: unsafe extern "C" fn(*const c_char, *mut *mut c_void, c_int, u64, *mut c_int) -> Code,
+    real: unsafe extern "C-unwind" fn(
+        *const c_char,
+        *mut *mut c_void,
+        c_int,
+        u64,
+        *mut c_int,
+    ) -> Code,
     name: *const c_char,
     found: *mut *mut c_void,
     version: c_int,

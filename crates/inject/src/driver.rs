@@ -60,7 +60,7 @@ macro_rules! driver {
                     FUNCTION.store(function, Ordering::Relaxed);
                 }
                 // SAFETY: the driver's function of that name has this signature.
-                let function: unsafe extern "C" fn($($ty),*) -> Code =
+                let function: unsafe extern "C-unwind" fn($($ty),*) -> Code =
                     unsafe { std::mem::transmute(function) };
                 unsafe { function($($arg),*) }
             }

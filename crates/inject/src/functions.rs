@@ -153,7 +153,7 @@ fn learn(handle: Out, kind: Kind, name: Text, owner: Handle) {
 /// `cuModuleGetFunction`
 pub unsafe fn get_function(
     _: bool,
-    real: unsafe extern "C" fn(Out, Handle, Text) -> Code,
+    real: unsafe extern "C-unwind" fn(Out, Handle, Text) -> Code,
     function: Out,
     module: Handle,
     name: Text,
@@ -169,7 +169,7 @@ pub unsafe fn get_function(
 /// `cuLibraryGetKernel`
 pub unsafe fn get_kernel(
     _: bool,
-    real: unsafe extern "C" fn(Out, Handle, Text) -> Code,
+    real: unsafe extern "C-unwind" fn(Out, Handle, Text) -> Code,
     kernel: Out,
     library: Handle,
     name: Text,
@@ -185,7 +185,7 @@ pub unsafe fn get_kernel(
 /// `cuKernelGetFunction`: the same kernel under another handle.
 pub unsafe fn of_kernel(
     _: bool,
-    real: unsafe extern "C" fn(Out, Handle) -> Code,
+    real: unsafe extern "C-unwind" fn(Out, Handle) -> Code,
     function: Out,
     kernel: Handle,
 ) -> Code {
@@ -213,7 +213,7 @@ pub unsafe fn of_kernel(
 /// `cuFuncSetAttribute`: what the program allows its kernel, the winner must be allowed, too.
 pub unsafe fn set_attribute(
     _: bool,
-    real: unsafe extern "C" fn(Handle, c_int, c_int) -> Code,
+    real: unsafe extern "C-unwind" fn(Handle, c_int, c_int) -> Code,
     function: Handle,
     attribute: c_int,
     value: c_int,
@@ -228,7 +228,7 @@ pub unsafe fn set_attribute(
 /// `cuKernelSetAttribute`
 pub unsafe fn set_kernel_attribute(
     _: bool,
-    real: unsafe extern "C" fn(c_int, c_int, Handle, c_int) -> Code,
+    real: unsafe extern "C-unwind" fn(c_int, c_int, Handle, c_int) -> Code,
     attribute: c_int,
     value: c_int,
     kernel: Handle,

@@ -322,8 +322,8 @@ pub unsafe fn effect(options: *const c_void, count: c_uint) -> Effect {
     all.max().unwrap_or(Effect::Nothing)
 }
 
-type Enumerate = unsafe extern "C" fn(Out, c_uint, Handle) -> Code;
-type Count = unsafe extern "C" fn(*mut c_uint, Handle) -> Code;
+type Enumerate = unsafe extern "C-unwind" fn(Out, c_uint, Handle) -> Code;
+type Count = unsafe extern "C-unwind" fn(*mut c_uint, Handle) -> Code;
 
 /// How many kernels of a module are ours.
 fn added(owner: Handle) -> usize {

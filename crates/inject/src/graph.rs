@@ -265,7 +265,7 @@ const DECIDING: [u32; 3] = [
 /// `cuGraphKernelNodeSetAttribute`
 pub unsafe fn set_attribute(
     _: bool,
-    real: unsafe extern "C" fn(Handle, c_uint, *const c_void) -> Code,
+    real: unsafe extern "C-unwind" fn(Handle, c_uint, *const c_void) -> Code,
     node: Handle,
     attribute: c_uint,
     value: *const c_void,
@@ -280,7 +280,7 @@ pub unsafe fn set_attribute(
 /// `cuGraphKernelNodeCopyAttributes`
 pub unsafe fn copy_attributes(
     _: bool,
-    real: unsafe extern "C" fn(Handle, Handle) -> Code,
+    real: unsafe extern "C-unwind" fn(Handle, Handle) -> Code,
     to: Handle,
     from: Handle,
 ) -> Code {
@@ -323,7 +323,13 @@ fn give_back(node: Handle) {
 /// `cuGraphAddKernelNode`, version 1
 pub unsafe fn add_v1(
     _: bool,
-    real: unsafe extern "C" fn(Out, Handle, *const Handle, usize, *const KernelNodeV1) -> Code,
+    real: unsafe extern "C-unwind" fn(
+        Out,
+        Handle,
+        *const Handle,
+        usize,
+        *const KernelNodeV1,
+    ) -> Code,
     node: Out,
     graph: Handle,
     after: *const Handle,
@@ -339,7 +345,7 @@ pub unsafe fn add_v1(
 /// `cuGraphAddKernelNode`
 pub unsafe fn add(
     _: bool,
-    real: unsafe extern "C" fn(Out, Handle, *const Handle, usize, *const KernelNode) -> Code,
+    real: unsafe extern "C-unwind" fn(Out, Handle, *const Handle, usize, *const KernelNode) -> Code,
     node: Out,
     graph: Handle,
     after: *const Handle,
@@ -375,7 +381,7 @@ fn replaced_node(at: Node, params: *mut GraphNode, call: impl Fn(*mut GraphNode)
 /// `cuGraphAddNode`
 pub unsafe fn add_node(
     _: bool,
-    real: unsafe extern "C" fn(Out, Handle, *const Handle, usize, *mut GraphNode) -> Code,
+    real: unsafe extern "C-unwind" fn(Out, Handle, *const Handle, usize, *mut GraphNode) -> Code,
     node: Out,
     graph: Handle,
     after: *const Handle,
@@ -392,7 +398,7 @@ pub unsafe fn add_node(
 #[expect(clippy::too_many_arguments, reason = "the driver's signature")]
 pub unsafe fn add_node_v2(
     _: bool,
-    real: unsafe extern "C" fn(
+    real: unsafe extern "C-unwind" fn(
         Out,
         Handle,
         *const Handle,
@@ -416,7 +422,7 @@ pub unsafe fn add_node_v2(
 /// `cuGraphKernelNodeSetParams`, version 1
 pub unsafe fn set_v1(
     _: bool,
-    real: unsafe extern "C" fn(Handle, *const KernelNodeV1) -> Code,
+    real: unsafe extern "C-unwind" fn(Handle, *const KernelNodeV1) -> Code,
     node: Handle,
     params: *const KernelNodeV1,
 ) -> Code {
@@ -429,7 +435,7 @@ pub unsafe fn set_v1(
 /// `cuGraphKernelNodeSetParams`
 pub unsafe fn set(
     _: bool,
-    real: unsafe extern "C" fn(Handle, *const KernelNode) -> Code,
+    real: unsafe extern "C-unwind" fn(Handle, *const KernelNode) -> Code,
     node: Handle,
     params: *const KernelNode,
 ) -> Code {
@@ -442,7 +448,7 @@ pub unsafe fn set(
 /// `cuGraphExecKernelNodeSetParams`, version 1
 pub unsafe fn set_exec_v1(
     _: bool,
-    real: unsafe extern "C" fn(Handle, Handle, *const KernelNodeV1) -> Code,
+    real: unsafe extern "C-unwind" fn(Handle, Handle, *const KernelNodeV1) -> Code,
     exec: Handle,
     node: Handle,
     params: *const KernelNodeV1,
@@ -456,7 +462,7 @@ pub unsafe fn set_exec_v1(
 /// `cuGraphExecKernelNodeSetParams`
 pub unsafe fn set_exec(
     _: bool,
-    real: unsafe extern "C" fn(Handle, Handle, *const KernelNode) -> Code,
+    real: unsafe extern "C-unwind" fn(Handle, Handle, *const KernelNode) -> Code,
     exec: Handle,
     node: Handle,
     params: *const KernelNode,
@@ -470,7 +476,7 @@ pub unsafe fn set_exec(
 /// `cuGraphNodeSetParams`
 pub unsafe fn set_node(
     _: bool,
-    real: unsafe extern "C" fn(Handle, *mut GraphNode) -> Code,
+    real: unsafe extern "C-unwind" fn(Handle, *mut GraphNode) -> Code,
     node: Handle,
     params: *mut GraphNode,
 ) -> Code {
@@ -483,7 +489,7 @@ pub unsafe fn set_node(
 /// `cuGraphExecNodeSetParams`
 pub unsafe fn set_exec_node(
     _: bool,
-    real: unsafe extern "C" fn(Handle, Handle, *mut GraphNode) -> Code,
+    real: unsafe extern "C-unwind" fn(Handle, Handle, *mut GraphNode) -> Code,
     exec: Handle,
     node: Handle,
     params: *mut GraphNode,
@@ -497,7 +503,7 @@ pub unsafe fn set_exec_node(
 /// `cuGraphKernelNodeGetParams`, version 1: the program sees its own kernel.
 pub unsafe fn get_v1(
     _: bool,
-    real: unsafe extern "C" fn(Handle, *mut KernelNodeV1) -> Code,
+    real: unsafe extern "C-unwind" fn(Handle, *mut KernelNodeV1) -> Code,
     node: Handle,
     params: *mut KernelNodeV1,
 ) -> Code {
@@ -515,7 +521,7 @@ pub unsafe fn get_v1(
 /// `cuGraphKernelNodeGetParams`
 pub unsafe fn get(
     _: bool,
-    real: unsafe extern "C" fn(Handle, *mut KernelNode) -> Code,
+    real: unsafe extern "C-unwind" fn(Handle, *mut KernelNode) -> Code,
     node: Handle,
     params: *mut KernelNode,
 ) -> Code {
@@ -609,7 +615,7 @@ fn instantiated(code: Code, exec: Out, graph: Handle) -> Code {
 /// `cuGraphInstantiate` of CUDA 11
 pub unsafe fn instantiate_v2(
     _: bool,
-    real: unsafe extern "C" fn(Out, Handle, Out, *mut c_char, usize) -> Code,
+    real: unsafe extern "C-unwind" fn(Out, Handle, Out, *mut c_char, usize) -> Code,
     exec: Out,
     graph: Handle,
     node: Out,
@@ -623,7 +629,7 @@ pub unsafe fn instantiate_v2(
 /// `cuGraphInstantiate`
 pub unsafe fn instantiate(
     _: bool,
-    real: unsafe extern "C" fn(Out, Handle, c_ulonglong) -> Code,
+    real: unsafe extern "C-unwind" fn(Out, Handle, c_ulonglong) -> Code,
     exec: Out,
     graph: Handle,
     flags: c_ulonglong,
@@ -635,7 +641,7 @@ pub unsafe fn instantiate(
 /// `cuGraphInstantiateWithParams`
 pub unsafe fn instantiate_with(
     _: bool,
-    real: unsafe extern "C" fn(Out, Handle, *mut c_void) -> Code,
+    real: unsafe extern "C-unwind" fn(Out, Handle, *mut c_void) -> Code,
     exec: Out,
     graph: Handle,
     params: *mut c_void,
@@ -647,7 +653,7 @@ pub unsafe fn instantiate_with(
 /// `cuGraphLaunch`
 pub unsafe fn launch(
     per_thread: bool,
-    real: unsafe extern "C" fn(Handle, Handle) -> Code,
+    real: unsafe extern "C-unwind" fn(Handle, Handle) -> Code,
     exec: Handle,
     stream: Handle,
 ) -> Code {
@@ -660,7 +666,11 @@ pub unsafe fn launch(
 }
 
 /// `cuGraphExecDestroy`
-pub unsafe fn destroy(_: bool, real: unsafe extern "C" fn(Handle) -> Code, exec: Handle) -> Code {
+pub unsafe fn destroy(
+    _: bool,
+    real: unsafe extern "C-unwind" fn(Handle) -> Code,
+    exec: Handle,
+) -> Code {
     if mode() == Mode::Trace {
         guarded(|| state().trace.forget_graph(exec));
     }

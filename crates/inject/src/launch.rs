@@ -138,7 +138,7 @@ fn is_alone(attribute: &LaunchAttribute) -> bool {
 #[expect(clippy::too_many_arguments, reason = "the driver's signature")]
 pub unsafe fn kernel(
     per_thread: bool,
-    real: unsafe extern "C" fn(
+    real: unsafe extern "C-unwind" fn(
         Handle,
         c_uint,
         c_uint,
@@ -189,7 +189,7 @@ pub unsafe fn kernel(
 #[expect(clippy::too_many_arguments, reason = "the driver's signature")]
 pub unsafe fn cooperative(
     per_thread: bool,
-    real: unsafe extern "C" fn(
+    real: unsafe extern "C-unwind" fn(
         Handle,
         c_uint,
         c_uint,
@@ -235,7 +235,7 @@ pub unsafe fn cooperative(
 /// `cuLaunchKernelEx`
 pub unsafe fn kernel_ex(
     per_thread: bool,
-    real: unsafe extern "C" fn(*const LaunchConfig, Handle, Params, Params) -> Code,
+    real: unsafe extern "C-unwind" fn(*const LaunchConfig, Handle, Params, Params) -> Code,
     config: *const LaunchConfig,
     function: Handle,
     params: Params,

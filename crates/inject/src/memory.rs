@@ -266,7 +266,7 @@ fn freed(address: u64) {
 /// `cuMemAlloc`
 pub unsafe fn alloc(
     _: bool,
-    real: unsafe extern "C" fn(*mut u64, usize) -> Code,
+    real: unsafe extern "C-unwind" fn(*mut u64, usize) -> Code,
     address: *mut u64,
     bytes: usize,
 ) -> Code {
@@ -282,7 +282,7 @@ pub unsafe fn alloc(
 /// `cuMemAllocPitch`
 pub unsafe fn alloc_pitch(
     _: bool,
-    real: unsafe extern "C" fn(*mut u64, *mut usize, usize, usize, c_uint) -> Code,
+    real: unsafe extern "C-unwind" fn(*mut u64, *mut usize, usize, usize, c_uint) -> Code,
     address: *mut u64,
     pitch: *mut usize,
     width: usize,
@@ -300,7 +300,7 @@ pub unsafe fn alloc_pitch(
 /// `cuMemAllocAsync`
 pub unsafe fn alloc_async(
     _: bool,
-    real: unsafe extern "C" fn(*mut u64, usize, Handle) -> Code,
+    real: unsafe extern "C-unwind" fn(*mut u64, usize, Handle) -> Code,
     address: *mut u64,
     bytes: usize,
     stream: Handle,
@@ -317,7 +317,7 @@ pub unsafe fn alloc_async(
 /// `cuMemAllocFromPoolAsync`
 pub unsafe fn alloc_pool(
     _: bool,
-    real: unsafe extern "C" fn(*mut u64, usize, Handle, Handle) -> Code,
+    real: unsafe extern "C-unwind" fn(*mut u64, usize, Handle, Handle) -> Code,
     address: *mut u64,
     bytes: usize,
     pool: Handle,
@@ -331,7 +331,7 @@ pub unsafe fn alloc_pool(
 /// `cuMemAllocManaged`
 pub unsafe fn alloc_managed(
     _: bool,
-    real: unsafe extern "C" fn(*mut u64, usize, c_uint) -> Code,
+    real: unsafe extern "C-unwind" fn(*mut u64, usize, c_uint) -> Code,
     address: *mut u64,
     bytes: usize,
     flags: c_uint,
@@ -346,7 +346,7 @@ pub unsafe fn alloc_managed(
 }
 
 /// `cuMemFree`
-pub unsafe fn free(_: bool, real: unsafe extern "C" fn(u64) -> Code, address: u64) -> Code {
+pub unsafe fn free(_: bool, real: unsafe extern "C-unwind" fn(u64) -> Code, address: u64) -> Code {
     let _pass = pass();
     freed(address);
     // SAFETY: the program's call.
@@ -356,7 +356,7 @@ pub unsafe fn free(_: bool, real: unsafe extern "C" fn(u64) -> Code, address: u6
 /// `cuMemFreeAsync`
 pub unsafe fn free_async(
     _: bool,
-    real: unsafe extern "C" fn(u64, Handle) -> Code,
+    real: unsafe extern "C-unwind" fn(u64, Handle) -> Code,
     address: u64,
     stream: Handle,
 ) -> Code {
@@ -369,7 +369,7 @@ pub unsafe fn free_async(
 /// `cuMemMap`
 pub unsafe fn map(
     _: bool,
-    real: unsafe extern "C" fn(u64, usize, usize, u64, u64) -> Code,
+    real: unsafe extern "C-unwind" fn(u64, usize, usize, u64, u64) -> Code,
     address: u64,
     bytes: usize,
     offset: usize,
@@ -384,7 +384,7 @@ pub unsafe fn map(
 /// `cuMemUnmap`: one call may end several mappings.
 pub unsafe fn unmap(
     _: bool,
-    real: unsafe extern "C" fn(u64, usize) -> Code,
+    real: unsafe extern "C-unwind" fn(u64, usize) -> Code,
     address: u64,
     bytes: usize,
 ) -> Code {
@@ -405,7 +405,7 @@ pub unsafe fn unmap(
 /// `cuCtxEnablePeerAccess`
 pub unsafe fn enable_peers(
     _: bool,
-    real: unsafe extern "C" fn(Handle, c_uint) -> Code,
+    real: unsafe extern "C-unwind" fn(Handle, c_uint) -> Code,
     context: Handle,
     flags: c_uint,
 ) -> Code {

@@ -538,7 +538,7 @@ unsafe fn loaded_file(code: Code, handle: Out, file: *const c_char, way: Way<'_>
 /// `cuModuleLoad`
 pub unsafe fn load_file(
     _: bool,
-    real: unsafe extern "C" fn(Out, *const c_char) -> Code,
+    real: unsafe extern "C-unwind" fn(Out, *const c_char) -> Code,
     module: Out,
     file: *const c_char,
 ) -> Code {
@@ -556,7 +556,7 @@ pub unsafe fn load_file(
 /// `cuModuleLoadData` and `cuModuleLoadFatBinary`
 pub unsafe fn load_data(
     _: bool,
-    real: unsafe extern "C" fn(Out, *const c_void) -> Code,
+    real: unsafe extern "C-unwind" fn(Out, *const c_void) -> Code,
     module: Out,
     image: *const c_void,
 ) -> Code {
@@ -574,7 +574,13 @@ pub unsafe fn load_data(
 /// `cuModuleLoadDataEx`
 pub unsafe fn load_data_ex(
     _: bool,
-    real: unsafe extern "C" fn(Out, *const c_void, c_uint, *mut c_void, *mut *mut c_void) -> Code,
+    real: unsafe extern "C-unwind" fn(
+        Out,
+        *const c_void,
+        c_uint,
+        *mut c_void,
+        *mut *mut c_void,
+    ) -> Code,
     module: Out,
     image: *const c_void,
     count: c_uint,
@@ -592,7 +598,7 @@ pub unsafe fn load_data_ex(
     }
 }
 
-type LoadLibrary<T> = unsafe extern "C" fn(
+type LoadLibrary<T> = unsafe extern "C-unwind" fn(
     Out,
     *const T,
     *mut c_void,
@@ -689,7 +695,11 @@ pub unsafe fn load_library_file(
 }
 
 /// `cuModuleUnload` and `cuLibraryUnload`: handles may be given out again, so all that is known by them goes.
-pub unsafe fn unload(_: bool, real: unsafe extern "C" fn(Handle) -> Code, handle: Handle) -> Code {
+pub unsafe fn unload(
+    _: bool,
+    real: unsafe extern "C-unwind" fn(Handle) -> Code,
+    handle: Handle,
+) -> Code {
     forget(|modules| {
         if let Some(gone) = modules.get(handle) {
             modules
@@ -704,7 +714,7 @@ pub unsafe fn unload(_: bool, real: unsafe extern "C" fn(Handle) -> Code, handle
 /// `cuCtxDestroy`: its modules go with it. Libraries stay.
 pub unsafe fn destroy_context(
     _: bool,
-    real: unsafe extern "C" fn(Handle) -> Code,
+    real: unsafe extern "C-unwind" fn(Handle) -> Code,
     context: Handle,
 ) -> Code {
     forget(|modules| modules.loaded.retain(|_, loaded| loaded.library));
@@ -718,7 +728,7 @@ pub unsafe fn destroy_context(
 /// `cuDevicePrimaryCtxReset` and `cuDevicePrimaryCtxRelease`
 pub unsafe fn reset_device(
     _: bool,
-    real: unsafe extern "C" fn(c_int) -> Code,
+    real: unsafe extern "C-unwind" fn(c_int) -> Code,
     device: c_int,
 ) -> Code {
     forget(|modules| modules.loaded.retain(|_, loaded| loaded.library));
@@ -754,7 +764,7 @@ fn forget(which: impl FnOnce(&mut Modules)) {
 /// winners bring their own.
 pub unsafe fn get_variable(
     _: bool,
-    real: unsafe extern "C" fn(*mut u64, *mut usize, Handle, Text) -> Code,
+    real: unsafe extern "C-unwind" fn(*mut u64, *mut usize, Handle, Text) -> Code,
     address: *mut u64,
     bytes: *mut usize,
     owner: Handle,
@@ -775,7 +785,7 @@ pub unsafe fn get_variable(
 /// `cuLibraryGetModule`: the same code under another handle.
 pub unsafe fn of_library(
     _: bool,
-    real: unsafe extern "C" fn(Out, Handle) -> Code,
+    real: unsafe extern "C-unwind" fn(Out, Handle) -> Code,
     module: Out,
     library: Handle,
 ) -> Code {

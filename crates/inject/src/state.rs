@@ -214,8 +214,9 @@ extern "C" fn at_exit() {
     guarded(crate::trace::finish);
 }
 
-/// While it lives, the calling thread is not cancelled: that would unwind through our frames, which end the program. A
-/// cancellation that is asked for meanwhile waits for the next of the program's calls at which threads are cancelled.
+/// While it lives, the calling thread is not cancelled: that would unwind through our own work, which catches panics. A
+/// cancellation that is asked for meanwhile waits for the program's next call at which threads are cancelled; a call of the
+/// driver may be one, and is unwound through (`C-unwind`).
 pub struct Whole(c_int);
 
 unsafe extern "C" {

@@ -844,22 +844,15 @@ fn variables() -> Result<Vec<(u64, u64)>, NoTrial> {
 /// Bytes of numbers that differ by more than 1e-5 of themselves (1e-12 in double precision). Both are normal numbers,
 /// so that small integers are none. `address` is that of the first byte.
 fn numbers_apart(numbers: Numbers, own: &[u8], original: &[u8], address: u64) -> u64 {
-    let single = |x: &[u8]| {
-        x.try_into()
-            .map_or(f64::NAN, |x| f32::from_le_bytes(x).into())
-    };
-    let double = |x: &[u8]| x.try_into().map_or(f64::NAN, f64::from_le_bytes);
-    let (size, least, tolerance) = match numbers {
-        Numbers::Single => (4, f64::from(f32::MIN_POSITIVE), 1e-5),
-        Numbers::Double => (8, f64::MIN_POSITIVE, 1e-12),
+    let (size, least) = (bytes_of(numbers), least_normal(numbers));
+    let tolerance = match numbers {
+        Numbers::Single => 1e-5,
+        Numbers::Double => 1e-12,
     };
     let is_close = |a: &[u8], b: &[u8]| {
-        let (x, y): (f64, f64) = match numbers {
-            Numbers::Single => (single(a), single(b)),
-            Numbers::Double => (double(a), double(b)),
-        };
-        let normal = |x: f64| x.is_finite() && x.abs() >= least;
-        normal(x) && normal(y) && (x - y).abs() <= tolerance * x.abs().max(y.abs())
+        let normal = |x: &f64| x.is_finite() && x.abs() >= least;
+        let both = [a, b].map(|bytes| value(numbers, bytes).filter(normal));
+        matches!(both, [Some(x), Some(y)] if (x - y).abs() <= tolerance * x.abs().max(y.abs()))
     };
     let is_aligned = address.is_multiple_of(size as u64);
     let pairs = own.chunks(size).zip(original.chunks(size));
@@ -946,10 +939,7 @@ impl Runs {
                 values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             ))
         };
-        let least = match numbers {
-            Numbers::Single => f32::MIN_POSITIVE.into(),
-            Numbers::Double => f64::MIN_POSITIVE,
-        };
+        let least = least_normal(numbers);
         let starts = || (0..own.len() / size).map(|n| n * size);
         let widths = starts().filter_map(interval).map(|(low, high)| high - low);
         let widest = widths.fold(0.0, f64::max);
@@ -976,6 +966,13 @@ fn bytes_of(numbers: Numbers) -> usize {
     match numbers {
         Numbers::Single => 4,
         Numbers::Double => 8,
+    }
+}
+
+fn least_normal(numbers: Numbers) -> f64 {
+    match numbers {
+        Numbers::Single => f32::MIN_POSITIVE.into(),
+        Numbers::Double => f64::MIN_POSITIVE,
     }
 }
 

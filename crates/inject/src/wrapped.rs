@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicPtr;
 
 use crate::abi::{Code, Handle, LaunchConfig, NOT_FOUND, Out, Text};
 use crate::door::{self, Slot};
-use crate::state::{Mode, Whole};
+use crate::state::Mode;
 use crate::{compilers, functions, grafts, graph, launch, memory, modules};
 
 const ALL: u8 = Mode::With as u8 | Mode::Trace as u8 | Mode::Try as u8;
@@ -42,14 +42,13 @@ macro_rules! wrapped {
             /// # Safety
             /// As the driver's documentation asks for.
             #[allow(non_snake_case)]
-            unsafe extern "C" fn $name($($arg: $ty),*) -> Code {
-                let _whole = Whole::new();
+            unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> Code {
                 let real = SLOTS[Index::$name as usize].real();
                 if real.is_null() {
                     return NOT_FOUND;
                 }
                 // SAFETY: the driver's function of that name has this signature.
-                let real: unsafe extern "C" fn($($ty),*) -> Code = unsafe { std::mem::transmute(real) };
+                let real: unsafe extern "C-unwind" fn($($ty),*) -> Code = unsafe { std::mem::transmute(real) };
                 unsafe { $body($flavour, real, $($arg),*) }
             }
         )*
@@ -65,7 +64,7 @@ macro_rules! wrapped {
                 /// As the driver's documentation asks for.
                 #[allow(non_snake_case)]
                 #[unsafe(no_mangle)]
-                pub unsafe extern "C" fn $name($($arg: $ty),*) -> Code {
+                pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> Code {
                     // SAFETY: the caller's.
                     unsafe { super::$name($($arg),*) }
                 }

@@ -630,22 +630,32 @@ fn clusters_come_from_functions_and_nodes() {
     }
 }
 
-fn threads_that_are_to_be_cancelled_go_on() {
+fn threads_are_cancelled_where_they_would_be() {
     let (store, _) = store(&variant("fake_fast"));
-    let setup = |mode| Setup {
-        mode,
-        scenario: "cancelled",
-        store: Some(store.path()),
-        // To write a log is where threads are cancelled.
-        variables: &[("FAKE_LOG", "")],
-        ..Setup::default()
-    };
-    let plain = run(&setup(""));
-    assert!(plain.stdout().starts_with("3\n"), "{}", plain.stdout());
-    for mode in ["with", "trace"] {
-        let with = run(&setup(mode));
-        assert_eq!(with.output.status, plain.output.status, "{mode}");
-        assert_eq!(with.stdout(), plain.stdout(), "{mode}: {}", with.log);
+    // To write a log is where threads are cancelled: with one the driver is such a place, and without none is.
+    for (log, result) in [("", "3\n"), ("cancelled.log", "-1\n")] {
+        let folder = tempfile::tempdir().expect("folder");
+        let path = folder.path().join(log);
+        let log = if log.is_empty() {
+            ""
+        } else {
+            path.to_str().expect("a path")
+        };
+        let variables = [("FAKE_LOG", log)];
+        let setup = |mode| Setup {
+            mode,
+            scenario: "cancelled",
+            store: Some(store.path()),
+            variables: &variables,
+            ..Setup::default()
+        };
+        let plain = run(&setup(""));
+        assert!(plain.stdout().starts_with(result), "{}", plain.stdout());
+        for mode in ["with", "trace"] {
+            let with = run(&setup(mode));
+            assert_eq!(with.output.status, plain.output.status, "{mode}");
+            assert_eq!(with.stdout(), plain.stdout(), "{mode}: {}", with.log);
+        }
     }
 }
 
@@ -2005,8 +2015,8 @@ fn unfit_winners_do_not_reach_the_driver() {
 fn main() {
     let tests: [(&str, fn()); 37] = [
         (
-            "threads_that_are_to_be_cancelled_go_on",
-            threads_that_are_to_be_cancelled_go_on,
+            "threads_are_cancelled_where_they_would_be",
+            threads_are_cancelled_where_they_would_be,
         ),
         (
             "sums_in_no_fixed_order_are_tried",
