@@ -318,6 +318,13 @@ fn hostile(bench: &Bench, toolkit: &Toolkit) -> Vec<u8> {
     winner.to_bytes()
 }
 
+/// Puts a winner into the store that nobody has proved.
+fn trust(bench: &Bench, toolkit: &Toolkit) {
+    std::fs::write(bench.path("x.winners"), hostile(bench, toolkit)).expect("written");
+    let imported = bench.run(&["db", "import", "--trust", "x.winners"], false);
+    assert!(imported.status.success(), "{}", err(&imported));
+}
+
 /// Code that somebody sends is not used, whatever its record says; who trusts it by name gets it.
 #[test]
 fn code_from_elsewhere_is_not_taken_on_its_word() {
@@ -351,10 +358,8 @@ fn bad_entries_stop_no_command() {
     let (Some(bench), Some(toolkit)) = (Bench::new(), require_toolkit("in_place")) else {
         return;
     };
-    std::fs::write(bench.path("x.winners"), hostile(&bench, &toolkit)).expect("written");
+    trust(&bench, &toolkit);
     let run = |args: &[&str]| bench.run(args, false);
-    let imported = run(&["db", "import", "--trust", "x.winners"]);
-    assert!(imported.status.success(), "{}", err(&imported));
     let entries = std::fs::read_dir(bench.path("db")).expect("a store");
     let good = entries.map(|e| e.expect("an entry").path()).next();
     let good = good.expect("a winner");
@@ -404,10 +409,8 @@ fn exports_and_stores_are_kept_apart() {
     let (Some(bench), Some(toolkit)) = (Bench::new(), require_toolkit("in_place")) else {
         return;
     };
-    std::fs::write(bench.path("x.winners"), hostile(&bench, &toolkit)).expect("written");
+    trust(&bench, &toolkit);
     let run = |args: &[&str]| bench.run(args, false);
-    let imported = run(&["db", "import", "--trust", "x.winners"]);
-    assert!(imported.status.success(), "{}", err(&imported));
     let entries = || std::fs::read_dir(bench.path("db")).expect("a store");
     let entry = entries()
         .next()

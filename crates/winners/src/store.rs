@@ -291,13 +291,7 @@ impl Store {
     /// # Errors
     /// The folder cannot be read.
     pub fn export(&self) -> Result<Vec<u8>, StoreError> {
-        let winners = self.all()?.into_iter().filter_map(|e| e.winner.ok());
-        let used = winners.filter(|winner| winner.standing.is_used());
-        let plain = used.map(|winner| Winner {
-            standing: Standing::Measured,
-            ..winner
-        });
-        Ok(plain.flat_map(|winner| winner.to_bytes()).collect())
+        Ok(export_of(&self.all()?))
     }
 
     /// Adds the winners of an export with this standing, all or (if the file is damaged) none. None takes the place of a
@@ -337,6 +331,19 @@ impl Store {
         names.sort();
         Ok(names.iter().map(|name| self.folder.join(name)).collect())
     }
+}
+
+/// What an export of these entries holds: the winners among them that may be used.
+pub fn export_of(entries: &[Entry]) -> Vec<u8> {
+    let winners = entries
+        .iter()
+        .filter_map(|entry| entry.winner.as_ref().ok());
+    let used = winners.filter(|winner| winner.standing.is_used());
+    let plain = used.map(|winner| Winner {
+        standing: Standing::Measured,
+        ..winner.clone()
+    });
+    plain.flat_map(|winner| winner.to_bytes()).collect()
 }
 
 /// Folders whose writers decide what stands at a path: it and those above it, the same for each link on the way.

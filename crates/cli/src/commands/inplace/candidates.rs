@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use warpwright::optimise::{versions, workshop};
-use warpwright_driver::build::Built;
+use warpwright_driver::build::{Built, Workshop};
 use warpwright_driver::candidate::Standing;
 use warpwright_driver::opt::{DEFAULT_BUDGET, DEFAULT_MARGIN, Known, Request};
 use warpwright_driver::search::Axis;
@@ -122,6 +122,7 @@ pub fn propose(
 ) -> Result<Start, Failure> {
     let mut axes = Vec::new();
     let mut found: Vec<(f64, Proposed)> = Vec::new();
+    let module = wanted.ptx.and_then(|ptx| parse(wanted.kernel, ptx).ok());
     let from_ptx = wanted
         .ptx
         .zip(toolkit)
@@ -131,9 +132,9 @@ pub fn propose(
         match built {
             Some(Ok(built)) => {
                 if what == "PTX" {
-                    axes = choices(wanted, &built);
+                    axes = choices(wanted, module.as_ref(), &built);
                 }
-                take(&built, wanted, what, &mut found);
+                take(&built, (wanted, module.as_ref()), what, &mut found);
             }
             Some(Err(failure)) if cli.verbose > 0 => {
                 complain!("{}: no candidates from {what}", wanted.kernel);
@@ -154,10 +155,9 @@ pub fn propose(
 }
 
 /// What recipes for a kernel are made of, by what is known of its launches and of the builds so far.
-fn choices(wanted: &Wanted<'_>, built: &[Built]) -> Vec<Axis> {
+fn choices(wanted: &Wanted<'_>, module: Option<&Module>, built: &[Built]) -> Vec<Axis> {
     let candidates: Vec<_> = built.iter().map(|b| b.candidate.clone()).collect();
-    let module = wanted.ptx.map(|ptx| Module::parse(wanted.kernel, ptx).0);
-    let constants = module.map_or_else(Vec::new, |module| constants(wanted, &module));
+    let constants = module.map_or_else(Vec::new, |module| constants(wanted, module));
     let is_alone = |b: &Built| b.candidate.recipe.assembler().usage_level.is_some();
     let facts = proposal::Choices {
         constants: &constants,
@@ -219,14 +219,10 @@ pub fn make(
     let Some(ptx) = wanted.ptx else {
         return Ok(recipes.iter().map(|_| None).collect());
     };
-    let module = parse(wanted.kernel, ptx)?;
-    let sums = sums(&module);
-    let gpu = target(&module, Some(*wanted.gpu))?;
-    let artifact = verified(module)?;
-    let (arch, cache) = (gpu.target(), BuildCache::standard());
-    let workshop = workshop(toolkit, &cache, &arch, &artifact);
-    let request = request(wanted, &gpu);
-    let made = versions(Some(&workshop), &artifact, &request, wanted.kernel, recipes)?;
+    let (made, sums) = with_ptx(wanted, ptx, toolkit, |workshop, artifact, request| {
+        let made = versions(Some(workshop), artifact, request, wanted.kernel, recipes)?;
+        Ok((made, artifact.as_module().and_then(sums)))
+    })?;
     let proposed = made.into_iter().map(|made| {
         let made = made.ok()?;
         let version = made.version;
@@ -275,32 +271,46 @@ fn request<'a>(wanted: &Wanted<'a>, gpu: &'a Gpu) -> Request<'a> {
     }
 }
 
+/// Does work with the PTX of a kernel, and what builds it.
+fn with_ptx<T>(
+    wanted: &Wanted<'_>,
+    ptx: &str,
+    toolkit: &Toolkit,
+    work: impl FnOnce(&Workshop<'_>, &Artifact, &Request<'_>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let module = parse(wanted.kernel, ptx)?;
+    let gpu = target(&module, Some(*wanted.gpu))?;
+    let artifact = verified(module)?;
+    let (arch, cache) = (gpu.target(), BuildCache::standard());
+    let workshop = workshop(toolkit, &cache, &arch, &artifact);
+    work(&workshop, &artifact, &request(wanted, &gpu))
+}
+
 fn from_ptx(
     cli: &Cli,
     wanted: &Wanted<'_>,
     ptx: &str,
     toolkit: &Toolkit,
 ) -> Result<Vec<Built>, Failure> {
-    let module = parse(wanted.kernel, ptx)?;
-    let gpu = target(&module, Some(*wanted.gpu))?;
-    let artifact = verified(module)?;
-    let (arch, cache) = (gpu.target(), BuildCache::standard());
-    let workshop = workshop(toolkit, &cache, &arch, &artifact);
-    let request = request(wanted, &gpu);
-    let outcomes = explore_all(cli, None, Some(&workshop), &artifact, &request, &|_| {
-        Known::new()
-    })?;
-    Ok(outcomes
-        .into_iter()
-        .flat_map(|outcome| outcome.built)
-        .collect())
+    with_ptx(wanted, ptx, toolkit, |workshop, artifact, request| {
+        explored(cli, Some(workshop), artifact, request)
+    })
 }
 
 fn from_machine_code(cli: &Cli, wanted: &Wanted<'_>) -> Result<Vec<Built>, Failure> {
     let artifact = Artifact::cubin(wanted.cubin.to_vec());
     let artifact = artifact.map_err(|error| Failure::input(error.to_string()))?;
-    let request = request(wanted, wanted.gpu);
-    let outcomes = explore_all(cli, None, None, &artifact, &request, &|_| Known::new())?;
+    explored(cli, None, &artifact, &request(wanted, wanted.gpu))
+}
+
+/// All builds of an exploration.
+fn explored(
+    cli: &Cli,
+    workshop: Option<&Workshop<'_>>,
+    artifact: &Artifact,
+    request: &Request<'_>,
+) -> Result<Vec<Built>, Failure> {
+    let outcomes = explore_all(cli, None, workshop, artifact, request, &|_| Known::new())?;
     Ok(outcomes
         .into_iter()
         .flat_map(|outcome| outcome.built)
@@ -379,12 +389,11 @@ fn numbers(ptx: &str) -> Option<Numbers> {
 
 fn take(
     built: &[Built],
-    wanted: &Wanted<'_>,
+    (wanted, module): (&Wanted<'_>, Option<&Module>),
     what: &'static str,
     found: &mut Vec<(f64, Proposed)>,
 ) {
-    let module = wanted.ptx.and_then(|ptx| parse(wanted.kernel, ptx).ok());
-    let sums = module.as_ref().and_then(sums);
+    let sums = module.and_then(sums);
     for b in built {
         let (Some(figures), Some(cubin)) = (b.candidate.figures(), b.cubin()) else {
             continue;

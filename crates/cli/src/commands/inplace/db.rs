@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use warpwright::trace::read;
 use warpwright_diag::count;
-use warpwright_winners::store::{Entry, default_folder};
+use warpwright_winners::store::{Entry, default_folder, export_of};
 use warpwright_winners::{Kept, Standing, Store, StoreError, Winner};
 
 use super::caches;
@@ -119,7 +119,7 @@ fn export(store: &Store, output: &Path) -> Result<(), Failure> {
             "no winner of the store can be read: nothing is exported",
         ));
     }
-    write_atomically(output, &store.export()?)
+    write_atomically(output, &export_of(&entries))
 }
 
 /// Runs a program for its modules, and proves what came from elsewhere against them.

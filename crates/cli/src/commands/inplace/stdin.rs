@@ -1,7 +1,10 @@
 //! The standard input of a program that runs several times: each run gets all of it. A file is read from where it stood; what
-//! comes through a pipe is read once, as it comes, and kept. Terminals and devices are handed on as they are.
+//! comes through a pipe is read once, as it comes, and kept in an unnamed file. Terminals and devices are handed on as they
+//! are.
 
-use std::io::{Read, Write};
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::FileExt;
 use std::process::Command;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -9,8 +12,8 @@ use rustix::fs::{FileType, SeekFrom, fstat, seek};
 
 use crate::failure::Failure;
 
-/// Bytes of a pipe that are kept.
-const MOST: usize = 256 << 20;
+/// Bytes that are read and handed on at a time.
+const PIECE: usize = 1 << 16;
 
 enum Input {
     Passed,
@@ -20,37 +23,54 @@ enum Input {
 }
 
 /// What came through a pipe so far.
-#[derive(Default)]
 struct Kept {
+    file: File,
     state: Mutex<State>,
     more: Condvar,
 }
 
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct State {
-    bytes: Vec<u8>,
+    bytes: u64,
     is_over: bool,
 }
 
 impl Kept {
+    fn new() -> std::io::Result<Kept> {
+        Ok(Kept {
+            file: tempfile::tempfile()?,
+            state: Mutex::default(),
+            more: Condvar::new(),
+        })
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Reads until the end.
     fn fill(&self) {
-        let mut piece = vec![0; 1 << 16];
+        let mut piece = vec![0; PIECE];
         loop {
-            let count = std::io::stdin().lock().read(&mut piece).unwrap_or(0);
+            let read = match std::io::stdin().lock().read(&mut piece) {
+                Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+                read => read,
+            };
+            let at = self.lock().bytes;
+            let kept = read.and_then(|count| {
+                self.file.write_all_at(&piece[..count], at)?;
+                Ok(count)
+            });
             let mut state = self.lock();
-            if state.bytes.len() + count > MOST {
-                complain!(
-                    "only the first {} MiB of standard input reach the program",
-                    MOST >> 20
-                );
-                state.is_over = true;
-            } else {
-                state.bytes.extend_from_slice(&piece[..count]);
-                state.is_over = count == 0;
+            match kept {
+                Ok(count) => {
+                    state.bytes += count as u64;
+                    state.is_over = count == 0;
+                }
+                Err(e) => {
+                    complain!("standard input ends for the program after {at} bytes: {e}");
+                    state.is_over = true;
+                }
             }
             self.more.notify_all();
             if state.is_over {
@@ -61,21 +81,27 @@ impl Kept {
 
     /// Writes all of it, from the beginning, until nobody reads any more.
     fn feed(&self, mut to: impl Write) {
+        let mut piece = vec![0; PIECE];
         let mut done = 0;
         loop {
             let mut state = self.lock();
-            while state.bytes.len() == done && !state.is_over {
+            while state.bytes == done && !state.is_over {
                 state = self
                     .more
                     .wait(state)
                     .unwrap_or_else(PoisonError::into_inner);
             }
-            let piece: Vec<u8> = state.bytes[done..].iter().take(1 << 16).copied().collect();
+            let left = state.bytes - done;
             drop(state);
-            if piece.is_empty() || to.write_all(&piece).is_err() {
+            let piece = &mut piece[..left.min(PIECE as u64) as usize];
+            let is_written = self
+                .file
+                .read_exact_at(piece, done)
+                .and_then(|()| to.write_all(piece));
+            if piece.is_empty() || is_written.is_err() {
                 return;
             }
-            done += piece.len();
+            done += piece.len() as u64;
         }
     }
 }
@@ -90,17 +116,20 @@ fn input() -> &'static Input {
                 Ok(at) => Input::File(at),
                 Err(_) => Input::Passed,
             },
-            Ok(FileType::Fifo | FileType::Socket) => {
-                let kept = Arc::new(Kept::default());
-                let own = kept.clone();
-                match std::thread::Builder::new().spawn(move || own.fill()) {
-                    Ok(_) => Input::Pipe(kept),
-                    Err(_) => Input::Passed,
-                }
-            }
+            Ok(FileType::Fifo | FileType::Socket) => kept().unwrap_or_else(|e| {
+                complain!("standard input is for the program's first run alone: {e}");
+                Input::Passed
+            }),
             _ => Input::Passed,
         }
     })
+}
+
+fn kept() -> std::io::Result<Input> {
+    let kept = Arc::new(Kept::new()?);
+    let own = kept.clone();
+    std::thread::Builder::new().spawn(move || own.fill())?;
+    Ok(Input::Pipe(kept))
 }
 
 /// Gives the program's next run all of the standard input.
