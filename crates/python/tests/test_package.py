@@ -275,7 +275,7 @@ def test_the_page_has_the_call_and_what_limits_the_build(tmp_path):
     page = warpwright.optimise(path, gpu="h200", block=256, recipe="maxnreg(32)").to_html()
     call = f"warpwright.optimise('{path}', gpu='h200', block=(256, 1, 1), kernels="
     assert call in html.unescape(page) and "warpwright opt" not in page
-    assert "Now, in detail" in page
+    assert "What limits it now" in page
 
 
 def test_candidates_are_built_and_replayed():
