@@ -17,6 +17,7 @@ use warpwright_winners::sha256;
 use crate::abi::{Code, Handle, Out, SUCCESS, Text};
 use crate::door::real_dlsym;
 use crate::modules::bytes;
+use crate::reserve::has_room;
 use crate::state::{Mode, guarded, mode, state};
 
 /// Most bytes of PTX that are kept.
@@ -265,7 +266,7 @@ unsafe fn nvrtc_cubin(real: *mut c_void, program: Handle, cubin: *mut c_char) {
     };
     let mut size = 0;
     // SAFETY: a program that was compiled, an output of the right type.
-    if unsafe { size_of(program, &raw mut size) } != SUCCESS || size > MOST {
+    if unsafe { size_of(program, &raw mut size) } != SUCCESS || size > MOST || !has_room(size) {
         return;
     }
     let mut ptx = vec![0u8; size];

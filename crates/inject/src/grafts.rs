@@ -18,6 +18,7 @@ use crate::driver::{self, Relaxed};
 use crate::functions::{self, Kind, Replacement};
 use crate::modules::Module;
 use crate::notes::say;
+use crate::reserve::has_room;
 use crate::state::{State, guarded, state};
 use crate::trial::{self, Choice};
 
@@ -38,8 +39,6 @@ pub struct Version {
     pub kernel: String,
     /// Digest of its code.
     pub digest: String,
-    /// Code of the version.
-    pub cubin: Vec<u8>,
     /// Its symbol there.
     pub symbol: String,
     /// What it is.
@@ -49,9 +48,19 @@ pub struct Version {
 /// What a version is.
 pub enum Of {
     /// A winner, and where its guard finds parameters.
-    Winner(Winner, Arc<[Place]>),
-    /// A candidate.
-    Candidate(Choice),
+    Winner(Arc<Winner>, Arc<[Place]>),
+    /// A candidate, and its code.
+    Candidate(Box<Choice>, Vec<u8>),
+}
+
+impl Version {
+    /// Code of the version.
+    fn cubin(&self) -> &[u8] {
+        match &self.of {
+            Of::Winner(winner, _) => &winner.cubin,
+            Of::Candidate(_, cubin) => cubin,
+        }
+    }
 }
 
 /// A module's kernels that share something with it, and what it is loaded as: once for each cubin, since programs
@@ -126,10 +135,15 @@ impl Plan {
             .map(|(version, name)| Addition {
                 kernel: &version.kernel,
                 name,
-                cubin: &version.cubin,
+                cubin: version.cubin(),
                 symbol: &version.symbol,
             })
             .collect();
+        let bytes = additions.iter().map(|one| one.cubin.len()).sum::<usize>();
+        if !has_room(bytes + cubin.len()) {
+            drop(additions);
+            return self.refuse_all("there is no memory for its module with other kernels");
+        }
         match graft(cubin, &additions) {
             Ok(image) => self.image = Some(Box::leak(image.into_boxed_slice())),
             Err(e) => self.refuse_all(&e.to_string()),
@@ -183,7 +197,7 @@ impl Plan {
             }
         };
         let candidates = self.versions.iter().filter_map(|v| match &v.of {
-            Of::Candidate(choice) => Some((&*v.digest, &*choice.candidate)),
+            Of::Candidate(choice, _) => Some((&*v.digest, &*choice.candidate)),
             Of::Winner(..) => None,
         });
         let candidates: Vec<(&str, &str)> = candidates.collect();
@@ -255,7 +269,7 @@ impl Plan {
                             let handle = (*handle as Handle, kind);
                             Some(Replacement::new(winner, kernel, places, handle))
                         }
-                        Of::Candidate(_) => None,
+                        Of::Candidate(..) => None,
                     });
                 made.collect::<Arc<[Replacement]>>()
             };
@@ -268,7 +282,7 @@ impl Plan {
                 functions::expect_replacements();
             }
             for (version, handle) in own {
-                if let Of::Candidate(choice) = &version.of {
+                if let Of::Candidate(choice, _) = &version.of {
                     let file = choice.file.clone();
                     grafted.candidates.insert(file, (handle, kind));
                 }
@@ -325,8 +339,8 @@ pub unsafe fn effect(options: *const c_void, count: c_uint) -> Effect {
 type Enumerate = unsafe extern "C-unwind" fn(Out, c_uint, Handle) -> Code;
 type Count = unsafe extern "C-unwind" fn(*mut c_uint, Handle) -> Code;
 
-/// How many kernels of a module are ours.
-fn added(owner: Handle) -> usize {
+/// How many kernels of a module are ours, and how many are the program's.
+fn added(owner: Handle) -> (usize, usize) {
     let added = guarded(|| {
         let State {
             modules, grafts, ..
@@ -334,9 +348,9 @@ fn added(owner: Handle) -> usize {
         let module = modules.get(owner)?;
         let has_some = module.grafted.values().any(|g| g.refused.is_none());
         let plan = grafts.plans.get(&module.digest).filter(|_| has_some)?;
-        Some(plan.versions.len())
+        Some((plan.versions.len(), module.kernels.len()))
     });
-    added.flatten().unwrap_or(0)
+    added.flatten().unwrap_or_default()
 }
 
 /// `cuModuleGetFunctionCount` and `cuLibraryGetKernelCount`: without ours.
@@ -345,7 +359,7 @@ pub unsafe fn count(_: bool, real: Count, count: *mut c_uint, owner: Handle) -> 
     unsafe {
         let code = real(count, owner);
         if code == SUCCESS && !count.is_null() {
-            *count -= added(owner) as c_uint;
+            *count -= added(owner).0 as c_uint;
         }
         code
     }
@@ -353,17 +367,19 @@ pub unsafe fn count(_: bool, real: Count, count: *mut c_uint, owner: Handle) -> 
 
 /// `cuModuleEnumerateFunctions` and `cuLibraryEnumerateKernels`: without ours.
 pub unsafe fn enumerate(_: bool, real: Enumerate, found: Out, most: c_uint, owner: Handle) -> Code {
-    let ours = added(owner);
+    let (ours, own) = added(owner);
     if ours == 0 || found.is_null() {
         // SAFETY: the program's call.
         return unsafe { real(found, most, owner) };
     }
-    let mut all: Vec<Handle> = vec![std::ptr::null_mut(); most as usize + ours];
+    // A program may name any number: there are no more than these.
+    let most = (most as usize).min(own);
+    let mut all: Vec<Handle> = vec![std::ptr::null_mut(); most + ours];
     // SAFETY: the program's call, with room for ours.
     let code = unsafe { real(all.as_mut_ptr(), all.len() as c_uint, owner) };
     if code == SUCCESS {
         let is_own = |handle: &&Handle| !handle.is_null() && !is_added(**handle);
-        for (place, handle) in all.iter().filter(is_own).take(most as usize).enumerate() {
+        for (place, handle) in all.iter().filter(is_own).take(most).enumerate() {
             // SAFETY: the program has room for `most`.
             unsafe { *found.add(place) = *handle };
         }

@@ -15,6 +15,8 @@
 //! differs. A kernel that uses variables of its module has its winner in there, beside it ([`grafts`]). On any doubt the call goes through untouched and the reason is written
 //! once to `WARPWRIGHT_LOG` ([`notes`]).
 //!
+//! A program that has no memory left goes on without the library ([`reserve`]).
+//!
 //! Unsafe code is allowed in this room: all of it calls C or is called from C.
 #![allow(unsafe_code)]
 
@@ -30,6 +32,7 @@ mod memory;
 mod modules;
 mod notes;
 mod params;
+mod reserve;
 mod state;
 mod trace;
 mod trial;

@@ -17,7 +17,10 @@ use crate::driver::{self, Relaxed};
 use crate::functions::{self, Kind, Replacement, current_context};
 use crate::grafts::{Effect, Grafted, Of, Plan, Version, effect};
 use crate::notes::{folder, note, say, write};
-use crate::state::{Mode, State, guarded, mode, replacing, settings, stand_aside, state};
+use crate::reserve::has_room;
+use crate::state::{
+    Mode, State, fall_asleep, guarded, mode, replacing, settings, stand_aside, state,
+};
 use crate::trial;
 
 /// A module whose code is known.
@@ -221,6 +224,9 @@ impl<'a> Way<'a> {
 /// with others added; then the handle is another one.
 fn look(handle: &mut Handle, image: Result<&[u8], &'static str>, way: Way<'_>) {
     guarded(|| {
+        if !has_room(image.map_or(0, <[u8]>::len)) {
+            return fall_asleep();
+        }
         // What had this handle before is gone.
         state().modules.loaded.remove(&(*handle as usize));
         if mode() == Mode::With && state().modules.store().1.is_empty() {
@@ -336,7 +342,7 @@ fn keep(code: &image::Code) {
 }
 
 /// A winner, and the places of its code that were read.
-type Known = (Winner, Arc<[Place]>);
+type Known = (Arc<Winner>, Arc<[Place]>);
 
 /// What the store has for the kernels of a module, read when it is asked for.
 struct Stored<'a> {
@@ -358,7 +364,7 @@ impl<'a> Stored<'a> {
 
     /// The winners for a kernel that may stand in its place, in the order in which they are tried, each with the places
     /// of its parameters.
-    fn of(&self, name: &str, digest: &str) -> Vec<(Winner, Arc<[Place]>)> {
+    fn of(&self, name: &str, digest: &str) -> Vec<Known> {
         if let Some(known) = self.known.borrow().get(name) {
             return known.clone();
         }
@@ -369,7 +375,7 @@ impl<'a> Stored<'a> {
         found
     }
 
-    fn read(&self, name: &str, digest: &str) -> Vec<(Winner, Arc<[Place]>)> {
+    fn read(&self, name: &str, digest: &str) -> Vec<Known> {
         let known = state().modules.store();
         let (store, index) = &*known;
         if index.of(digest).is_empty() {
@@ -388,6 +394,13 @@ impl<'a> Stored<'a> {
             return Vec::new();
         };
         let places: Arc<[Place]> = original.parameters(name).unwrap_or_default().into();
+        winners.retain(|winner| {
+            let has_room = has_room(winner.cubin.len());
+            if !has_room {
+                say(&format!("`{name}`: there is no memory for a winner"));
+            }
+            has_room
+        });
         winners.retain(|winner| match original.fits(name, winner) {
             Ok(_) => true,
             Err(why) => {
@@ -400,7 +413,8 @@ impl<'a> Stored<'a> {
             }
         });
         let winners = winners.into_iter();
-        winners.map(|winner| (winner, places.clone())).collect()
+        let known = winners.map(|winner| (Arc::new(winner), places.clone()));
+        known.collect()
     }
 
     /// The same as versions that a module may get.
@@ -409,7 +423,6 @@ impl<'a> Stored<'a> {
         let versions = winners.map(|(winner, places)| Version {
             kernel: name.to_owned(),
             digest: digest.to_owned(),
-            cubin: winner.cubin.clone(),
             symbol: winner.symbol.clone(),
             of: Of::Winner(winner, places),
         });
@@ -460,6 +473,11 @@ pub fn load_kernel(cubin: &[u8], symbol: &str) -> Result<Handle, (&'static str, 
     let (mut library, mut kernel): (Handle, Handle) = (std::ptr::null_mut(), std::ptr::null_mut());
     let null = std::ptr::null_mut;
     let symbol = CString::new(symbol).unwrap_or_default();
+    if !has_room(cubin.len()) {
+        /// CUDA_ERROR_OUT_OF_MEMORY
+        const NO_MEMORY: Code = 2;
+        return Err(("no memory", NO_MEMORY));
+    }
     // The driver may go on reading an image for as long as the library lives.
     let image: &'static [u8] = Box::leak(cubin.to_vec().into_boxed_slice());
     // SAFETY: the image is a cubin that lives on, the outputs have the right types.

@@ -14,6 +14,7 @@ use crate::graph::Nodes;
 use crate::memory::Memory;
 use crate::modules::Modules;
 use crate::notes::say;
+use crate::reserve::has_room;
 use crate::trace::Trace;
 use crate::trial::Plan;
 
@@ -127,6 +128,10 @@ fn once<T>(place: &AtomicPtr<T>, make: impl FnOnce() -> T) -> &'static T {
 }
 
 fn begin() -> Mode {
+    if !has_room(0) {
+        fall_asleep();
+        return Mode::Off;
+    }
     let has_folder = settings().folder.is_some();
     let mode = match std::env::var("WARPWRIGHT").as_deref() {
         Ok("with") => Mode::With,
@@ -155,6 +160,21 @@ fn begin() -> Mode {
 pub fn stand_aside(why: &str) {
     MODE.store(Mode::Off as u8, Ordering::Relaxed);
     say(&format!("stands aside from now on: {why}"));
+}
+
+static IS_SHORT: AtomicBool = AtomicBool::new(false);
+
+/// The same where there is no memory, not even to say so.
+pub fn fall_asleep() {
+    MODE.store(Mode::Off as u8, Ordering::Relaxed);
+    IS_SHORT.store(true, Ordering::Relaxed);
+}
+
+/// Says so later.
+fn tell_asleep() {
+    if IS_SHORT.swap(false, Ordering::Relaxed) {
+        stand_aside("the program has little memory left");
+    }
 }
 
 /// Everything that changes, behind one lock. It is never held while one of the program's calls runs.
@@ -252,7 +272,10 @@ pub fn guarded<T>(work: impl FnOnce() -> T) -> Option<T> {
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
     match done {
-        Ok(value) => Some(value),
+        Ok(value) => {
+            tell_asleep();
+            Some(value)
+        }
         Err(panic) => {
             stand_aside(panic_text(&*panic));
             None

@@ -275,9 +275,11 @@ pub fn versions(kernel: &str, digest: &str) -> Vec<Version> {
         Some(Version {
             kernel: kernel.to_owned(),
             digest: digest.to_owned(),
-            cubin: fs::read(folder()?.join(&choice.file)).ok()?,
             symbol: choice.symbol.clone(),
-            of: Of::Candidate(choice),
+            of: {
+                let cubin = fs::read(folder()?.join(&choice.file)).ok()?;
+                Of::Candidate(Box::new(choice), cubin)
+            },
         })
     });
     versions.collect()
@@ -1192,7 +1194,12 @@ impl Saved {
     }
 
     fn fetch(&self, address: u64, bytes: u64) -> Result<Vec<u8>, Code> {
-        let mut found = vec![0u8; bytes as usize];
+        /// CUDA_ERROR_OUT_OF_MEMORY
+        const NO_MEMORY: Code = 2;
+        let mut found = Vec::new();
+        let room = found.try_reserve_exact(bytes as usize);
+        room.map_err(|_| NO_MEMORY)?;
+        found.resize(bytes as usize, 0u8);
         // SAFETY: both have that many bytes.
         ok(unsafe { driver::memory_to_host(found.as_mut_ptr().cast(), address, found.len()) })?;
         Ok(found)

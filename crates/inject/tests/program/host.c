@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -311,6 +312,16 @@ static void compile(const char *by, const char *library, const char *option, con
     }
 }
 
+static void little_memory(long more) {
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file || fscanf(file, "%ld", &pages) != 1) fail("statm", 0);
+    fclose(file);
+    struct rlimit limit;
+    limit.rlim_cur = limit.rlim_max = pages * sysconf(_SC_PAGESIZE) + more;
+    if (setrlimit(RLIMIT_AS, &limit)) fail("setrlimit", 0);
+}
+
 int main(int argc, char **argv) {
     const char *door = argv[1], *scenario = argv[2], *path = argv[3];
     find(door);
@@ -331,6 +342,10 @@ int main(int argc, char **argv) {
     DO(cuMemAlloc_v2, &memory, n * 4);
     float zeros[1000] = {0};
     DO(cuMemcpyHtoD_v2, memory, zeros, sizeof zeros);
+    if (IS("short")) { /* of memory: so many bytes more than it has by now */
+        little_memory(atol(argv[4]));
+        scenario = "plain";
+    }
     if (IS("variables")) {
         variables();
         return 0;

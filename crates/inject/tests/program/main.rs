@@ -1830,6 +1830,69 @@ fn kernels_of_many_winners_start() {
     assert!(least < 150, "{least} ms");
 }
 
+/// A program that has no memory left ends as it does without the library.
+fn little_memory_ends_nobody() {
+    let fast = winner(&variant("fake_fast"));
+    let large = Winner {
+        cubin: [&fast.cubin[..], &[0; 4 << 20]].concat(),
+        ..fast.clone()
+    };
+    for (winner, name) in [(&fast, "fast"), (&large, "large")] {
+        let store = tempfile::tempdir().expect("folder");
+        Store::at(store.path()).put(winner).expect("written");
+        let mut used = false;
+        for room in [
+            0,
+            50_000,
+            200_000,
+            1_000_000,
+            3_000_000,
+            8_000_000,
+            9_000_000,
+            20_000_000,
+            45_000_000,
+            400_000_000,
+        ] {
+            let room = room.to_string();
+            let more = [room.as_str()];
+            let setup = |mode| Setup {
+                mode,
+                scenario: "short",
+                store: Some(store.path()),
+                more: &more,
+                ..Setup::default()
+            };
+            let plain = run(&setup(""));
+            assert!(plain.output.status.success(), "{room}: {}", plain.stdout());
+            for mode in ["with", "trace", "trace+with"] {
+                let with = run(&setup(mode));
+                let what = format!("{name} {room} {mode}: {}", with.log);
+                assert_eq!(with.output.status, plain.output.status, "{what}");
+                assert_eq!(with.stdout(), plain.stdout(), "{what}");
+                used = mode == "with" && with.of_size(winner.cubin.len()) == 2 || used;
+            }
+        }
+        assert!(used || name == "large", "{name}");
+    }
+    // From the start.
+    let (store, size) = store(&fast.cubin);
+    for limit in ["64000", "100000000"] {
+        let words = format!("ulimit -v {limit}; exec \"$0\" \"$@\"");
+        let before = ["sh", "-c", &words];
+        let setup = |mode| Setup {
+            mode,
+            store: Some(store.path()),
+            before: &before,
+            ..Setup::default()
+        };
+        let (plain, with) = (run(&setup("")), run(&setup("with")));
+        let what = format!("{limit}: {}", with.log);
+        assert_eq!(with.stdout(), plain.stdout(), "{what}");
+        assert_eq!(with.output.status, plain.output.status, "{what}");
+        assert!(limit.len() < 9 || with.of_size(size) == 2, "{what}");
+    }
+}
+
 /// Of the children, as a shell's `times` has it: `0m0.031s 0m0.014s`.
 fn milliseconds(times: &str) -> u64 {
     let of = |time: &str| {
@@ -2013,7 +2076,8 @@ fn unfit_winners_do_not_reach_the_driver() {
 }
 
 fn main() {
-    let tests: [(&str, fn()); 37] = [
+    let tests: [(&str, fn()); 38] = [
+        ("little_memory_ends_nobody", little_memory_ends_nobody),
         (
             "threads_are_cancelled_where_they_would_be",
             threads_are_cancelled_where_they_would_be,

@@ -40,7 +40,13 @@ pub(super) fn unpack(index: usize, entry: &Entry, stored: &[u8]) -> Result<Vec<u
         Compression::None => return Ok(stored.to_vec()),
         Compression::Unknown(flags) => return Err(FatbinError::UnknownCompression(index, flags)),
         Compression::Lz4 => {
-            lz4_flex::block::decompress(stored, entry.size).map_err(|e| fail(e.to_string()))?
+            let mut bytes = Vec::new();
+            let room = bytes.try_reserve_exact(entry.size);
+            room.map_err(|e| fail(e.to_string()))?;
+            bytes.resize(entry.size, 0);
+            let written = lz4_flex::block::decompress_into(stored, &mut bytes);
+            bytes.truncate(written.map_err(|e| fail(e.to_string()))?);
+            bytes
         }
         Compression::Zstd => {
             let decoder = ruzstd::decoding::StreamingDecoder::new(stored);
