@@ -3,7 +3,7 @@
 //! * [`args`]: the grammar. [`commands`]: one file per command.
 //! * [`session`]: what most commands start with (toolkit, GPU, module, launch).
 //! * [`build`]: nvcc and ptxas for the executor of passes.
-//! * [`input`], [`failure`], [`progress`], [`terminal`]: files, exit codes and what people see.
+//! * [`input`], [`failure`], [`progress`], [`terminal`]: files, exit codes and what people see. [`threads`]: how many.
 
 #[macro_use]
 mod terminal;
@@ -15,6 +15,7 @@ mod failure;
 mod input;
 mod progress;
 mod session;
+mod threads;
 
 use clap::Parser;
 use std::panic::AssertUnwindSafe;
@@ -69,6 +70,9 @@ fn main() -> ExitCode {
             .map(|l| format!("{}:{}", l.file(), l.line()));
         *PANICKED.lock().unwrap_or_else(PoisonError::into_inner) = place;
     }));
+    if !matches!(cli.command, Command::With(_) | Command::Db(_)) {
+        threads::settle();
+    }
     // `tune` ends by itself when it is interrupted, and `trace` and `with` when their program does; everything
     // else stops at once, but leaves neither compilers running nor temporary files.
     if !matches!(

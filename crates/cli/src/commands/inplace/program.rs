@@ -57,6 +57,13 @@ pub fn inject(command: &mut Command, mode: &str) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The mode of the `trace` or `tune` that this command was started by, if it was.
+pub fn outer_mode() -> Option<String> {
+    std::env::var_os("WARPWRIGHT_DIR").filter(|folder| !folder.is_empty())?;
+    let mode = std::env::var("WARPWRIGHT").ok()?;
+    matches!(&*mode, "trace" | "trace+with" | "try").then_some(mode)
+}
+
 /// A path that means the same in every folder.
 pub fn whole(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())

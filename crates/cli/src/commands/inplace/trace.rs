@@ -10,7 +10,7 @@ use warpwright_gpu::{FaultKind, devices};
 use super::caches;
 use super::document::demangled;
 use super::no_gpu::{built, stand_in};
-use super::program::{command, ended, exit_code, inject, run as run_program};
+use super::program::{command, ended, exit_code, inject, outer_mode, run as run_program};
 use super::signals;
 use super::work::Work;
 use crate::args::{Cli, TraceArgs};
@@ -71,13 +71,18 @@ pub fn nothing_was_seen() {
         ),
         false => complain!(
             "no launch was seen: the program does not use the driver, is linked statically, or must not be preloaded \
-             (set-user-ID)"
+             (set-user-ID), or a `warpwright` of its own is in between"
         ),
     }
 }
 
 /// Has the program traced into a folder; `mode` is `trace`, or `trace+with` for a program with its winners.
 pub fn look(program: &mut std::process::Command, folder: &Path, mode: &str) -> Result<(), Failure> {
+    if outer_mode().is_some() {
+        complain!(
+            "this runs inside another `warpwright`, which does not see the launches: name the program itself there"
+        );
+    }
     inject(program, mode)?;
     program.env("WARPWRIGHT_DIR", folder);
     if std::env::var_os("WARPWRIGHT_LOG").is_none() {

@@ -1,13 +1,19 @@
 //! `warpwright with -- PROGRAM ARGS`
 
-use super::program::{become_it, command, inject, whole};
+use super::program::{become_it, command, inject, outer_mode, whole};
 use crate::args::{Cli, WithArgs};
 use crate::failure::Failure;
 
 /// Runs the command: becomes the program, with the library in it.
 pub fn run(cli: &Cli, args: &WithArgs) -> Result<(), Failure> {
     let mut program = command(&args.program)?;
-    inject(&mut program, "with")?;
+    // Below `trace` and `tune` those see the program: with its winners, and trials as they are.
+    let mode = match outer_mode().as_deref() {
+        None => "with",
+        Some("try") => "try",
+        Some(_) => "trace+with",
+    };
+    inject(&mut program, mode)?;
     if let Some(folder) = &args.db {
         program.env("WARPWRIGHT_DB", whole(folder));
     }
