@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 pub use warpwright::{Input, Level};
+use warpwright_winners::aside::Aside;
 
 use crate::failure::Failure;
 use crate::terminal::printable;
@@ -221,7 +222,7 @@ pub fn read(path: &Path) -> Result<Input, Failure> {
 /// What is to be written, not yet in its place: dropped, it leaves nothing behind.
 pub enum Staged {
     /// A file beside the place where it belongs.
-    File(tempfile::NamedTempFile, PathBuf),
+    File(Aside, PathBuf),
     /// For a device or pipe, which nothing may take the place of.
     Stream(Vec<u8>, PathBuf),
     /// For stdout.
@@ -251,20 +252,18 @@ pub fn stage(path: &Path, bytes: &[u8]) -> Result<Staged, Failure> {
     if std::fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
         return Ok(Staged::Stream(bytes.to_vec(), path));
     }
-    let mut file = tempfile::NamedTempFile::new_in(folder_of(&path)).map_err(fail)?;
-    file.write_all(bytes).map_err(fail)?;
-    readable_by_all(&file).map_err(fail)?;
+    let file = written(folder_of(&path), bytes).map_err(fail)?;
     Ok(Staged::File(file, path))
 }
 
 impl Staged {
     /// Gives it the permissions of another file: an executable stays one.
-    pub fn like(&self, file: &Path) -> Result<(), Failure> {
+    pub fn like(&mut self, file: &Path) -> Result<(), Failure> {
         let Staged::File(staged, path) = self else {
             return Ok(());
         };
         let copied = std::fs::metadata(file)
-            .and_then(|data| std::fs::set_permissions(staged.path(), data.permissions()));
+            .and_then(|data| staged.file().set_permissions(data.permissions()));
         copied.map_err(|e| cannot_write(path, &e))
     }
 
@@ -272,8 +271,8 @@ impl Staged {
     pub fn commit(self) -> Result<(), Failure> {
         match self {
             Staged::File(file, path) => {
-                let placed = file.persist(&path);
-                placed.map_err(|e| cannot_write(&path, &e.error))?;
+                let placed = file.commit(&path);
+                placed.map_err(|e| cannot_write(&path, &e))?;
             }
             Staged::Stream(bytes, path) => {
                 let written = open_stream(&path).and_then(|mut stream| stream.write_all(&bytes));
@@ -296,8 +295,8 @@ fn cannot_write(path: &Path, e: &std::io::Error) -> Failure {
     Failure::input(format!("cannot write `{}`: {why}", path.display()))
 }
 
-/// Writes a file through a temporary one beside it, so that readers see the old or the new
-/// contents and an interruption leaves nothing behind.
+/// Writes a file beside its place, so that readers see the old or the new contents and an interruption leaves nothing
+/// behind.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     stage(path, bytes)?.commit()
 }
@@ -375,8 +374,7 @@ impl Places<'_> {
                 return Err(Failure::input(text));
             }
             let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-            tempfile::NamedTempFile::new_in(folder_of(&real))
-                .map_err(|e| cannot_write(path, &e))?;
+            Aside::new_in(folder_of(&real)).map_err(|e| cannot_write(path, &e))?;
         }
         for page in &self.pages {
             Kind::Page.fits(page)?;
@@ -385,7 +383,7 @@ impl Places<'_> {
             // The first part of the path that is there.
             let there = folder.ancestors().find(|part| part.exists());
             let there = there.unwrap_or(Path::new("."));
-            tempfile::NamedTempFile::new_in(there).map_err(|e| cannot_write(folder, &e))?;
+            Aside::new_in(there).map_err(|e| cannot_write(folder, &e))?;
         }
         Ok(())
     }
@@ -413,11 +411,8 @@ pub fn write_into(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Failure
         return Err(is_an_input(&path));
     }
     let fail = |e: std::io::Error| cannot_write(&path, &e);
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(fail)?;
-    file.write_all(bytes).map_err(fail)?;
-    readable_by_all(&file).map_err(fail)?;
-    file.persist(&path).map_err(|e| fail(e.error))?;
-    Ok(())
+    let file = written(folder, bytes).map_err(fail)?;
+    file.commit(&path).map_err(fail)
 }
 
 /// A name that leads nowhere and that every file system takes; a kernel's can be anything.
@@ -439,7 +434,12 @@ pub fn file_name(name: &str) -> String {
     format!("{}-{end}", &digest[..16])
 }
 
-fn readable_by_all(file: &tempfile::NamedTempFile) -> std::io::Result<()> {
+/// A file in a folder that everybody may read, not yet in its place.
+fn written(folder: &Path, bytes: &[u8]) -> std::io::Result<Aside> {
     use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(0o644))
+    let mut aside = Aside::new_in(folder)?;
+    aside.file().write_all(bytes)?;
+    let readable = std::fs::Permissions::from_mode(0o644);
+    aside.file().set_permissions(readable)?;
+    Ok(aside)
 }

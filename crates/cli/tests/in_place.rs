@@ -1,12 +1,13 @@
 //! `trace`, `tune -- PROGRAM`, `with` and `db` at the program itself, with the driver that computes on the host
 //! and the program of the library's own tests (crates/inject/tests/program).
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use warpwright_toolkit::testing::require_toolkit;
 use warpwright_toolkit::{BuildCache, PtxasJob, Toolkit};
-use warpwright_winners::{LaunchClass, Shape, Standing, Winner};
+use warpwright_winners::{LaunchClass, Shape, Standing, Winner, export};
 
 /// A factor that the driver takes for a sign of speed.
 const FAST: &str = "4FFA7FA5";
@@ -96,7 +97,13 @@ impl Bench {
             "-Wl,-soname,libcuda.so.1",
             "fake_driver.c",
         ];
-        for (out, args) in [("libcuda.so.1", &shared[..]), ("host", &["host.c"][..])] {
+        let tool = ["-shared", "-fPIC", "short.c"];
+        let programs = [
+            ("libcuda.so.1", &shared[..]),
+            ("host", &["host.c"]),
+            ("short.so", &tool),
+        ];
+        for (out, args) in programs {
             let status = Command::new("cc")
                 .current_dir(&sources)
                 .args(["-w", "-o"])
@@ -384,10 +391,13 @@ fn bad_entries_stop_no_command() {
         assert!(err(&listed).contains(why), "{why}: {}", err(&listed));
     }
     let exported = run(&["db", "export", "all"]);
-    assert!(exported.status.success(), "{}", err(&exported));
-    assert!(err(&exported).contains("is left out"), "{}", err(&exported));
+    // The rest of it is there, and a script learns that it is not all.
+    assert_eq!(exported.status.code(), Some(1), "{}", err(&exported));
+    for text in ["is left out", "5 files could not be read"] {
+        assert!(err(&exported).contains(text), "{}", err(&exported));
+    }
     let bytes = std::fs::read(bench.path("all")).expect("an export");
-    assert!(Winner::read(&bytes).is_ok_and(|(_, rest)| rest.is_empty()));
+    assert_eq!(export::winners(&bytes).expect("an export").len(), 1);
     let removed = run(&["db", "remove", "scale"]);
     assert!(
         removed.status.success() && !good.exists(),
@@ -430,9 +440,111 @@ fn exports_and_stores_are_kept_apart() {
     }
     assert_eq!(std::fs::read(&entry).expect("a record"), before);
     assert_eq!(entries().count(), 1);
-    std::fs::write(bench.path("empty"), "").expect("written");
-    let imported = run(&["db", "import", "empty"]);
-    assert_eq!(imported.status.code(), Some(1), "{}", err(&imported));
+    let whole = run(&["db", "export", "whole"]);
+    assert!(whole.status.success(), "{}", err(&whole));
+    let whole = std::fs::read(bench.path("whole")).expect("an export");
+    // The last one ends where the record begins.
+    let record = whole.len() - before.len();
+    for end in [0, whole.len() / 2, record] {
+        std::fs::write(bench.path("cut"), &whole[..end]).expect("written");
+        let imported = run(&["db", "import", "cut"]);
+        assert_eq!(imported.status.code(), Some(1), "{end}: {}", err(&imported));
+    }
+}
+
+/// A writer that is killed leaves nothing beside its output.
+#[test]
+fn killed_writers_leave_nothing() {
+    let (Some(bench), Some(toolkit)) = (Bench::new(), require_toolkit("in_place")) else {
+        return;
+    };
+    trust(&bench, &toolkit);
+    std::fs::create_dir(bench.path("out")).expect("made");
+    let export = |variables: &[(&str, &str)]| {
+        let mut command = bench.command(&["db", "export", "out/all"]);
+        command.envs(variables.iter().copied());
+        let ended = command.output().expect("starts").status;
+        let entries = std::fs::read_dir(bench.path("out")).expect("a folder");
+        (ended, entries.count())
+    };
+    let tool = bench.path("short.so");
+    let killed = [
+        ("LD_PRELOAD", tool.to_str().expect("a path")),
+        ("SHORT_DISK", "0"),
+        ("SHORT_KILL", "1"),
+    ];
+    for left in [0, 1] {
+        let (ended, found) = export(&killed);
+        assert_eq!((ended.signal(), found), (Some(9), left));
+        let (ended, found) = export(&killed[..1]);
+        assert!(ended.success() && found == 1);
+    }
+}
+
+/// A disk that fills up and threads that do not start cost no output, and nothing waits for ever.
+#[test]
+fn tune_ends_on_a_full_disk_and_without_threads() {
+    let Some(bench) = Bench::new() else { return };
+    let words = ["--", "./host", "proc2", "plain", "scale.fatbin"];
+    let tool = bench.path("short.so");
+    let run = |command: &str, variable: &str, value: &str| {
+        let args: &[&str] = match command {
+            "tune" => &["tune", "--budget", "1"],
+            _ => &["trace"],
+        };
+        let mut started = Command::new("timeout");
+        let command = bench.command(args);
+        started.arg("60").arg(command.get_program());
+        started.args(command.get_args()).args(words);
+        for (name, value) in command.get_envs() {
+            started.env(name, value.expect("a value"));
+        }
+        started.current_dir(bench.folder.path());
+        started.env("LD_PRELOAD", &tool).env(variable, value);
+        started.output().expect("starts")
+    };
+    let mut plain = Command::new(words[1]);
+    plain.current_dir(bench.folder.path()).args(&words[2..]);
+    plain.env("LD_LIBRARY_PATH", bench.folder.path());
+    let plain = out(&plain.env("HOST_REPEAT", "12").output().expect("starts"));
+    for bytes in ["0", "5000", "12000", "40000"] {
+        let tune = run("tune", "SHORT_DISK", bytes);
+        let code = tune.status.code();
+        let what = format!("{bytes}: {code:?} {}", err(&tune));
+        assert!(matches!(code, Some(0 | 1)), "{what}");
+        // Where the store cannot be written that is told before the program runs.
+        let is_told = code == Some(1) && out(&tune).is_empty() && bytes == "0";
+        assert!(is_told || out(&tune).starts_with(&plain), "{what}");
+    }
+    for command in ["trace", "tune"] {
+        let ended = run(command, "SHORT_THREADS", "1");
+        assert_eq!(ended.status.code(), Some(0), "{command}: {}", err(&ended));
+        assert!(
+            out(&ended).starts_with(&plain),
+            "{command}: {}",
+            err(&ended)
+        );
+    }
+}
+
+/// Below `trace` a program runs with its winners and is seen; who hides it from the trace is told.
+#[test]
+fn commands_below_commands_are_seen_or_told() {
+    let (Some(bench), Some(toolkit)) = (Bench::new(), require_toolkit("in_place")) else {
+        return;
+    };
+    trust(&bench, &toolkit);
+    let own = env!("CARGO_BIN_EXE_warpwright");
+    let nested = |outer: &str, inner: &str| bench.run(&[outer, "--", own, inner], true);
+    let alone = out(&bench.run(&["with"], true));
+    let with = nested("trace", "with");
+    assert!(out(&with).starts_with(&alone), "{}", out(&with));
+    assert!(with.status.success(), "{}", err(&with));
+    assert!(!err(&with).contains("no launch was seen"), "{}", err(&with));
+    assert!(out(&with).contains("scale"), "{}", out(&with));
+    let trace = nested("trace", "trace");
+    let told = "inside another `warpwright`";
+    assert!(err(&trace).contains(told), "{}", err(&trace));
 }
 
 /// Each run of the program gets all of its standard input.
@@ -586,7 +698,6 @@ fn programs_start_with_the_signals_of_the_command() {
 /// What ends a program ends it, whether it waits for signals or not.
 #[test]
 fn signals_end_programs() {
-    use std::os::unix::process::ExitStatusExt;
     let Some(bench) = Bench::new() else { return };
     for (command, signal, number) in [
         ("trace", "TERM", 15),

@@ -29,6 +29,7 @@ use std::time::{Duration, Instant};
 
 use warpwright_pass::names::source_name;
 use warpwright_toolkit::Toolkit;
+use warpwright_winners::aside::Aside;
 
 use crate::messages::Facts;
 use crate::options::Request;
@@ -233,12 +234,11 @@ fn read_regular(path: &Path) -> Option<Vec<u8>> {
 fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let real = std::fs::canonicalize(path)?;
     let folder = real.parent().ok_or(std::io::ErrorKind::InvalidInput)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(bytes)?;
+    let mut aside = Aside::new_in(folder)?;
+    aside.file().write_all(bytes)?;
     let permissions = std::fs::metadata(&real)?.permissions();
-    std::fs::set_permissions(file.path(), permissions)?;
-    file.persist(&real).map_err(|e| e.error)?;
-    Ok(())
+    aside.file().set_permissions(permissions)?;
+    aside.commit(&real)
 }
 
 /// The budget of a kernel unless the environment says otherwise: somebody waits for a just-in-time compiler.

@@ -7,15 +7,18 @@
 //! * [`image`]: which cubin of a module image the driver takes.
 //! * [`class`]: launches that count as the same.
 //! * [`fit`]: what a winner's cubin must be before a driver gets it.
-//! * [`record`]: a winner as bytes; [`store`]: a folder of them.
+//! * [`record`]: a winner as bytes; [`store`]: a folder of them; [`export`]: some of them as one file.
+//! * [`aside`]: files that have their name once they are whole.
 //! * [`lines`]: the notes that the library writes for the command line, line by line.
 //!
 //! The store is a folder with one file for each winner, not a table in SQLite: the library reads it inside
 //! other people's programs, where a lookup must be an `open` and nothing may lock, and a file that is written
 //! aside and renamed needs no more to survive concurrent writers, a full disk or a crash.
 
+pub mod aside;
 pub mod class;
 pub mod digest;
+pub mod export;
 pub mod fit;
 pub mod graft;
 pub mod image;

@@ -34,8 +34,10 @@ pub const VERSION: u32 = 2;
 /// Bytes of the largest record: a cubin of a whole library of kernels.
 pub const MOST_BYTES: u64 = 128 << 20;
 const MAGIC: &str = "warpwright-winner";
-/// Head lines and facts beyond this are damage.
+/// Head lines beyond this are damage.
 const LONGEST_HEAD: usize = 160;
+/// And so are facts: a guard has a few thousand characters at most.
+const LONGEST_FACTS: usize = 1 << 20;
 
 /// Why a winner may stand in its kernel's place on this machine. It is this machine's alone: exports do not carry it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -137,6 +139,9 @@ pub enum RecordError {
     /// Shorter than its head says.
     #[error("it is cut short")]
     Cut,
+    /// An entry or an export is one whole, and ends with it.
+    #[error("other bytes follow it")]
+    Followed,
     /// Other bytes than its head says.
     #[error("it is damaged")]
     Damaged,
@@ -193,7 +198,29 @@ impl Winner {
     /// # Errors
     /// It is none, or a damaged one.
     pub fn read(bytes: &[u8]) -> Result<(Winner, &[u8]), RecordError> {
-        let (version, length, digest, rest) = head(bytes)?;
+        let (mut winner, cubin, rest) = Winner::parts(bytes)?;
+        winner.cubin = cubin.to_vec();
+        Ok((winner, rest))
+    }
+
+    /// Reads bytes that are one record, in the memory that they have: somebody else's program may have no more.
+    ///
+    /// # Errors
+    /// They are none, a damaged one, or more than one.
+    pub fn whole(mut bytes: Vec<u8>) -> Result<Winner, RecordError> {
+        let (mut winner, cubin, rest) = Winner::parts(&bytes)?;
+        if !rest.is_empty() {
+            return Err(RecordError::Followed);
+        }
+        let length = cubin.len();
+        bytes.drain(..bytes.len() - length);
+        winner.cubin = bytes;
+        Ok(winner)
+    }
+
+    /// A winner without its code, the code, and what follows the record.
+    fn parts(bytes: &[u8]) -> Result<(Winner, &[u8], &[u8]), RecordError> {
+        let (version, length, digest, rest) = head(MAGIC, bytes)?;
         let (body, rest) = rest.split_at_checked(length).ok_or(RecordError::Cut)?;
         if sha256(body) != digest {
             return Err(RecordError::Damaged);
@@ -201,16 +228,18 @@ impl Winner {
         if version > VERSION {
             return Err(RecordError::Later(version));
         }
-        match version {
-            1 | 2 => Ok((Winner::of_body(body, version)?, rest)),
-            _ => Err(RecordError::Damaged),
+        if !(1..=VERSION).contains(&version) {
+            return Err(RecordError::Damaged);
         }
+        let start = &body[..body.len().min(LONGEST_FACTS)];
+        let split = start.windows(2).position(|two| two == b"\n\n");
+        let split = split.ok_or(RecordError::Damaged)?;
+        let winner = Winner::of_facts(&body[..split], version)?;
+        Ok((winner, &body[split + 2..], rest))
     }
 
-    fn of_body(body: &[u8], version: u32) -> Result<Winner, RecordError> {
-        let split = body.windows(2).position(|two| two == b"\n\n");
-        let split = split.ok_or(RecordError::Damaged)?;
-        let facts = std::str::from_utf8(&body[..split]).map_err(|_| RecordError::Damaged)?;
+    fn of_facts(facts: &[u8], version: u32) -> Result<Winner, RecordError> {
+        let facts = std::str::from_utf8(facts).map_err(|_| RecordError::Damaged)?;
         let fact = |name: &'static str| {
             let mut lines = facts.lines().filter_map(|line| line.split_once(' '));
             let found = lines.find(|(known, _)| *known == name);
@@ -261,7 +290,7 @@ impl Winner {
             driver: text("driver")?,
             date: text("date")?,
             standing,
-            cubin: body[split + 2..].to_vec(),
+            cubin: Vec::new(),
         })
     }
 
@@ -286,8 +315,12 @@ impl Winner {
     }
 }
 
-fn head(bytes: &[u8]) -> Result<(u32, usize, &str, &[u8]), RecordError> {
-    if !bytes.starts_with(MAGIC.as_bytes()) {
+/// Version, length of the rest, its digest, and the rest, behind a line that begins with `magic`.
+pub(crate) fn head<'a>(
+    magic: &str,
+    bytes: &'a [u8],
+) -> Result<(u32, usize, &'a str, &'a [u8]), RecordError> {
+    if !bytes.starts_with(magic.as_bytes()) {
         return Err(RecordError::Foreign);
     }
     let most = &bytes[..bytes.len().min(LONGEST_HEAD)];
@@ -297,9 +330,12 @@ fn head(bytes: &[u8]) -> Result<(u32, usize, &str, &[u8]), RecordError> {
         .ok_or(RecordError::Cut)?;
     let line = std::str::from_utf8(&bytes[..end]).map_err(|_| RecordError::Damaged)?;
     let words: Vec<&str> = line.split(' ').collect();
-    let [MAGIC, version, length, digest] = words[..] else {
+    let [first, version, length, digest] = words[..] else {
         return Err(RecordError::Damaged);
     };
+    if first != magic {
+        return Err(RecordError::Damaged);
+    }
     let version = version.parse().map_err(|_| RecordError::Damaged)?;
     let length = length.parse().map_err(|_| RecordError::Damaged)?;
     Ok((version, length, digest, &bytes[end + 1..]))

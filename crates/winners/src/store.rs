@@ -9,13 +9,13 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::hash::{BuildHasher, RandomState};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
+use crate::aside::{Aside, sweep};
+use crate::export;
 use crate::record::{MOST_BYTES, RecordError, Standing, Winner};
 use crate::sha256;
 
@@ -25,8 +25,6 @@ const USED: &str = "winner";
 const UNUSED: &str = "imported";
 /// As many files of one kernel are read, the latest ones: a program waits for it.
 const MOST_OF_KERNEL: usize = 64;
-/// What a writer that was killed left is swept away after this time.
-const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// The store cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +45,12 @@ pub enum StoreError {
         /// Why.
         source: RecordError,
     },
+    /// An exported file as a whole.
+    #[error("the export: {0}")]
+    Head(RecordError),
+    /// An export of a later version.
+    #[error("the export was written by a later version (form {0})")]
+    LaterExport(u32),
     /// Everybody can change what is in it.
     #[error("everybody can write `{0}`, and so decide what programs run: chmod o-w")]
     Exposed(PathBuf),
@@ -203,11 +207,9 @@ impl Store {
     /// They cannot.
     pub fn check_writable(&self) -> Result<(), StoreError> {
         self.make()?;
-        let probe = self.folder.join("writable");
-        let (aside, mut file) = aside(&probe).map_err(at(&self.folder))?;
-        let written = file.write_all(&[0; 4096]).map_err(at(&aside));
-        fs::remove_file(&aside).map_err(at(&aside))?;
-        written
+        let mut probe = Aside::new_in(&self.folder).map_err(at(&self.folder))?;
+        let written = probe.file().write_all(&[0; 4096]);
+        written.map_err(at(&self.folder))
     }
 
     fn make(&self) -> Result<(), StoreError> {
@@ -231,7 +233,7 @@ impl Store {
             });
         }
         self.make()?;
-        self.sweep();
+        sweep(&self.folder);
         let path = self.folder.join(file_name(winner));
         write_aside(&path, &bytes, true).map_err(at(&path))?;
         self.share(&path);
@@ -271,21 +273,6 @@ impl Store {
         let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o600 | mode));
     }
 
-    /// Removes what killed writers left long ago.
-    fn sweep(&self) {
-        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        for entry in entries {
-            let path = entry.path();
-            let ending = path.extension().and_then(|ending| ending.to_str());
-            let is_part = ending.is_some_and(|ending| ending.starts_with(PART));
-            let age = entry.metadata().and_then(|data| data.modified());
-            let age = age.map(|at| SystemTime::now().duration_since(at));
-            if is_part && matches!(age, Ok(Ok(age)) if age > ABANDONED) {
-                let _ = fs::remove_file(path);
-            }
-        }
-    }
-
     /// Everything that can be read and is used here, as one file for [`Store::import`].
     ///
     /// # Errors
@@ -300,16 +287,9 @@ impl Store {
     /// # Errors
     /// The file is damaged, or a record cannot be written.
     pub fn import(&self, bytes: &[u8], standing: Standing) -> Result<Vec<Kept>, StoreError> {
-        let mut winners = Vec::new();
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            let number = winners.len() + 1;
-            let failed = |source| StoreError::Export { number, source };
-            let (winner, after) = Winner::read(rest).map_err(failed)?;
-            winners.push(Winner { standing, ..winner });
-            rest = after;
-        }
-        winners.iter().map(|winner| self.keep(winner)).collect()
+        let winners = export::winners(bytes)?.into_iter();
+        let kept = winners.map(|winner| self.keep(&Winner { standing, ..winner }));
+        kept.collect()
     }
 
     fn files(&self) -> Result<Vec<PathBuf>, StoreError> {
@@ -343,7 +323,7 @@ pub fn export_of(entries: &[Entry]) -> Vec<u8> {
         standing: Standing::Measured,
         ..winner.clone()
     });
-    plain.flat_map(|winner| winner.to_bytes()).collect()
+    export::to_bytes(&plain.collect::<Vec<_>>())
 }
 
 /// Folders whose writers decide what stands at a path: it and those above it, the same for each link on the way.
@@ -458,9 +438,11 @@ fn read(path: &Path) -> Result<Winner, RecordError> {
         return Err(RecordError::TooLarge(data.len()));
     }
     let mut bytes = Vec::new();
+    let room = bytes.try_reserve_exact(data.len() as usize);
+    room.map_err(|_| RecordError::Unreadable(io::ErrorKind::OutOfMemory))?;
     let read = file.take(MOST_BYTES).read_to_end(&mut bytes);
     read.map_err(unreadable)?;
-    Winner::read(&bytes).map(|(winner, _)| winner)
+    Winner::whole(bytes)
 }
 
 /// The start of a digest, as file names have it.
@@ -485,32 +467,15 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_aside(path, bytes, false)
 }
 
-/// How the endings of files begin that are being written.
-const PART: &str = "part-";
-
-fn aside(path: &Path) -> io::Result<(PathBuf, File)> {
-    // Writers in other containers and on other hosts have the same process numbers.
-    let number = RandomState::new().hash_one(path);
-    let aside = path.with_extension(format!("{PART}{}-{number:016x}", std::process::id()));
-    let mut options = OpenOptions::new();
-    let file = options.write(true).create_new(true).mode(0o600);
-    Ok((aside.clone(), file.open(&aside)?))
-}
-
 /// `lasting`: it is on the disk before it has its name.
 fn write_aside(path: &Path, bytes: &[u8], lasting: bool) -> io::Result<()> {
-    let (aside, mut file) = aside(path)?;
-    let written = (|| {
-        file.write_all(bytes)?;
-        if lasting {
-            file.sync_all()?;
-        }
-        fs::rename(&aside, path)
-    })();
-    if written.is_err() {
-        let _ = fs::remove_file(&aside);
+    let folder = path.parent().filter(|f| !f.as_os_str().is_empty());
+    let mut aside = Aside::new_in(folder.unwrap_or(Path::new(".")))?;
+    aside.file().write_all(bytes)?;
+    if lasting {
+        aside.file().sync_all()?;
     }
-    written
+    aside.commit(path)
 }
 
 fn at(path: &Path) -> impl Fn(io::Error) -> StoreError {

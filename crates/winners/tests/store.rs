@@ -7,8 +7,9 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{Gid, chown};
+use warpwright_winners::aside::Aside;
 use warpwright_winners::{
-    Exposure, Kept, LaunchClass, RecordError, Shape, Standing, Store, StoreError, Winner,
+    Exposure, Kept, LaunchClass, RecordError, Shape, Standing, Store, StoreError, Winner, export,
 };
 
 fn winner(kernel: &str, gpu: &str, grid: u32) -> Winner {
@@ -90,12 +91,21 @@ fn a_truncated_file_is_no_winner_and_no_failure() {
         .collect();
     assert_eq!(errors, [RecordError::Cut, RecordError::Foreign]);
     assert!(of_kernel(&store, &cut.kernel, "H200").is_empty());
-    assert_eq!(of_kernel(&store, &good.kernel, "H200"), [good]);
+    assert_eq!(
+        of_kernel(&store, &good.kernel, "H200"),
+        std::slice::from_ref(&good)
+    );
     let export = store.export().expect("exported");
-    let damaged = [&export[..], b"x"].concat();
     let other = Store::at(folder.path().join("other"));
+    let damaged = [&export[..], b"x"].concat();
     assert!(matches!(
         other.import(&damaged, Standing::Trusted),
+        Err(StoreError::Head(RecordError::Followed))
+    ));
+    // The form of before: records and nothing else.
+    let records = [&good.to_bytes()[..], b"x"].concat();
+    assert!(matches!(
+        other.import(&records, Standing::Trusted),
         Err(StoreError::Export { number: 2, .. })
     ));
     assert!(other.all().expect("read").is_empty());
@@ -164,6 +174,33 @@ fn allow(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("set");
 }
 
+/// Wherever it is cut, an export is taken as a whole or not at all.
+#[test]
+fn exports_are_whole() {
+    let all = ["aa", "bb", "cc"].map(|kernel| winner(kernel, "H200", 1));
+    let export = export::to_bytes(&all);
+    assert_eq!(export::winners(&export).expect("an export"), all);
+    for end in 1..export.len() {
+        assert!(export::winners(&export[..end]).is_err(), "{end}");
+        let mut bad = export.clone();
+        bad[end] ^= 1;
+        assert!(export::winners(&bad).is_err(), "{end}");
+    }
+    // The right digest over another number of records.
+    let fewer = [&b"records 3\n"[..], &all[0].to_bytes()].concat();
+    let digest = warpwright_winners::sha256(&fewer);
+    let head = format!("warpwright-export 1 {} {digest}\n", fewer.len());
+    let fewer = export::winners(&[head.as_bytes(), &fewer].concat());
+    assert!(matches!(fewer, Err(StoreError::Head(RecordError::Damaged))));
+    let text = String::from_utf8_lossy(&export).replacen(" 1 ", " 2 ", 1);
+    let later = export::winners(text.as_bytes());
+    assert!(matches!(later, Err(StoreError::LaterExport(2))));
+    // What versions before this form wrote.
+    let before = all.iter().flat_map(Winner::to_bytes);
+    let before = before.collect::<Vec<u8>>();
+    assert_eq!(export::winners(&before).expect("an export"), all);
+}
+
 /// What comes from elsewhere has a file of its own and is not used until something here has looked at it.
 #[test]
 fn imported_winners_wait() {
@@ -182,7 +219,8 @@ fn imported_winners_wait() {
     let entry = store.all().expect("read").remove(0);
     let waiting = entry.winner.expect("a winner");
     assert_eq!(waiting.standing, Standing::Imported);
-    assert!(store.export().expect("exported").is_empty());
+    let empty = store.export().expect("exported");
+    assert_eq!(export::winners(&empty).expect("an export"), []);
     // Under the name of one that is used it is none all the same.
     let renamed = entry.path.with_extension("winner");
     fs::copy(&entry.path, &renamed).expect("copied");
@@ -363,6 +401,10 @@ fn bad_entries_are_entries() {
     fs::copy(&path, place("6")).expect("copied");
     allow(&place("6"), 0o666);
     symlink(&path, place("7")).expect("linked");
+    for (name, more) in [("8", &b"x"[..]), ("9", &good.to_bytes())] {
+        let more = [&good.to_bytes()[..], more].concat();
+        fs::write(place(name), more).expect("written");
+    }
     let begun = Instant::now();
     let all = store.all().expect("read");
     let of = |name: &str| {
@@ -377,14 +419,14 @@ fn bad_entries_are_entries() {
     assert_eq!(of("5"), Err(RecordError::TooLarge(1 << 30)));
     assert_eq!(of("6"), Err(RecordError::Exposed));
     assert_eq!(of("7"), Ok(good.clone()));
+    assert_eq!(of("8"), Err(RecordError::Followed));
+    assert_eq!(of("9"), Err(RecordError::Followed));
     assert_eq!(
         of_kernel(&store, &good.kernel, "H200"),
         std::slice::from_ref(&good)
     );
-    assert_eq!(
-        store.export().expect("exported").len(),
-        2 * good.to_bytes().len()
-    );
+    let exported = export::winners(&store.export().expect("exported"));
+    assert_eq!(exported.expect("an export"), [good.clone(), good.clone()]);
     assert!(begun.elapsed() < Duration::from_secs(5));
 }
 
@@ -464,8 +506,16 @@ fn parts_are_private_and_swept() {
     assert_eq!(parts.map(|part| part.exists()), [false, true]);
     let aside = folder.path().join("aside");
     warpwright_winners::store::write_whole(&aside, b"x").expect("written");
-    let mode = fs::metadata(aside).expect("there").permissions().mode();
+    let mode = fs::metadata(&aside).expect("there").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
+    warpwright_winners::store::write_whole(&aside, b"y").expect("replaced");
+    assert_eq!(fs::read(&aside).expect("read"), b"y");
+    let count = || fs::read_dir(folder.path()).expect("read").count();
+    let before = count();
+    let mut unfinished = Aside::new_in(folder.path()).expect("made");
+    io::Write::write_all(unfinished.file(), b"x").expect("written");
+    drop(unfinished);
+    assert_eq!(count(), before);
 }
 
 /// A program that starts waits for the latest winners of a kernel, not for thousands.

@@ -299,8 +299,8 @@ fn finish(
 ) -> Result<(), Failure> {
     let report: &Report = &outcome.report;
     let output = args.output.as_deref();
-    let staged = output.map(|path| stage(path, &outcome.code)).transpose()?;
-    if let (Some(staged), "file") = (&staged, report.emitted) {
+    let mut staged = output.map(|path| stage(path, &outcome.code)).transpose()?;
+    if let (Some(staged), "file") = (&mut staged, report.emitted) {
         staged.like(&args.file)?;
     }
     if args.show.report.is_some() {

@@ -479,7 +479,7 @@ fn on_cubins(
 
 /// Writes OUT with the permissions of FILE: an executable stays one.
 fn write_like(file: &Path, output: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let staged = stage(output, bytes)?;
+    let mut staged = stage(output, bytes)?;
     staged.like(file)?;
     staged.commit()
 }

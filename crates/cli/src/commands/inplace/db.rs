@@ -92,7 +92,8 @@ pub fn run(cli: &Cli, args: &DbArgs) -> Result<(), Failure> {
     }
 }
 
-/// Writes the winners that are used. What cannot be read is said; where that is all, nothing is written.
+/// Writes the winners that are used. What cannot be read is said, and an error behind the rest; where that is all, nothing
+/// is written.
 fn export(store: &Store, output: &Path) -> Result<(), Failure> {
     let own = store.folder().canonicalize().ok();
     let folder = match output.parent() {
@@ -119,7 +120,15 @@ fn export(store: &Store, output: &Path) -> Result<(), Failure> {
             "no winner of the store can be read: nothing is exported",
         ));
     }
-    write_atomically(output, &export_of(&entries))
+    write_atomically(output, &export_of(&entries))?;
+    match bad.len() {
+        0 => Ok(()),
+        unreadable => Err(Failure::input(format!(
+            "`{}` has the other winners: {} could not be read",
+            output.display(),
+            count(unreadable, "file")
+        ))),
+    }
 }
 
 /// Runs a program for its modules, and proves what came from elsewhere against them.

@@ -18,7 +18,7 @@ use warpwright_pass::names::is_named;
 use warpwright_target::{Gpu, lookup};
 use warpwright_toolkit::Toolkit;
 use warpwright_winners::lines::{Likeness, Note, Outcome, Planned, Searched, Trial};
-use warpwright_winners::{Kept, LaunchClass, Standing, Store, Winner, store};
+use warpwright_winners::{Kept, LaunchClass, Standing, Store, Winner, export, store};
 
 use super::caches;
 use super::candidates::{Code, Proposed, Wanted, is_original, make, propose};
@@ -255,7 +255,7 @@ fn keep(store: &Store, winners: &[Winner]) {
     if left.is_empty() {
         return;
     }
-    let bytes: Vec<u8> = left.iter().flat_map(|winner| winner.to_bytes()).collect();
+    let bytes = export::to_bytes(&left);
     let name = format!("warpwright-{}.winners", std::process::id());
     let here = std::env::current_dir().unwrap_or_default();
     let places = [here, std::env::temp_dir()].map(|folder| folder.join(&name));
