@@ -4,8 +4,9 @@
   scripts/attack.py [--seconds N | --cases N] [--seed N] [--binary WARPWRIGHT] [--library LIB] [--only KIND]
 
 Each case spoils something (records, guards, cubins under right digests, entries of the store, exports, logs, disks,
-processes in the middle of their work, signals, other preloaded libraries) and runs a program with the library: nothing may
-change what it prints, its exit code or the signals that it gets. The cases follow from the seed. Needs a toolkit and cc, no GPU.
+processes in the middle of their work, signals, memory, threads, other preloaded libraries) and runs a program with the
+library: nothing may change what it prints, its exit code or the signals that it gets. Before each attack on a winner that winner
+is launched: one that is not in place ends the case. The cases follow from the seed. Needs a toolkit and cc, no GPU.
 """
 import argparse, collections, hashlib, os, random, re, resource, shutil, signal, struct, subprocess, sys, tempfile, threading, time
 
@@ -41,7 +42,8 @@ class Bench:
         self.dice = random.Random(args.seed)
         at = self.at
         for out, words in [("libcuda.so.1", ["-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "fake_driver.c"]),
-                           ("host", ["host.c"]), ("host-linked", ["-DLINKED", "host.c", at("libcuda.so.1")])]:
+                           ("host", ["host.c"]), ("host-linked", ["-DLINKED", "host.c", at("libcuda.so.1")]),
+                           ("short.so", ["-shared", "-fPIC", "short.c"])]:
             subprocess.run(["cc", "-w", "-O1", "-o", at(out), *words, "-ldl", "-lpthread"], cwd=SOURCES, check=True)
         self.ptxas = self.find_ptxas()
         self.module = self.compile("", SCALE)
@@ -107,6 +109,24 @@ class Bench:
     def record(self, cubin, **more):
         lines = "".join(f"{name} {value}\n" for name, value in self.facts(**more).items())
         return self.signed(lines.encode("utf-8", "surrogateescape") + b"\n" + cubin)
+
+    def good(self, cubin=None):
+        """A winner as a record, which the driver gets. An attack on anything else would be none."""
+        cubin = cubin or self.fast
+        record, folder, log = self.record(cubin), self.make("proof"), self.at("proof.log")
+        with open(os.path.join(folder, f"{self.kernel[:32]}-0.winner"), "wb") as file:
+            os.fchmod(file.fileno(), 0o600)
+            file.write(record)
+        if os.path.exists(log):
+            os.remove(log)
+        done = ran(self.words("dlsym", "plain"), self.preloaded(WARPWRIGHT_DB=folder, WARPWRIGHT_LOG="/dev/null", FAKE_LOG=log))
+        launched = ""
+        if os.path.exists(log):
+            with open(log) as file:
+                launched = file.read()
+        if f" image {len(cubin)} " not in launched:
+            raise Difference(f"the winner that is to be attacked is not in place: {done} {launched}")
+        return record
 
     def store(self, *records):
         folder = self.at("store")
@@ -197,12 +217,14 @@ def spoiled(dice, data):
 
 
 def damage(b):
-    b.store(spoiled(b.dice, b.record(b.fast)), *([b.record(b.fast)] if b.dice.random() < .3 else []))
+    good = b.good()
+    b.store(spoiled(b.dice, good), *([good] if b.dice.random() < .3 else []))
     b.check("a damaged record")
 
 
 def cubins(b):
     """Other cubins under right digests; half of them differ in headers and tables, where most of the meaning is."""
+    b.good()
     data = bytearray(b.fast)
     shoff, count = struct.unpack_from("<Q", data, 40)[0], struct.unpack_from("<H", data, 60)[0]
     if b.dice.random() < .5:
@@ -228,18 +250,19 @@ def facts(b):
         more["shape"] = d.choice(["block=64,1,1", "block=32,2,1; smem+64", "smem+128", "block=7,1,1"])
     if d.random() < .3:
         more["standing"] = d.choice(["imported", "trusted", "proved", "blessed", ""])
-    record = b.record(b.fast, **more)
+    good, record = b.good(), b.record(b.fast, **more)
     if d.random() < .2:
         body = record[record.index(b"\n") + 1:]
         record = b.signed(body, d.choice([0, 1, 3, 99, 4294967295]))
-    b.store(record, *([b.record(b.fast)] if d.random() < .3 else []))
+    b.store(record, *([good] if d.random() < .3 else []))
     b.check(f"a record with {more}")
     if d.random() < .2:
         b.listed(f"a record with {more}")
 
 
 def entries(b):
-    d, folder = b.dice, b.store(b.record(b.fast))
+    d, good = b.dice, b.good()
+    folder = b.store(good)
     start = os.path.join(folder, b.kernel[:32])
     for number in range(d.choice([1, 2, 4])):
         path = f"{start}-{number:x}{d.choice(['', 'a', '.winner', chr(10), ' ', chr(0x1f600)])}.{d.choice(['winner', 'winner', 'imported', 'part-1-1', 'x'])}"
@@ -256,7 +279,7 @@ def entries(b):
                     file.truncate(d.choice([0, 1, 1 << 20, 1 << 30, 1 << 40]))
             elif kind == 4:
                 with open(path, "wb") as file:
-                    file.write(b.record(b.fast))
+                    file.write(good + d.choice([b"", b"x", good]))
                 os.chmod(path, d.choice([0o666, 0o000, 0o602, 0o4755]))
             elif kind == 5:
                 os.link(f"{start}-{0:016x}.winner", path)
@@ -278,14 +301,22 @@ def entries(b):
 def exports(b):
     """What somebody else made is not used, whatever it says; and it writes nowhere else."""
     d = b.dice
-    b.store(*([b.record(b.fast)] if d.random() < .3 else []))
+    b.good(b.wrong)
+    b.store(*([b.good()] if d.random() < .3 else []))
     hostile = b.record(b.wrong, **{"winner-ns": "1", "standing": d.choice(["measured", "trusted"]),
                                    **({"kernel": d.choice(["../" * 9 + "tmp/x", "a" * 300, "/etc/x"])} if d.random() < .1 else {})})
     parts = [hostile, b.record(b.fast), spoiled(d, hostile), b"warpwright-winner 2 99999999999999999999 x\n"]
-    path = b.write("export", b"".join(d.choice(parts[:2] if d.random() < .7 else parts) for _ in range(d.choice([1, 2, 3]))))
+    records = [d.choice(parts[:2] if d.random() < .7 else parts) for _ in range(d.choice([1, 2, 3]))]
+    data, is_whole = b"".join(records), True
+    if d.random() < .5:
+        body = b"records %d\n" % len(records) + data
+        data = b"warpwright-export 1 %d %s\n" % (len(body), hashlib.sha256(body).hexdigest().encode()) + body
+        if d.random() < .5:
+            data, is_whole = data[:d.choice([d.randrange(20, len(data)), len(data) - len(records[-1])])], False
+    path = b.write("export", data)
     before = sorted(os.listdir(b.folder))
     done = b.command("db", "import", path)
-    if done.code not in (0, 1):
+    if done.code not in ((0, 1) if is_whole else (1,)):
         raise Difference(f"an import ends with {done.code}: {done.err!r}")
     if sorted(os.listdir(b.folder)) != before:
         raise Difference("an import wrote outside of the store")
@@ -294,9 +325,11 @@ def exports(b):
 
 def kills(b):
     """Writers that are killed leave whole records or none."""
-    b.store(b.record(b.fast))
+    b.store(b.good())
     path = b.write("export", b.record(b.fast) * b.dice.choice([1, 50]))
-    words = b.dice.choice([["db", "import", "--trust", path], ["db", "export", b.at("out")],
+    shutil.rmtree(b.make("outputs"))
+    out = os.path.join(b.make("outputs"), "out")
+    words = b.dice.choice([["db", "import", "--trust", path], ["db", "export", out], ["db", "export", out],
                            ["trace", "--", *b.words("dlsym", "plain")]])
     env = dict(b.env, WARPWRIGHT_DB=b.at("store"), WARPWRIGHT_LOG="/dev/null")
     process = subprocess.Popen([b.binary, *words], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -304,6 +337,8 @@ def kills(b):
     time.sleep(b.dice.random() * .05)
     process.kill()
     process.wait()
+    if set(os.listdir(b.at("outputs"))) - {"out"}:
+        raise Difference(f"a killed export left {os.listdir(b.at('outputs'))}")
     for name in os.listdir(b.at("store")):
         data = os.stat(os.path.join(b.at("store"), name))
         if ".part-" in name and data.st_mode & 0o077:
@@ -315,7 +350,7 @@ def disks(b):
     """Files that cannot grow: by a limit, or because nothing is free."""
     most = b.dice.choice([0, 1, 512, 4096])
     limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
-    b.store(b.record(b.fast))
+    b.store(b.good())
     kind = b.dice.randrange(3)
     if kind == 0:
         env = b.preloaded(b.dice.choice(["with", "trace", "trace+with"]), FAKE_LOG="/dev/null")
@@ -330,9 +365,36 @@ def disks(b):
         b.check("a full device as log", b.preloaded(WARPWRIGHT_LOG="/dev/full"))
 
 
+def memory(b):
+    """So many bytes more than the program has, and no more."""
+    d, good = b.dice, b.good()
+    large = b.fast + bytes(d.choice([0, 1 << 16, 1 << 20, 1 << 23]))
+    b.store(*d.choice([[good], [b.record(large)], [good, b.record(large)]]))
+    room = str(d.choice([0, d.randrange(1 << 18), d.randrange(1 << 22), d.randrange(1 << 24), d.randrange(1 << 27)]))
+    words = [*b.words(d.choice(DOORS), "short"), room]
+    plain = ran(words, dict(b.env))
+    found = ran(words, b.preloaded(d.choice(["with", "with", "trace", "trace+with"])))
+    b.same(f"with {room} bytes left, a winner of {len(large)}", plain, found, words[1])
+
+
+def short(b):
+    """The disk of a command fills up, or its threads do not start."""
+    d = b.dice
+    b.store(*([b.good()] if d.random() < .5 else []))
+    plain = b.plain("dlsym", "plain")
+    limit = d.choice([{"SHORT_THREADS": "1"}, {"SHORT_DISK": str(d.choice([0, d.randrange(3000), d.randrange(50000)]))}])
+    command = d.choice(["tune", "trace"])
+    words = [b.binary, command, *(["--budget", "1"] if command == "tune" else []), "--", *b.words("dlsym", "plain")]
+    env = dict(b.env, WARPWRIGHT_DB=b.at("store"), LD_PRELOAD=b.at("short.so"), FAKE_LOG="/dev/null", **limit)
+    found = ran(words, env)
+    is_refused = found.code == 1 and not found.out and "SHORT_DISK" in limit
+    if found.code not in (0, 1) or not (is_refused or found.out.startswith(plain.out)):
+        raise Difference(f"{command} with {limit}: {found}")
+
+
 def together(b):
     """Processes that write, remove and read one store at a time."""
-    b.store(b.record(b.fast))
+    b.store(b.good())
     path = b.write("export", b.record(b.fast))
     env = dict(b.env, WARPWRIGHT_DB=b.at("store"))
     start = lambda words, env: subprocess.Popen(words, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -349,7 +411,7 @@ def together(b):
 
 
 def logs(b):
-    b.store(b.record(b.fast))
+    b.store(b.good())
     pipe = b.at("pipe")
     if os.path.exists(pipe):
         os.remove(pipe)
@@ -370,7 +432,7 @@ def logs(b):
 
 
 def settings(b):
-    b.store(b.record(b.fast))
+    b.store(b.good())
     odd = ["", "x", "/dev/null", "/dev/zero", "/", "a" * 5000, "../store", b.at("scale.cubin"), "/proc/self/fd/0", "with"]
     env = b.preloaded()
     for name in b.dice.sample(["WARPWRIGHT", "WARPWRIGHT_DB", "WARPWRIGHT_DIR", "WARPWRIGHT_LOG", "HOME", "XDG_DATA_HOME"], 2):
@@ -380,7 +442,7 @@ def settings(b):
 
 def signals(b):
     """A signal to the command is one to the program."""
-    b.store(b.record(b.fast))
+    b.store(b.good())
     number = b.dice.choice([signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGINT, signal.SIGQUIT])
     handled = b.dice.random() < .6
     name = number.name[3:]
@@ -448,18 +510,20 @@ def guards(b):
         if d.random() < .02:
             text = "; ".join(f"disjoint(param0[{n + 1}],param{n % 900 + 1}[7])" for n in range(d.choice([100, 2000])))
         shape = d.choice(["same", "same", "block=1,1,1", "block=4294967295,1,1", "block=0,0,0", "smem+4294967295", "block=3,1,1"])
+        b.good()
         b.store(b.record(b.fast, guard=text, shape=shape))
         return b.check(f"the guard {text[:200]} with {shape}")
     parts = [condition(d, KNOWN) for _ in range(d.choice([1, 1, 2, 3]))]
     if any(all(is_met(part, block) for part in parts) for block in (256, 128)):
         parts.append("smem>=1")
+    b.good(b.wrong)
     b.store(b.record(b.wrong, guard="; ".join(parts)))
     b.check(f"wrong code under {parts}", scenario=d.choice(PLAIN))
 
 
 def changing(b):
     """The store changes while programs and commands read it."""
-    d, good = b.dice, b.record(b.fast)
+    d, good = b.dice, b.good()
     folder, ends = b.store(good), threading.Event()
     away = folder + ".away"
     own = random.Random(d.random())
@@ -517,7 +581,7 @@ def tools(b):
     for name, flags in [("hooks.so", []), ("exports.so", ["-DEXPORTS"])]:
         if not os.path.exists(b.at(name)):
             subprocess.run(["cc", "-w", "-shared", "-fPIC", *flags, "-o", b.at(name), "tool.c", "-ldl"], cwd=SOURCES, check=True)
-    b.store(b.record(b.fast))
+    b.store(b.good())
     others = [b.at(d.choice(["hooks.so", "exports.so"]))] + d.choice([[], ["/nowhere.so"]])
     both = others + [b.library] * d.choice([1, 2])
     d.shuffle(both)
@@ -539,7 +603,7 @@ def starts(b):
         signal.pthread_sigmask(signal.SIG_SETMASK, held)
         resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 
-    b.store(b.record(b.fast))
+    b.store(b.good())
     script = "grep -E 'SigBlk|SigIgn' /proc/self/status; ulimit -n -f; exit 7"
     words = d.choice([["sh", "-c", script], ["grep", "-E", "SigBlk|SigIgn|SigCgt", "/proc/self/status"]])
     env = dict(b.env, WARPWRIGHT_DB=b.at("store"), WARPWRIGHT_LOG="/dev/null")
@@ -577,8 +641,8 @@ def libraries(b):
         raise Difference(f"a library of {end} bytes: {done}")
 
 
-KINDS = [(damage, 25), (cubins, 30), (facts, 25), (guards, 30), (entries, 12), (exports, 8), (kills, 4), (disks, 6),
-         (together, 3), (changing, 3), (tools, 4), (logs, 6), (settings, 6), (signals, 1), (starts, 3), (breaks, 1),
+KINDS = [(damage, 25), (cubins, 30), (facts, 25), (guards, 30), (entries, 12), (exports, 8), (kills, 4), (disks, 6), (memory, 8),
+         (short, 1), (together, 3), (changing, 3), (tools, 4), (logs, 6), (settings, 6), (signals, 1), (starts, 3), (breaks, 1),
          (libraries, 1)]
 
 
