@@ -29,6 +29,7 @@ mod grafts;
 mod graph;
 mod launch;
 mod memory;
+mod mirrors;
 mod modules;
 mod notes;
 mod params;

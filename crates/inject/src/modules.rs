@@ -269,14 +269,15 @@ fn look(handle: &mut Handle, image: Result<&[u8], &'static str>, way: Way<'_>) {
             functions::expect_clusters();
         }
         let kernels = identities.into_iter().map(|k| (k.name.clone(), k));
-        let variables = match mode() {
+        let all = match mode() {
             Mode::Try => digest::variables(&code.cubin).unwrap_or_default(),
             _ => Vec::new(),
         };
+        let variables = all.into_iter().filter(|variable| !variable.is_constant);
         let mut module = Module {
             digest: sha256(&code.cubin),
             kernels: kernels.collect(),
-            variables,
+            variables: variables.map(|variable| variable.name).collect(),
             grafted: BTreeMap::new(),
         };
         let stored = Stored::new(&code.cubin, &gpu);
@@ -458,18 +459,26 @@ fn bring_winners(module: &Module, plan: &Plan, stored: &Stored<'_>) {
 
 fn bring(winner: &Winner, name: &str, places: &Arc<[Place]>) -> Option<Replacement> {
     let _relaxed = Relaxed::new();
-    let kernel = load_kernel(&winner.cubin, &winner.symbol);
-    let kernel = kernel.inspect_err(|(what, code)| {
+    let loaded = load_kernel(&winner.cubin, &winner.symbol);
+    let loaded = loaded.inspect_err(|(what, code)| {
         say(&format!(
             "`{name}`: the driver refuses the winner ({what}: error {code})"
         ));
     });
-    let handle = (kernel.ok()?, Kind::Kernel);
+    let handle = (loaded.ok()?.kernel, Kind::Kernel);
     Some(Replacement::new(winner, name, places, handle))
 }
 
+/// A kernel of a library of ours.
+pub struct OwnKernel {
+    /// Its library.
+    pub library: Handle,
+    /// Its handle.
+    pub kernel: Handle,
+}
+
 /// Loads a cubin as a library and takes a kernel from it.
-pub fn load_kernel(cubin: &[u8], symbol: &str) -> Result<Handle, (&'static str, Code)> {
+pub fn load_kernel(cubin: &[u8], symbol: &str) -> Result<OwnKernel, (&'static str, Code)> {
     let (mut library, mut kernel): (Handle, Handle) = (std::ptr::null_mut(), std::ptr::null_mut());
     let null = std::ptr::null_mut;
     let symbol = CString::new(symbol).unwrap_or_default();
@@ -500,7 +509,7 @@ pub fn load_kernel(cubin: &[u8], symbol: &str) -> Result<Handle, (&'static str, 
     match unsafe { driver::library_kernel(&raw mut kernel, library, symbol.as_ptr()) } {
         SUCCESS => {
             make_ready((kernel, Kind::Kernel));
-            Ok(kernel)
+            Ok(OwnKernel { library, kernel })
         }
         code => Err(("cuLibraryGetKernel", code)),
     }

@@ -8,7 +8,7 @@
 //! 4. Each candidate runs on S; then all memory must be O where the original wrote and S elsewhere.
 //! 5. Original and candidates that agree are timed in turns, each launch on S.
 //! 6. At the first of the two launches the command line is asked for more candidates, made of what was found, until it
-//!    has none: the program waits. 4. and 5. for these.
+//!    has none: the program waits. 4. and 5. for these; variables that they share with the module stand in [`crate::mirrors`].
 //! 7. S is put back, everything is freed, and the program's launch is made with the original.
 //!
 //! The name of what runs stands in a file, so that if it takes the program down, the command line knows the
@@ -16,7 +16,7 @@
 //! with a pointer to such memory among its parameters is refused.
 
 use std::collections::BTreeMap;
-use std::ffi::{CString, c_void};
+use std::ffi::c_void;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -33,10 +33,13 @@ use warpwright_winners::lines::{
 
 use crate::abi::{Code, Handle, NOT_READY, SUCCESS};
 use crate::driver;
-use crate::functions::{Kind as Handles, Known, described, give_settings, identify};
+use crate::functions::{
+    Kind as Handles, Known, current_context, described, give_settings, identify,
+};
 use crate::grafts::{Of, Version};
 use crate::launch::Launch;
 use crate::memory::{Closed, Kind, Unclear, has_gates, pass, reachable};
+use crate::mirrors::{Brought, Mirror, Owner};
 use crate::modules::load_kernel;
 use crate::notes::{folder, note, quietly, say, write};
 use crate::params::{Passed, buffer};
@@ -153,6 +156,12 @@ struct Candidate {
     guard: CompiledGuard,
     /// What is launched, once it is loaded.
     handle: Option<(usize, Handles)>,
+    /// Was it made while the program waits? What shares something with its module and was not is in there.
+    is_added: bool,
+    /// The variables that it brings along.
+    brought: Option<Brought>,
+    /// The same beside the program's, at this launch.
+    mirror: Mirror,
     /// Right and faster so far.
     alive: bool,
     /// Its turns at the first launch, and its time over the original's there.
@@ -165,6 +174,9 @@ impl Candidate {
             guard: planned.guard.compile(),
             planned,
             handle: None,
+            is_added: false,
+            brought: None,
+            mirror: Mirror::default(),
             alive: true,
             found: None,
         }
@@ -364,24 +376,27 @@ fn attempt(
     if let Some(why) = grafted.and_then(|grafted| grafted.refused.clone()) {
         return Err(NoTrial::Tied(why));
     }
-    // What shares something with its module is in it when that is loaded.
-    target.is_searched &= grafted.is_none();
     for candidate in target.candidates.iter_mut().filter(|c| c.alive) {
         match grafted {
             // In the module that is loaded now.
-            Some(grafted) => {
+            Some(grafted) if !candidate.is_added => {
                 let own = grafted.candidates.get(&candidate.planned.file).copied();
                 candidate.handle = own;
                 candidate.alive = own.is_some();
             }
-            None if candidate.handle.is_none() => bring(candidate, &target.kernel, target.class),
-            None => {}
+            _ if candidate.handle.is_none() => {
+                bring(candidate, &target.kernel, target.class);
+            }
+            _ => {}
         }
         if let Some((handle, kind)) = candidate.handle {
             give_settings(launch.function, (handle as Handle, kind), 0);
         }
     }
     let mut saved = Saved::new(launch.stream)?;
+    for index in 0..target.candidates.len() {
+        reflect(target, index, launch, &saved);
+    }
     let result = turns(target, launch, call, &mut saved);
     // Whatever happened: the program's memory is what it was.
     let restored = saved.restore_all();
@@ -450,8 +465,16 @@ fn turns(
     let places = places(launch).unwrap_or_default();
     let compare = |saved: &mut Saved, candidate: &Candidate, extents: &Extents| {
         let (kernel, _) = candidate.handle?;
-        let (code, _) = run(kernel as Handle, extents, limit);
-        match code {
+        let given = candidate.mirror.give(saved.copies());
+        let code = match given {
+            Ok(()) => run(kernel as Handle, extents, limit).0,
+            Err(code) => code,
+        };
+        let taken = match code {
+            SUCCESS => candidate.mirror.take(saved.copies()),
+            code => Err(code),
+        };
+        match taken.map_or_else(|code| code, |()| SUCCESS) {
             SUCCESS => match saved.differences_of(candidate.planned.likeness) {
                 Ok(0) => None,
                 Ok(bytes) => Some(Outcome::Differs(bytes)),
@@ -496,12 +519,14 @@ fn turns(
         fresh = (target.candidates.len()..target.candidates.len() + more.len()).collect();
         for planned in more {
             let mut candidate = Candidate::new(planned);
+            candidate.is_added = true;
             in_flight(Some((target, &candidate.planned.candidate)));
             bring(&mut candidate, &target.kernel, target.class);
             if let Some((handle, kind)) = candidate.handle {
                 give_settings(launch.function, (handle as Handle, kind), 0);
             }
             target.candidates.push(candidate);
+            reflect(target, target.candidates.len() - 1, launch, saved);
         }
     }
     leave_the_best(&mut target.candidates);
@@ -590,6 +615,15 @@ fn trial(target: &Target, candidate: &str, outcome: Outcome) -> Note {
     })
 }
 
+/// Original or candidate in turns.
+struct Runner {
+    function: usize,
+    extents: Extents,
+    candidate: Option<usize>,
+    /// Nanoseconds.
+    times: Vec<u64>,
+}
+
 /// Original and candidates in turns, the order reversed every other time.
 fn time(
     target: &mut Target,
@@ -598,15 +632,22 @@ fn time(
     saved: &Saved,
     candidates: &[(usize, Extents)],
 ) -> Result<Vec<Note>, Code> {
-    let mut runners = vec![(
-        launch.function as usize,
-        launch.extents(),
-        Vec::<u64>::new(),
-    )];
-    for &(index, extents) in candidates {
-        let handle = target.candidates[index].handle;
-        runners.push((handle.map_or(0, |(kernel, _)| kernel), extents, Vec::new()));
-    }
+    let mut runners = vec![Runner {
+        function: launch.function as usize,
+        extents: launch.extents(),
+        candidate: None,
+        times: Vec::new(),
+    }];
+    runners.extend(candidates.iter().map(|&(index, extents)| {
+        Runner {
+            function: target.candidates[index]
+                .handle
+                .map_or(0, |(kernel, _)| kernel),
+            extents,
+            candidate: Some(index),
+            times: Vec::new(),
+        }
+    }));
     // SAFETY: outputs of the right types.
     let event = || driver::handle(|out| unsafe { driver::event_create(out, 0) }).ok_or(NOT_READY);
     let (begin, end) = (event()?, event()?);
@@ -625,8 +666,8 @@ fn time(
             // Where a launch takes long, what does not look better gets no more of the time.
             let is_long = started.elapsed() > TIMING;
             let most = if is_long { WORTH_MORE } else { HOPELESS.1 };
-            let most = median(&runners[0].2) as f64 * most;
-            running.retain(|&index| index == 0 || median(&runners[index].2) as f64 <= most);
+            let most = median(&runners[0].times) as f64 * most;
+            running.retain(|&index| index == 0 || median(&runners[index].times) as f64 <= most);
         }
         let order: Vec<usize> = match turn % 2 {
             0 => running.clone(),
@@ -634,17 +675,21 @@ fn time(
         };
         for index in order {
             saved.restore()?;
+            let runner = &mut runners[index];
+            if let Some(candidate) = runner.candidate {
+                target.candidates[candidate].mirror.give(saved.copies())?;
+            }
             // SAFETY: events of ours, the program's stream.
             unsafe {
                 ok(driver::event_record(begin, launch.stream))?;
-                ok(call(runners[index].0 as Handle, &runners[index].1))?;
+                ok(call(runner.function as Handle, &runner.extents))?;
                 ok(driver::event_record(end, launch.stream))?;
                 ok(wait(launch.stream, Duration::from_secs(60)))?;
                 let mut milliseconds = 0f32;
                 ok(driver::event_elapsed(&raw mut milliseconds, begin, end))?;
                 // The first turn warms up.
                 if turn > 0 {
-                    runners[index].2.push((milliseconds * 1e6) as u64);
+                    runner.times.push((milliseconds * 1e6) as u64);
                 }
             }
         }
@@ -654,13 +699,13 @@ fn time(
         driver::event_destroy(begin);
         driver::event_destroy(end);
     }
-    let original = median(&runners[0].2);
+    let original = median(&runners[0].times);
     let mut notes = vec![trial(
         target,
         "original",
-        Outcome::Same(std::mem::take(&mut runners[0].2)),
+        Outcome::Same(std::mem::take(&mut runners[0].times)),
     )];
-    for (&(index, _), (_, _, times)) in candidates.iter().zip(runners.drain(1..)) {
+    for (&(index, _), Runner { times, .. }) in candidates.iter().zip(runners.drain(1..)) {
         let round = target.round;
         let candidate = &mut target.candidates[index];
         candidate.alive = median(&times) < original;
@@ -679,11 +724,16 @@ fn ok(code: Code) -> Result<(), Code> {
 fn bring(candidate: &mut Candidate, kernel: &str, class: LaunchClass) {
     let planned = &candidate.planned;
     let cubin = folder().and_then(|folder| fs::read(folder.join(&planned.file)).ok());
-    let loaded = cubin
-        .ok_or(("its file", 0))
-        .and_then(|cubin| load_kernel(&cubin, &planned.symbol));
+    let loaded = cubin.ok_or(("its file", 0)).and_then(|cubin| {
+        let loaded = load_kernel(&cubin, &planned.symbol)?;
+        let brought = Brought::new(&cubin, &planned.symbol, loaded.library);
+        Ok((loaded, brought))
+    });
     match loaded {
-        Ok(handle) => candidate.handle = Some((handle as usize, Handles::Kernel)),
+        Ok((loaded, brought)) => {
+            candidate.handle = Some((loaded.kernel as usize, Handles::Kernel));
+            candidate.brought = brought;
+        }
         Err((what, code)) => {
             candidate.alive = false;
             say(&format!(
@@ -703,6 +753,30 @@ fn bring(candidate: &mut Candidate, kernel: &str, class: LaunchClass) {
                     outcome,
                 })],
             );
+        }
+    }
+}
+
+/// The variables that a candidate brings along stand beside those of a launch; one whose do not is out.
+fn reflect(target: &mut Target, index: usize, launch: &Launch, saved: &Saved) {
+    let candidate = &mut target.candidates[index];
+    let (Some(brought), true) = (&candidate.brought, candidate.alive) else {
+        return;
+    };
+    let mirror = brought.mirror(launch.function);
+    let given = mirror.and_then(|mirror| {
+        mirror.give_constants(saved.copies())?;
+        Ok(mirror)
+    });
+    match given {
+        Ok(mirror) => candidate.mirror = mirror,
+        Err(code) => {
+            candidate.alive = false;
+            let name = candidate.planned.candidate.clone();
+            say(&format!(
+                "candidate {name} cannot have the program's variables (error {code})"
+            ));
+            note("trials", &[trial(target, &name, Outcome::Failed(code))]);
         }
     }
 }
@@ -816,27 +890,18 @@ fn places(launch: &Launch) -> Result<Vec<Place>, NoTrial> {
 /// Place and bytes of the variables of all modules: a kernel writes them without having them as parameters.
 fn variables() -> Result<Vec<(u64, u64)>, NoTrial> {
     let mut found = BTreeMap::new();
-    // SAFETY: an output of the right type.
-    let context = driver::handle(|out| unsafe { driver::context(out) });
-    let owners = state().modules.owners(context.map_or(0, |c| c as usize));
-    for (owner, is_library, module) in owners {
+    let owners = state().modules.owners(current_context());
+    for (handle, is_library, module) in owners {
+        let owner = Owner { handle, is_library };
         for name in &module.variables {
-            let text = CString::new(name.as_str()).unwrap_or_default();
-            let (mut address, mut bytes) = (0, 0);
-            // SAFETY: a module of the program, a C string, and outputs of the right types.
-            let code = unsafe {
-                let (address, bytes, owner) = (&raw mut address, &raw mut bytes, owner as Handle);
-                match is_library {
-                    true => driver::library_variable(address, bytes, owner, text.as_ptr()),
-                    false => driver::module_variable(address, bytes, owner, text.as_ptr()),
-                }
-            };
-            ok(code).map_err(|code| NoTrial::Variable(name.clone(), code))?;
+            let variable = owner.variable(name);
+            let (address, bytes) =
+                variable.map_err(|code| NoTrial::Variable(name.clone(), code))?;
             if is_managed(address) {
                 return Err(Unclear::Managed.into());
             }
             if bytes > 0 {
-                found.insert(address, bytes as u64);
+                found.insert(address, bytes);
             }
         }
     }
@@ -1074,6 +1139,11 @@ impl Saved {
     fn copy(&self, to: u64, from: u64, bytes: u64) -> Result<(), Code> {
         // SAFETY: both have that many bytes.
         ok(unsafe { driver::memory_copy(to, from, bytes as usize, self.stream) })
+    }
+
+    /// [`Saved::copy`] for those who have no more of it.
+    fn copies(&self) -> impl Fn(u64, u64, u64) -> Result<(), Code> {
+        |to, from, bytes| self.copy(to, from, bytes)
     }
 
     /// Bytes that differ.

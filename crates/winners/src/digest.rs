@@ -66,22 +66,40 @@ pub fn identities(cubin: &[u8]) -> Result<Vec<Identity>, ElfError> {
         .collect()
 }
 
-/// The variables of a cubin that kernels may write: `__device__` ones, and not the tables of the mathematical library
-/// (`__cudart_…`) or texts (`$str`).
+/// A variable of a cubin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variable {
+    /// Its symbol.
+    pub name: String,
+    /// Its size.
+    pub bytes: u64,
+    /// `__constant__`: kernels cannot write it.
+    pub is_constant: bool,
+}
+
+/// The `__device__` and `__constant__` variables of a cubin, without the tables of the mathematical library
+/// (`__cudart_…`) and texts (`$str`).
 ///
 /// # Errors
 /// The bytes are no cubin.
-pub fn variables(cubin: &[u8]) -> Result<Vec<String>, ElfError> {
+pub fn variables(cubin: &[u8]) -> Result<Vec<Variable>, ElfError> {
     let elf = Elf::parse(cubin)?;
     let symbols = elf.symbols()?.into_iter();
-    let is_variable = |symbol: &Symbol| {
-        let section = elf.sections.get(usize::from(symbol.section));
-        let named = !symbol.name.is_empty() && !symbol.name.starts_with(['.', '$']);
-        named
-            && !symbol.name.starts_with(TABLES)
-            && section.is_some_and(|s| s.name == ".nv.global" || s.name == ".nv.global.init")
+    let variable = |symbol: Symbol| {
+        let is_named = !symbol.name.is_empty() && !symbol.name.starts_with(['.', '$']);
+        let section = elf.sections.get(usize::from(symbol.section))?;
+        let is_constant = match &*section.name {
+            ".nv.global" | ".nv.global.init" => false,
+            ".nv.constant3" => true,
+            _ => return None,
+        };
+        (is_named && !symbol.name.starts_with(TABLES)).then_some(Variable {
+            name: symbol.name,
+            bytes: symbol.size,
+            is_constant,
+        })
     };
-    Ok(symbols.filter(is_variable).map(|s| s.name).collect())
+    Ok(symbols.filter_map(variable).collect())
 }
 
 /// What belongs to kernels, by their names, and the module's facts by symbol.

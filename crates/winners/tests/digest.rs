@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use warpwright_toolkit::testing::require_toolkit;
 use warpwright_toolkit::{BuildCache, PtxasJob};
-use warpwright_winners::digest::variables;
+use warpwright_winners::digest::{Variable, variables};
 use warpwright_winners::identities;
 use warpwright_winners::ties::{Bond, Tie, bond, tables};
 
@@ -149,7 +149,7 @@ fn tables_of_the_mathematical_library_are_everywhere_the_same() {
     let with = |parts: &[&str]| build(test, &text(parts)).expect("a toolkit");
     assert_eq!(bond(&alone, "k"), Ok(Bond::None));
     assert_eq!(tables(&alone, "k").expect("tables").len(), 1);
-    assert_eq!(variables(&alone).expect("a cubin"), [""; 0]);
+    assert_eq!(variables(&alone).expect("a cubin"), []);
     // Other contents are another kernel.
     let other = with(&[&table.replace("3, 4", "3, 9"), &k]);
     assert_eq!(bond(&other, "k"), Ok(Bond::None));
@@ -158,7 +158,18 @@ fn tables_of_the_mathematical_library_are_everywhere_the_same() {
     // A variable of the program is none, whatever it holds; the code is the same.
     let named = with(&[own, &user]);
     assert_eq!(bond(&named, "user"), Ok(Bond::Variables));
-    assert_eq!(variables(&named).expect("a cubin"), ["own"]);
+    let variable = Variable {
+        name: "own".into(),
+        bytes: 16,
+        is_constant: false,
+    };
+    assert_eq!(variables(&named).expect("a cubin"), [variable]);
+    let constant = with(&[
+        ".visible .const .align 4 .u32 own[2];\n",
+        &reader("c", "own").replace("ld.global", "ld.const"),
+    ]);
+    let constant = variables(&constant).expect("a cubin").remove(0);
+    assert_eq!((constant.bytes, constant.is_constant), (8, true));
     assert_ne!(digests(&alone)["k"], digests(&named)["user"]);
     // Nor is one without initial contents.
     let empty = with(&[".global .align 4 .u32 __cudart_t[4];\n", &k]);

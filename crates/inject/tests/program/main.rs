@@ -1424,6 +1424,74 @@ fn candidates_for_kernels_with_variables_are_tried_in_their_module() {
     assert!(is_refused(&tried, "refuses its module"), "{}", tried.log);
 }
 
+/// Versions that are made while the program waits bring variables of their own: they hold what the program's hold, at both
+/// launches, which are of modules with other contents, and what becomes of them is compared.
+fn searches_for_kernels_with_variables_work_on_the_programs() {
+    let build = |factor| compile(&weigh(factor, VARIABLES)).expect("a toolkit");
+    let [fast, wrong, miscounts] = [FAST, WRONG, MISCOUNTS].map(build);
+    let other =
+        compile(&weigh(FAST, &VARIABLES.replace("total;", "total[2];"))).expect("a toolkit");
+    let cubin = workshop()
+        .expect("a toolkit")
+        .dir
+        .path()
+        .join("weigh.cubin");
+    let answers: [&[(&str, &str, &[u8])]; 2] = [
+        &[
+            ("wrong", "always", &wrong),
+            ("miscounts", "always", &miscounts),
+        ],
+        &[("fast", "always", &fast)],
+    ];
+    let setup = |mode, plan, answers| Setup {
+        mode,
+        plan,
+        scenario: "variables",
+        kernel: "weigh",
+        cubin: Some(&cubin),
+        answers,
+        variables: &[("HOST_REPEAT", "6")],
+        ..Setup::default()
+    };
+    let plain = run(&setup("", &[], &[]));
+    // With versions that are in the module when it is loaded, and without.
+    let first = [("first", &*fast)];
+    for plan in [&[][..], &first] {
+        let tried = run(&setup("try", plan, &answers));
+        assert_eq!(plain.stdout(), tried.stdout(), "{}", tried.log);
+        let all = trials(&tried);
+        let of = |name: &str| {
+            let found = all.iter().filter(|t| t.candidate == name);
+            found
+                .map(|t| (t.set, t.round, t.outcome.clone()))
+                .collect::<Vec<_>>()
+        };
+        assert!(
+            matches!(of("wrong")[..], [(1, 1, Outcome::Differs(1..=4))]),
+            "{all:?} {}",
+            tried.log
+        );
+        assert_eq!(of("miscounts"), [(1, 1, Outcome::Differs(1))]);
+        assert!(
+            matches!(
+                of("fast")[..],
+                [(1, 2, Outcome::Same(_)), (2, 0, Outcome::Same(_))]
+            ),
+            "{all:?} {}",
+            tried.log
+        );
+    }
+    let other: [&[(&str, &str, &[u8])]; 1] = [&[("other", "always", &other)]];
+    let tried = run(&setup("try", &[], &other));
+    assert_eq!(plain.stdout(), tried.stdout(), "{}", tried.log);
+    let says = "candidate other cannot have the program's variables (error 500)";
+    assert!(tried.log.contains(says), "{}", tried.log);
+    let all = trials(&tried);
+    let other = all.iter().find(|t| t.candidate == "other");
+    let outcome = other.map(|t| &t.outcome);
+    assert_eq!(outcome, Some(&Outcome::Failed(500)), "{all:?}");
+}
+
 /// Kernels that call the driver's functions stay as they are, and the log says why.
 fn kernels_that_print_are_left_alone() {
     let prints = |factor: &str| {
@@ -2076,7 +2144,7 @@ fn unfit_winners_do_not_reach_the_driver() {
 }
 
 fn main() {
-    let tests: [(&str, fn()); 38] = [
+    let tests: [(&str, fn()); 39] = [
         ("little_memory_ends_nobody", little_memory_ends_nobody),
         (
             "threads_are_cancelled_where_they_would_be",
@@ -2125,6 +2193,10 @@ fn main() {
         (
             "what_does_not_fit_into_a_module_is_left_out",
             what_does_not_fit_into_a_module_is_left_out,
+        ),
+        (
+            "searches_for_kernels_with_variables_work_on_the_programs",
+            searches_for_kernels_with_variables_work_on_the_programs,
         ),
         (
             "candidates_for_kernels_with_variables_are_tried_in_their_module",

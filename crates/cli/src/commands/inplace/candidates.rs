@@ -16,6 +16,7 @@ use warpwright_ptx::{Module, Type, TypeKind};
 use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, Toolkit};
 use warpwright_winners::LaunchClass;
+use warpwright_winners::digest::variables;
 use warpwright_winners::graft::{Addition, graft};
 use warpwright_winners::identities;
 use warpwright_winners::lines::{Likeness, Numbers};
@@ -29,6 +30,8 @@ use warpwright::trace::{Launched, Stayed};
 
 /// As many candidates of a kernel are tried, the best predicted first.
 const MOST: usize = 6;
+/// Bytes of variables that each version of a search may bring along: a hundred of them are on the device together.
+const MOST_MIRRORED: u64 = 4 << 20;
 
 /// A version of a kernel that may stand in its place.
 pub struct Proposed {
@@ -56,8 +59,8 @@ pub struct Start {
     pub proposed: Vec<Proposed>,
     /// The choices; none where there is no PTX.
     pub axes: Vec<Axis>,
-    /// Can versions be made while the program waits? Not of kernels that are in their module with all their versions when
-    /// it is loaded.
+    /// Can versions be made while the program waits? Not of kernels with large variables: each version that is made then
+    /// brings its own along, and the others are in the module when it is loaded.
     pub is_searched: bool,
 }
 
@@ -147,11 +150,21 @@ pub fn propose(
     found.truncate(MOST);
     Ok(Start {
         proposed: found.into_iter().map(|(_, proposed)| proposed).collect(),
-        is_searched: toolkit.is_some()
-            && !axes.is_empty()
-            && matches!(bond(wanted.cubin, wanted.kernel), Ok(Bond::None)),
+        is_searched: toolkit.is_some() && !axes.is_empty() && is_searchable(wanted),
         axes,
     })
+}
+
+/// See [`Start::is_searched`].
+fn is_searchable(wanted: &Wanted<'_>) -> bool {
+    match bond(wanted.cubin, wanted.kernel) {
+        Ok(Bond::None) => true,
+        Ok(Bond::Variables) => {
+            let all = variables(wanted.cubin).unwrap_or_default();
+            all.iter().map(|variable| variable.bytes).sum::<u64>() <= MOST_MIRRORED
+        }
+        Err(_) => false,
+    }
 }
 
 /// What recipes for a kernel are made of, by what is known of its launches and of the builds so far.
