@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use warpwright_emu::symbolic::term::{Domain, Id, Kind, Terms, Unset, Val};
+use warpwright_emu::symbolic::term::{Cmp, Domain, Id, Kind, Terms, Unset, Val};
 use warpwright_emu::symbolic::{
     Buffer, Content, Note, Options as MachineOptions, Refusal, Report, Stop,
 };
@@ -404,7 +404,9 @@ impl<'c> Comparison<'c> {
                 probability,
             };
             let roots: Vec<Val> = unequal.iter().flat_map(|e| e.values).collect();
-            return Ok(match is_exact(&self.terms, &roots) {
+            let are_floats = |e: &&Element| domain(outputs[e.output].ty).is_float();
+            let is_exact = !unequal.iter().any(are_floats) && is_exact(&self.terms, &roots);
+            return Ok(match is_exact {
                 true => (Standing::BitForBit, Some(Why::Integers(probability))),
                 false => (Standing::UpToRounding, Some(reals)),
             });
@@ -840,10 +842,20 @@ fn is_exact(terms: &Terms, roots: &[Val]) -> bool {
         if std::mem::replace(&mut seen[id as usize], true) {
             continue;
         }
-        if terms.domain(id).is_float() || terms.node(id).kind() == Kind::FCvt {
+        let node = terms.node(id);
+        let takes_floats = match node.kind() {
+            Kind::FCvt => true,
+            Kind::Cmp => Cmp(node.imm()).domain().is_float(),
+            Kind::App => {
+                let (name, domain) = terms.name(node.imm());
+                name.starts_with("cvt") || domain.is_float()
+            }
+            _ => false,
+        };
+        if takes_floats || terms.domain(id).is_float() {
             return false;
         }
-        stack.extend(terms.node(id).args());
+        stack.extend(node.args());
     }
     true
 }

@@ -312,11 +312,23 @@ impl<'a> Reals<'a> {
                 self.log2e
             };
         }
-        // What `log2e` lacks in its first half: `expf` adds it.
-        if digits == 24 && x.abs().to_bits() == f64::from(f32::from_bits(0x32a5_7060)).to_bits() {
-            return Value::ZERO;
-        }
         fraction(x, digits)
+    }
+
+    /// Does it add to a product with `log2e` what that lacks in its first half, times the same factor? So does `expf`.
+    fn completes_log2e(&self, node: &Node) -> bool {
+        const FIRST: u64 = 0x3fb8_aa3b;
+        const SECOND: u64 = 0x32a5_7060;
+        let scaled = |node: &Node, by: u64| {
+            let is_by = |id: Id| self.terms.bits_of(id) == Some(by);
+            match (node.kind(), is_by(node.a), is_by(node.b)) {
+                (Kind::FFma, true, false) => Some(node.b),
+                (Kind::FFma, false, true) => Some(node.a),
+                _ => None,
+            }
+        };
+        let factor = scaled(node, SECOND);
+        factor.is_some() && factor == scaled(&self.terms.node(node.c), FIRST)
     }
 
     /// `2^j` of an integer `j`, made by shifting the bits of `252 x + 12582913` rounded down into the exponent.
@@ -828,6 +840,9 @@ impl<'a> Reals<'a> {
                     self.argument_value(at(node.b), case),
                 );
                 self.times((node.a, a), (node.b, b))
+            }
+            Kind::FFma if place.1 == Domain::F32 && self.completes_log2e(node) => {
+                self.argument_value(at(node.c), case)
             }
             Kind::FFma => {
                 let (a, b) = (

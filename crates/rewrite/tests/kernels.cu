@@ -435,3 +435,41 @@ extern "C" __global__ void wrong_max_skips_last(const float *x, float *out, int 
         out[row] = m;
     }
 }
+
+// ---- constants: the second half of log2(e) is a number by itself, and zeros have signs
+extern "C" __global__ void scaled_little(const float *x, float *out, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = x[i] * 1.925963033500011079e-08f;
+}
+
+extern "C" __global__ void little(const float *x, float *out, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = 1.925963033500011079e-08f;
+}
+
+extern "C" __global__ void cleared(const float *x, float *out, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = 0.0f;
+}
+
+extern "C" __global__ void cleared_from_below(const float *x, float *out, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = -0.0f;
+}
+
+// ---- comparisons: none holds of NaN
+extern "C" __global__ void below_one(const int *x, int *out, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = __int_as_float(x[i]) < 1.0f;
+}
+
+extern "C" __global__ void not_from_one_on(const int *x, int *out, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = !(__int_as_float(x[i]) >= 1.0f);
+}

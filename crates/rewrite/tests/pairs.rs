@@ -423,3 +423,29 @@ fn elements_beyond_the_last_stay_as_they_are() {
         "overwritten",
     );
 }
+
+#[test]
+fn constants_are_numbers_and_their_equality_is_none_of_bits() {
+    let one = |kernel| at(kernel, "ceil_div(n,64)", "64", FLAT);
+    for kernel in ["little", "scaled_little"] {
+        let Some(found) = found(one("cleared"), one(kernel), &[("n", 40)]) else {
+            return;
+        };
+        let proved = [Standing::BitForBit, Standing::UpToRounding];
+        assert!(!proved.contains(&found.standing), "{}", said(&found));
+    }
+    let (above, below) = (one("cleared"), one("cleared_from_below"));
+    stands(above, below, &[40], Standing::UpToRounding);
+}
+
+#[test]
+fn comparisons_of_floats_are_no_integers() {
+    const BITS: &str = "x s32 n bytes; out s32 n out; n s32 = n";
+    let one = |kernel| at(kernel, "ceil_div(n,64)", "64", BITS);
+    // They differ for NaN.
+    let pair = (one("below_one"), one("not_from_one_on"));
+    let Some(found) = found(pair.0, pair.1, &[("n", 40)]) else {
+        return;
+    };
+    assert_ne!(found.standing, Standing::BitForBit, "{}", said(&found));
+}
