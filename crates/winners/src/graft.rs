@@ -249,6 +249,9 @@ fn code(
     if read.constants && constants(elf, old)? != constants(source, new)? {
         return Err(GraftError::Constants);
     }
+    if read.computed {
+        return Err(Tie::Bank.into());
+    }
     for (index, at) in read.addresses {
         let (start, slot) = slot_of(&own, at)?;
         let place = same_variable(&there, slot, (old, new))? + (at - start);

@@ -19,7 +19,7 @@ pub const ADDRESSES: u32 = 4;
 /// What a kernel shares with its module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bond {
-    /// Nothing, but [`tables`]: a copy in any module does the same.
+    /// Nothing, but [`tables`] and `assert`: a copy in any module does the same.
     None,
     /// `__constant__` or `__device__` variables: a copy does the same in this module alone.
     Variables,
@@ -43,9 +43,6 @@ pub enum Tie {
     /// It takes memory from the heap of the device.
     #[error("it uses the heap of the device (`{0}`)")]
     Heap(String),
-    /// It calls `assert`.
-    #[error("it calls assert")]
-    Asserts,
     /// It calls a function outside its own code: of the driver, or of another object (`-rdc`).
     #[error("it calls `{0}`, which is not in its own code")]
     Calls(String),
@@ -90,7 +87,8 @@ impl Slot {
         match (&*self.variable, &*self.place.0) {
             ("vprintf", "") => Err(Tie::Prints),
             ("malloc" | "free", "") => Err(Tie::Heap(name())),
-            ("__assertfail" | "__assert_fail", "") => Err(Tie::Asserts),
+            // It never returns, and the driver gives it to every module.
+            ("__assertfail" | "__assert_fail", "") => Ok(Bond::None),
             _ if TEXTURES.contains(&self.kind) => Err(Tie::Texture(name())),
             (_, section) if self.kind == FUNCTION || section.starts_with(".text.") => {
                 Err(Tie::Calls(name()))
@@ -180,12 +178,27 @@ pub struct Read {
     pub constants: bool,
     /// The instructions that read addresses: index in the code, and the place in bank 4.
     pub addresses: Vec<(usize, u64)>,
+    /// Does it read a computed place of that bank?
+    pub computed: bool,
+}
+
+impl Read {
+    /// The slots that it may read.
+    fn slots<'s>(&self, slots: &'s BTreeMap<u64, Slot>) -> Result<Vec<&'s Slot>, Tie> {
+        match self.computed {
+            true => Ok(slots.values().collect()),
+            false => {
+                let all = self.addresses.iter();
+                all.map(|(_, at)| Ok(slot_of(slots, *at)?.1)).collect()
+            }
+        }
+    }
 }
 
 /// Reads code for [`Read`]. `slots` are those of its module.
 ///
 /// # Errors
-/// What the tables do not know, a bank that is neither the kernel's nor its module's, or a place that is computed.
+/// What the tables do not know, or a bank that is neither the kernel's nor its module's.
 pub fn read(code: &[Instruction], slots: &BTreeMap<u64, Slot>) -> Result<Read, Tie> {
     let mut found = Read::default();
     for (index, &instruction) in code.iter().enumerate() {
@@ -212,13 +225,11 @@ pub fn read(code: &[Instruction], slots: &BTreeMap<u64, Slot>) -> Result<Read, T
                 CONSTANTS => found.constants = true,
                 ADDRESSES => {
                     for at in places(&text, ADDRESSES) {
-                        let Some(at) = at else {
-                            // So are addresses of the driver's functions read.
-                            let called = slots.values().filter(|slot| slot.place.0.is_empty());
-                            let mut called = called.filter_map(|slot| slot.bond().err());
-                            return Err(called.next().unwrap_or(Tie::Bank));
-                        };
-                        found.addresses.push((index, at));
+                        match at {
+                            Some(at) => found.addresses.push((index, at)),
+                            // So are addresses of the driver's functions read: it may be each of them.
+                            None => found.computed = true,
+                        }
                     }
                 }
                 _ => return Err(Tie::Bank),
@@ -273,12 +284,17 @@ pub fn bond_in(elf: &Elf, symbols: &[Symbol], kernel: &KernelSections) -> Result
         true => Bond::Variables,
         false => Bond::None,
     };
-    for (_, at) in read.addresses {
-        if slot_of(&slots, at)?.1.bond()? == Bond::Variables {
+    let bonds = read.slots(&slots)?.into_iter().map(Slot::bond);
+    for of_slot in bonds.collect::<Result<Vec<Bond>, Tie>>()? {
+        if of_slot == Bond::Variables {
             bond = Bond::Variables;
         }
     }
-    Ok(bond)
+    match read.computed && bond == Bond::Variables {
+        // Which variable, only the code knows.
+        true => Err(Tie::Bank),
+        false => Ok(bond),
+    }
 }
 
 /// The tables of the mathematical library that a kernel reads (`__cudart_…`): names and digests of what they hold.
@@ -300,8 +316,7 @@ pub fn tables_in(
     let slots = slots(elf, symbols)?;
     let read = read(&elf.instructions(kernel)?, &slots)?;
     let mut found = BTreeMap::new();
-    for (_, at) in read.addresses {
-        let slot = slot_of(&slots, at)?.1;
+    for slot in read.slots(&slots)? {
         if let Some(table) = &slot.table {
             found.insert(slot.variable.clone(), table.clone());
         }

@@ -117,7 +117,8 @@ fn what_no_copy_can_have_is_named() {
         ("managed", Tie::Managed("moves".into())),
         ("texture", Tie::Texture("colours".into())),
         ("heap", Tie::Heap("malloc".into())),
-        ("asserts", Tie::Asserts),
+        // The place of the function's address is computed: it may be each of them.
+        ("asserts", Tie::Managed("moves".into())),
     ];
     for (kernel, tie) in ties {
         let Some(cubin) = build(test, &heads(kernel)) else {
@@ -125,6 +126,20 @@ fn what_no_copy_can_have_is_named() {
         };
         assert_eq!(bond(&cubin, kernel), Err(tie));
     }
+    // `assert` alone is in every module.
+    let lines = heads("asserts");
+    let variable = ".visible .global .align 4 .u32 own;\n";
+    let asserts: Vec<&str> = lines
+        .lines()
+        .filter(|line| !line.contains("moves") && !line.contains("colours"))
+        .collect();
+    let alone = asserts
+        .join("\n")
+        .replace(".extern .func (.param .b64 r) malloc(.param .b64 n);", "");
+    let of = |text: &str| build(test, text).expect("a toolkit");
+    assert_eq!(bond(&of(&alone), "asserts"), Ok(Bond::None));
+    let beside = format!("{variable}{alone}{}", reader("user", "own"));
+    assert_eq!(bond(&of(&beside), "asserts"), Err(Tie::Bank));
 }
 
 /// A kernel that reads element `at` of a variable.
