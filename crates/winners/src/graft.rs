@@ -245,7 +245,7 @@ fn code(
 ) -> Result<Vec<Instruction>, GraftError> {
     let (there, own) = (slots(elf, old)?, slots(source, new)?);
     let mut code = source.instructions(kernel)?;
-    let read = read(&code, &own)?;
+    let read = read(&code)?;
     if read.constants && constants(elf, old)? != constants(source, new)? {
         return Err(GraftError::Constants);
     }

@@ -195,11 +195,11 @@ impl Read {
     }
 }
 
-/// Reads code for [`Read`]. `slots` are those of its module.
+/// Reads code for [`Read`].
 ///
 /// # Errors
 /// What the tables do not know, or a bank that is neither the kernel's nor its module's.
-pub fn read(code: &[Instruction], slots: &BTreeMap<u64, Slot>) -> Result<Read, Tie> {
+pub fn read(code: &[Instruction]) -> Result<Read, Tie> {
     let mut found = Read::default();
     for (index, &instruction) in code.iter().enumerate() {
         let decoded = isa::decode(instruction);
@@ -279,7 +279,7 @@ pub fn bond_in(elf: &Elf, symbols: &[Symbol], kernel: &KernelSections) -> Result
         }
     }
     let slots = slots(elf, symbols)?;
-    let read = read(&elf.instructions(kernel)?, &slots)?;
+    let read = read(&elf.instructions(kernel)?)?;
     let mut bond = match read.constants {
         true => Bond::Variables,
         false => Bond::None,
@@ -314,7 +314,7 @@ pub fn tables_in(
     kernel: &KernelSections,
 ) -> Result<BTreeMap<String, String>, Tie> {
     let slots = slots(elf, symbols)?;
-    let read = read(&elf.instructions(kernel)?, &slots)?;
+    let read = read(&elf.instructions(kernel)?)?;
     let mut found = BTreeMap::new();
     for slot in read.slots(&slots)? {
         if let Some(table) = &slot.table {
