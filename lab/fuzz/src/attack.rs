@@ -20,6 +20,7 @@ use warpwright_sass::{Elf, Instruction};
 
 use crate::case::{self, Plan as Sizes};
 use crate::controls::{self, Class, Dice, Plan};
+use crate::equal::{self, Numbers};
 use crate::machine_code::{self, Assembler, Run};
 use crate::orders::{
     QUICK, SCOREBOARD_NOT_SET, STALL_TOO_SHORT, Seen, WAIT_LOST, fields, is_written,
@@ -100,6 +101,8 @@ struct View<'c> {
     code: &'c Code,
     words: &'c [Instruction],
     seen: Vec<Seen>,
+    /// What something shows: an edit of anything else is right.
+    needed: Vec<bool>,
     /// Blocks that are reached.
     blocks: Vec<Range<usize>>,
     /// Where the original's static shared memory ends, in bytes.
@@ -111,11 +114,12 @@ impl<'c> View<'c> {
         let cfg = Cfg::new(code);
         let words = code.instructions();
         let range = |block| cfg.first_inst(block).0 as usize..cfg.last_inst(block).0 as usize + 1;
+        let seen = (0..words.len() as u32).map(|at| Seen::new(code, Inst(at)));
+        let seen: Vec<Seen> = seen.collect();
         View {
             code,
-            seen: (0..words.len() as u32)
-                .map(|at| Seen::new(code, Inst(at)))
-                .collect(),
+            needed: equal::needed(code, &seen),
+            seen,
             blocks: cfg.reverse_postorder().iter().map(|&b| range(b)).collect(),
             words,
             shared,
@@ -168,6 +172,22 @@ impl<'c> View<'c> {
         })
     }
 
+    /// Is a predicate that `at` writes the guard of a move?
+    fn chooses_moves(&self, at: usize) -> bool {
+        let predicates = |at: usize, role: Role| {
+            let spans = self.spans(at);
+            let spans = spans.filter(move |span| span.role == role && span.file == File::Pred);
+            spans.filter_map(|span| value_of(span.file, span.first))
+        };
+        let moves = |at: usize| self.seen[at].is_move && !self.seen[at].is_certain;
+        predicates(at, Role::Def).any(|written| {
+            let is_read = |later: usize| predicates(later, Role::Use).any(|one| one == written);
+            let is_written = |later: usize| predicates(later, Role::Def).any(|one| one == written);
+            let behind = (at + 1..self.words.len()).take_while(|&later| !is_written(later));
+            { behind }.any(|later| moves(later) && is_read(later))
+        })
+    }
+
     fn with(&self, at: usize, field: Field, value: u128) -> Instruction {
         self.words[at].with_bits(field.set(self.words[at].bits(), value))
     }
@@ -202,6 +222,9 @@ const RESULT: Field = Field(16, 8);
 /// The base of an address, and what is added to it.
 const BASE: Field = Field(24, 8);
 const OFFSET: Field = Field(40, 24);
+/// Words of the constant bank; the first ones are the block's extents.
+const CONSTANT: Field = Field(40, 14);
+const EXTENTS_END: u128 = 4;
 /// What is stored.
 const DATA: Field = Field(32, 8);
 /// A barrier's number.
@@ -329,8 +352,12 @@ fn moved(view: &View<'_>, depends: Depends) -> Vec<(usize, Edit)> {
         .collect()
 }
 
+/// What comes out of a slot may stand in the register already.
 fn reads_result(view: &View<'_>, a: usize, b: usize) -> bool {
     let [writer, reader] = [a, b].map(|at| &view.seen[at]);
+    if writer.is(&["LDL", "LDS"]) {
+        return false;
+    }
     let reads =
         |value: &Value| reader.reads.contains(value) && !is_written(&view.seen, a, b, *value);
     writer.is_certain && reader.is_certain_store() && writer.writes.iter().any(reads)
@@ -394,22 +421,30 @@ fn registers(view: &View<'_>, file: File) -> Vec<(usize, Edit)> {
     accesses.flat_map(each).collect()
 }
 
+/// The other register holds another value.
 fn stored(view: &View<'_>) -> Vec<(usize, Edit)> {
-    let stores = view
-        .reached()
-        .filter(|&at| view.seen[at].is_certain_store());
-    let each = |at: usize| {
-        let mut data = view.spans(at).filter(|span| {
-            span.role == Role::Use && span.file == File::Gpr && u32::from(span.bit) == DATA.0
-        });
-        let data = data.next()?;
-        let other = u128::from(data.first ^ data.count.next_power_of_two());
-        Some((at, Edit::one(at, view.with(at, DATA, other))))
-    };
-    stores.filter_map(each).collect()
+    let mut found = Vec::new();
+    for block in &view.blocks {
+        let mut numbers = Numbers::default();
+        for at in block.clone() {
+            let stores = view.seen[at].is_certain_store();
+            let data = view.spans(at).find(|span| {
+                span.role == Role::Use && span.file == File::Gpr && u32::from(span.bit) == DATA.0
+            });
+            if let Some(data) = data.filter(|_| stores) {
+                let other = data.first ^ data.count.next_power_of_two();
+                if !numbers.are_same(data.first, other, data.count) {
+                    let word = view.with(at, DATA, other.into());
+                    found.push((at, Edit::one(at, word)));
+                }
+            }
+            numbers.pass(view.code, Inst(at as u32));
+        }
+    }
+    found
 }
 
-/// A result comes into a register whose value is stored later on.
+/// A result comes into a register whose value is stored later on. A move onto its own source changes nothing there.
 fn clobbered(view: &View<'_>) -> Vec<(usize, Edit)> {
     let mut found = Vec::new();
     for (a, b) in view.pairs() {
@@ -417,8 +452,10 @@ fn clobbered(view: &View<'_>) -> Vec<(usize, Edit)> {
         if !own.is(QUICK) || !own.is_certain || own.writes.len() != 1 || !store.is_certain_store() {
             continue;
         }
-        let is_other =
-            |value: &&Value| !own.writes.contains(value) && !is_written(&view.seen, a, b, **value);
+        let is_other = |value: &&Value| {
+            let is_own = own.writes.contains(value) || own.is_move && own.reads.contains(value);
+            !is_own && !is_written(&view.seen, a, b, **value)
+        };
         for value in store.reads.iter().filter(is_other) {
             let number = register_of(*value).map(|register| u128::from(register.1));
             let edit = number.map(|number| Edit::one(a, view.with(a, RESULT, number)));
@@ -528,9 +565,11 @@ fn guards(view: &View<'_>) -> Vec<(usize, Edit)> {
     .collect()
 }
 
-/// Equality and order become something else: less becomes less or equal.
+/// Equality and order become something else: less becomes less or equal. Moves under guards search through an array in
+/// registers, whose elements may be the same.
 fn comparisons(view: &View<'_>) -> Vec<(usize, Edit)> {
     let all = view.reached().filter(|&at| view.seen[at].is(&["ISETP"]));
+    let all = all.filter(|&at| !view.chooses_moves(at));
     all.map(|at| {
         let bits = view.words[at].bits() ^ 1 << 77;
         (at, Edit::one(at, view.words[at].with_bits(bits)))
@@ -550,7 +589,8 @@ fn immediates(view: &View<'_>) -> Vec<(usize, Edit)> {
     .collect()
 }
 
-/// The next but one word of the constant bank. Nobody may read the stack pointer.
+/// The next but one word of the constant bank. Nobody may read the stack pointer; a block that is a line multiplies its
+/// extents by nought.
 fn constants(view: &View<'_>) -> Vec<(usize, Edit)> {
     let is_constant = |&at: &usize| {
         let is_operand = FORMS_CONSTANT.contains(&FORM.get(view.words[at]));
@@ -564,7 +604,7 @@ fn constants(view: &View<'_>) -> Vec<(usize, Edit)> {
     let all = view
         .reached()
         .filter(is_constant)
-        .filter(|&at| !writes_stack(at));
+        .filter(|&at| !writes_stack(at) && CONSTANT.get(view.words[at]) >= EXTENTS_END);
     all.map(|at| {
         let bits = view.words[at].bits() ^ 1 << 41;
         (at, Edit::one(at, view.words[at].with_bits(bits)))
@@ -645,6 +685,7 @@ fn version(
         let view = View::new(&code, shared);
         for (name, find) in CLASSES {
             let mut edits = find(&view);
+            edits.retain(|(at, _)| view.needed[*at]);
             for _ in 0..PLACES.min(edits.len()) {
                 let (at, edit) = edits.swap_remove(dice.below(edits.len()));
                 let words = edit.of(view.words);

@@ -26,6 +26,7 @@ pub mod case;
 pub mod constants;
 pub mod controls;
 pub mod demotion;
+mod equal;
 pub mod forms;
 pub mod hardware;
 pub mod machine_code;

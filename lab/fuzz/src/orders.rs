@@ -95,6 +95,7 @@ pub(crate) struct Seen {
     pub(crate) reads: Vec<Value>,
     pub(crate) writes: Vec<Value>,
     pub(crate) is_certain: bool,
+    pub(crate) is_move: bool,
     is_uniform: bool,
     address: Option<(u64, i32, u32)>,
 }
@@ -128,6 +129,7 @@ impl Seen {
             reads: values(Role::Use),
             writes: values(Role::Def),
             is_certain: !code.is_predicated(inst),
+            is_move: is_move(&code.inst_text(inst)),
             is_uniform,
             address,
             name,
@@ -152,6 +154,11 @@ impl Seen {
             _ => false,
         }
     }
+}
+
+/// MOV, and the multiply-add of nought that ptxas uses for it; `IMAD.MOV.U32 R2, RZ, RZ, -R3` is none.
+fn is_move(text: &str) -> bool {
+    text.contains("MOV") && !text.contains(", -")
 }
 
 const FENCES: &[&str] = &[
