@@ -4,7 +4,7 @@
 //! The terms take such an operation to happen at once. That is right if nobody touches its registers
 //! before the wait (nor, for `wgmma`, writes them between the last fence and the operation), which
 //! is checked here for the rewritten function; the original is taken to keep the rule. Operations
-//! of the same queue may share registers (accumulators that stay in place).
+//! of the same queue may share their accumulators, all of them in place. A wait or a fence under a guard is none.
 
 use rustc_hash::FxHashSet;
 use warpwright_flow::{Block, Cfg, Inst, Queue, Value};
@@ -71,7 +71,7 @@ impl<F: Semantics> Flight<'_, F> {
     fn after(&self) -> Option<Inst> {
         let is_written = self.defines(self.holder);
         let step = |inst| {
-            if self.func.waits(inst).contains(self.queue) {
+            if self.is_certain(inst) && self.func.waits(inst).contains(self.queue) {
                 return Encounter::Stop;
             }
             let mut touches = self.defines(inst);
@@ -101,7 +101,7 @@ impl<F: Semantics> Flight<'_, F> {
             return None;
         }
         let step = |inst| match () {
-            () if self.func.is_fence(self.queue, inst) => Encounter::Stop,
+            () if self.is_certain(inst) && self.func.is_fence(self.queue, inst) => Encounter::Stop,
             () if self.defines(inst) && !self.shares(inst) => Encounter::Touch,
             () => Encounter::Go,
         };
@@ -126,13 +126,30 @@ impl<F: Semantics> Flight<'_, F> {
         defines
     }
 
-    /// Does another operation of the queue hold the register?
+    /// Is it executed whatever happens?
+    fn is_certain(&self, inst: Inst) -> bool {
+        !self.func.is_predicated(inst)
+    }
+
+    /// Does it add to the holder's own sums, the register being one of them?
     fn shares(&self, inst: Inst) -> bool {
-        let mut shares = false;
+        let mut is_held = false;
         self.func.for_each_held(inst, |queue, value| {
-            shares |= queue == self.queue && value == self.value;
+            is_held |= queue == self.queue && value == self.value;
         });
-        shares
+        let [own, other] = [self.holder, inst].map(|inst| self.sums(inst));
+        is_held && own == other && own.contains(&self.value)
+    }
+
+    /// What an operation reads and writes, in order.
+    fn sums(&self, inst: Inst) -> Vec<Value> {
+        let mut read = FxHashSet::default();
+        self.func.for_each_use(inst, |value| _ = read.insert(value));
+        let mut sums = Vec::new();
+        self.func.for_each_def(inst, |value| {
+            sums.extend(read.contains(&value).then_some(value))
+        });
+        sums
     }
 
     /// Walks from the rest of the operation's block over all blocks that follow.

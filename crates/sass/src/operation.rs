@@ -113,6 +113,7 @@ operations! {
     0x186 STG "STG";
     0x187 STL "STL";
     0x188 STS "STS";
+    0x192 MEMBAR "MEMBAR";
 }
 
 impl Operation {

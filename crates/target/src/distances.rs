@@ -35,13 +35,24 @@ pub struct IssueDistance {
     pub closest: u64,
 }
 
-/// The fewest cycles that ptxas leaves from a barrier of the block to the next instruction that takes an unknown time;
-/// `None` where nobody looked. Read off ptxas 13.5.37's code of fourteen examples for each architecture, and for sm_90
+/// The fewest cycles that ptxas leaves from a barrier of the block to the next instruction that takes an unknown time,
+/// or a fence; `None` where nobody looked. Read off ptxas 13.5.37's code of fourteen examples for each architecture, and for sm_90
 /// of 687 builds of all (1,033 barriers, 611 of them that close).
 pub fn cycles_behind_barrier(sm: u32) -> Option<u16> {
     match sm {
         75 => Some(5),
         80 | 86 | 89 | 90 | 100 | 120 => Some(6),
+        _ => None,
+    }
+}
+
+/// The fewest cycles that ptxas leaves from a barrier of the block to the next one; `None` where nobody looked. Read off
+/// ptxas 13.5.37's code of pairs of `bar.sync` and `bar.arrive`, with nothing or `bar.warp.sync` between.
+pub fn cycles_between_barriers(sm: u32) -> Option<u16> {
+    match sm {
+        75 => Some(5),
+        80 | 86 | 89 => Some(6),
+        90 | 100 | 120 => Some(8),
         _ => None,
     }
 }

@@ -36,8 +36,8 @@ pub use arch::{
 };
 pub use board::Board;
 pub use distances::{
-    IssueDistance, OperationDistance, UnitOrder, cycles_behind_barrier, generation,
-    issue_distances, operation_distances, unit_orders,
+    IssueDistance, OperationDistance, UnitOrder, cycles_behind_barrier, cycles_between_barriers,
+    generation, issue_distances, operation_distances, unit_orders,
 };
 pub use edited::{EditedCode, ran_right};
 pub use fact::{Confidence, Fact, Provenance};

@@ -347,10 +347,10 @@ impl Builder<'_> {
         })
     }
 
-    /// `ld` and `st` without any order towards other threads.
+    /// `ld` and `st` without any order towards other threads; `.cv` fetches anew what the host may have written.
     fn is_plain_access(&self) -> bool {
         let strong = [
-            "volatile", "mmio", "relaxed", "acquire", "release", "async", "bulk",
+            "volatile", "mmio", "relaxed", "acquire", "release", "async", "bulk", "cv",
         ];
         matches!(self.opcode.op, Some(Op::Ld | Op::Ldu | Op::St))
             && !strong.iter().any(|modifier| self.opcode.has_mod(modifier))

@@ -10,17 +10,18 @@
 //! * *Waits that no register explains* ([`same_waits`]): what they end is over there, too.
 //! * *Distances* have witnesses, and what no register shows is kept ([`super::protection::compare_anew`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use warpwright_flow::Inst;
+use warpwright_flow::{Cfg, Inst};
 use warpwright_sass::Operation;
 use warpwright_sass::function::Code;
-use warpwright_sass::roles::Table;
+use warpwright_sass::roles::{Role, Table};
 
 use super::judge::{Hidden, Judged};
 use super::places::shape;
 use super::protection::for_each_set;
 use super::step;
+use super::timing::Operand;
 use super::words::Unknown;
 
 /// Holds what orders memory in `new` against `original`.
@@ -53,9 +54,49 @@ pub(super) fn compare(
         }
     }
     match before.len() == after.len() {
-        true => same_waits((original, new), table),
+        true => same_waits((original, new), table, |waiter, setter, is_result| {
+            orders_memory(original, waiter, setter, table)
+                && !is_for_register(original, waiter, setter, is_result)
+        }),
         false => Err(Unknown::Schedule(0)),
     }
+}
+
+/// Does every instruction that is still there set a scoreboard where it set one, and wait for whatever it waited for, by
+/// whichever scoreboards?
+pub(super) fn waits_for_as_much(
+    (original, new): (&Judged, &Judged),
+    table: &'static Table,
+) -> Result<(), Unknown> {
+    let [before, after] = [original, new].map(|judged| names(judged.code, table));
+    let tells = |judged: &Judged, inst: usize| {
+        let control = judged.code.instructions()[inst].control();
+        [control.write_barrier, control.read_barrier].map(|board| board.is_some())
+    };
+    let places: BTreeMap<Name, usize> = after.into_iter().zip(0..).collect();
+    for (at, name) in before.iter().enumerate() {
+        let Some(&now) = places.get(name) else {
+            continue;
+        };
+        let [told, tells] = [tells(original, at), tells(new, now)];
+        if told.iter().zip(tells).any(|(&told, tells)| told && !tells) {
+            return Err(Unknown::Schedule(now as u32 * 16));
+        }
+    }
+    // Where the original waits for what nobody has set, too, as many scoreboards are awaited.
+    let mut idle: BTreeMap<Name, u32> = BTreeMap::new();
+    for_each_set(original.code, |inst, set| {
+        let open = set.iter().fold(0, |all, (_, board)| all | board);
+        let mask = original.code.instructions()[inst.0 as usize].wait_mask();
+        idle.insert(before[inst.0 as usize], (mask & !open).count_ones());
+    });
+    for (name, &now) in &places {
+        let awaited = new.code.instructions()[now].wait_mask().count_ones();
+        if idle.get(name).is_some_and(|&idle| awaited < idle) {
+            return Err(Unknown::Schedule(now as u32 * 16));
+        }
+    }
+    same_waits((original, new), table, |_, _, _| true)
 }
 
 /// A wait of one instruction for what another one tells: the waiting one, the other one, and whether it tells of its
@@ -65,25 +106,31 @@ type Wait = (Name, Name, bool);
 /// An instruction without its registers, and which of those that look the same it is.
 type Name = (u128, u32);
 
-/// Waits that no register explains order memory: an invalidation of the cache waits for the load that acquires. So what
-/// works on no register waits for whatever it waited for, and what touches memory for whatever is no plain access. Calls
-/// and branches wait by convention.
-fn same_waits((original, new): (&Judged, &Judged), table: &'static Table) -> Result<(), Unknown> {
+/// Waits that matter are kept. Those that no register explains order memory: an invalidation of the cache waits for the load that acquires. So what
+/// works on no register waits for whatever it waited for, and what touches memory for whatever is no plain access, unless
+/// it takes the result, or overwrites what that reads: the judge's walk sees to these. Calls and branches wait by
+/// convention.
+fn same_waits(
+    (original, new): (&Judged, &Judged),
+    table: &'static Table,
+    matters: impl Fn(Inst, Inst, bool) -> bool,
+) -> Result<(), Unknown> {
     let [before, after] = [original, new].map(|judged| names(judged.code, table));
     let mut wanted: BTreeMap<Name, Vec<Wait>> = BTreeMap::new();
     for_each_set(original.code, |inst, set| {
         let words = original.code.instructions();
         let mask = words[inst.0 as usize].wait_mask();
         for &(setter, _) in set.iter().filter(|(_, board)| mask & board != 0) {
-            if !orders_memory(original, inst, setter, table) {
-                continue;
-            }
             let [waiter, other] = [inst, setter].map(|one| before[one.0 as usize]);
             let control = words[setter.0 as usize].control();
             let awaits = |board: Option<u8>| board.is_some_and(|board| mask >> board & 1 != 0);
             let waits = wanted.entry(waiter).or_default();
-            waits.extend(awaits(control.write_barrier).then_some((waiter, other, true)));
-            waits.extend(awaits(control.read_barrier).then_some((waiter, other, false)));
+            let mut wait_for = |is_result: bool, board: Option<u8>| {
+                let wait = awaits(board) && matters(inst, setter, is_result);
+                waits.extend(wait.then_some((waiter, other, is_result)));
+            };
+            wait_for(true, control.write_barrier);
+            wait_for(false, control.read_barrier);
         }
     });
     let places: BTreeMap<Name, Inst> = after.iter().copied().zip((0..).map(Inst)).collect();
@@ -143,30 +190,70 @@ fn orders_memory(judged: &Judged, waiter: Inst, setter: Inst, table: &'static Ta
     works_on_none && word(waiter).operation() != Operation::NOP || touches_memory && !is_plain
 }
 
+/// Does `waiter` take what `setter` delivers (`is_result`), or overwrite what it reads late?
+fn is_for_register(judged: &Judged, waiter: Inst, setter: Inst, is_result: bool) -> bool {
+    let [waiter, setter] = [waiter, setter].map(|inst| &judged.timed[inst.0 as usize]);
+    let role = if is_result { Role::Def } else { Role::Use };
+    let mut operands = setter.operands.iter();
+    operands.any(|one| {
+        let meets = |other: &Operand| {
+            other.value == one.value && (is_result || other.span.role == Role::Def)
+        };
+        one.span.role == role && setter.is_late(one.span) && waiter.operands.iter().any(meets)
+    })
+}
+
 /// Where `__syncwarp` stood and the warp is together anyway ptxas leaves a NOP (tried with 13.5 on sm_75 to sm_120;
 /// without any word of it in its documentation). Other lanes may touch what a lane's own addresses keep apart, so
 /// global accesses stay on their side. Shared ones keep their order anyhow, and local ones are the lane's own. Further
 /// NOPs may stand anywhere.
-pub(super) fn same_between_nops(
-    original: &Code,
-    new: &Code,
+///
+/// So such a NOP is a barrier for global memory, in either version the one before the next access: what was loaded
+/// before it says nothing of what is there behind it. Here they are, version by version.
+pub(super) fn warp_barriers(
+    (original, new): (&Code, &Code),
     table: &'static Table,
-) -> Result<(), Unknown> {
+) -> Result<[BTreeSet<Inst>; 2], Unknown> {
+    let mut barriers = [BTreeSet::new(), BTreeSet::new()];
     let mut rest = between_nops(new, table).into_iter();
+    let (mut is_first, mut behind) = (true, None);
     for (place, wanted) in between_nops(original, table) {
-        let mut found: BTreeMap<u128, u32> = BTreeMap::new();
+        if wanted.is_empty() {
+            behind = behind.or(Some(place));
+            continue;
+        }
+        let (mut found, mut start) = (BTreeMap::new(), None);
         while found != wanted {
-            let (_, more) = rest.next().ok_or(Unknown::Barrier(place))?;
+            let (at, more) = rest.next().ok_or(Unknown::Barrier(place))?;
+            if !more.is_empty() {
+                start = start.or(Some(at));
+            }
             for (shape, count) in more {
-                let all = found.entry(shape).or_default();
+                let all: &mut u32 = found.entry(shape).or_default();
                 *all += count;
                 if wanted.get(&shape).is_none_or(|wanted| wanted < all) {
                     return Err(Unknown::Barrier(place));
                 }
             }
         }
+        if !is_first {
+            barriers[0].insert(Inst(place / 16));
+            barriers[1].extend(start.map(|at| Inst(at / 16)));
+        }
+        (is_first, behind) = (false, None);
     }
-    Ok(())
+    // Behind the last access, in a loop.
+    let behind = behind.map(|place| Inst(place / 16));
+    let is_reached = |inst: &Inst| {
+        let cfg = Cfg::new(original);
+        cfg.is_reachable(cfg.block_of(*inst))
+    };
+    if let Some(last) = behind.filter(|last| !is_first && is_reached(last)) {
+        let (at, _) = rest.next().ok_or(Unknown::Barrier(last.0 * 16))?;
+        barriers[0].insert(last);
+        barriers[1].insert(Inst(at / 16));
+    }
+    Ok(barriers)
 }
 
 /// The global accesses behind each NOP, by shape, and where the NOP is.

@@ -1,7 +1,7 @@
 //! One code section of a cubin, as the checker sees it.
 
 use std::cell::{Cell, OnceCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use warpwright_flow::{Class, ClassInfo, Function as _, Inst, Transfer, Value};
@@ -45,6 +45,8 @@ pub(super) struct SassFunction<'c> {
     pub(super) has_unknown_callers: bool,
     /// Do addresses of code in both versions mean the same if they are as far from the end?
     pub(super) is_aligned: bool,
+    /// NOPs where barriers of the warp may have stood: global memory is another one behind them.
+    pub(super) warp_barriers: BTreeSet<Inst>,
 }
 
 /// Instructions that the walks after return addresses look at, for each that there is.
@@ -84,6 +86,7 @@ impl<'c> SassFunction<'c> {
             has_unknown_callers: (0..insts.len() as u32)
                 .any(|at| code.transfer(Inst(at)) == Transfer::Return),
             is_aligned: false,
+            warp_barriers: BTreeSet::new(),
         }
     }
 

@@ -14,7 +14,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use warpwright_flow::{Cfg, Inst};
+use warpwright_flow::{Block, Cfg, Inst};
 use warpwright_sass::function::{Code, value_of};
 use warpwright_sass::isa::table::Table as Forms;
 use warpwright_sass::roles::{File, Role, Span, Table};
@@ -178,13 +178,18 @@ fn kept(code: &Code, timed: &[Timed]) -> Vec<Inst> {
     });
     let wrong = flagged.filter(|one| {
         let word = code.instructions()[one.inst.0 as usize];
-        let end = cfg.last_inst(cfg.block_of(one.inst)).0 + 1;
         let slots = (0..4u8).filter(|slot| bits::REUSE.get(word) >> slot & 1 != 0);
         let mut spans = slots.map(|slot| (slot, source(code, one.inst, slot)));
         bits::YIELD.get(word) == 0
             || spans.any(|(slot, span)| {
                 span.is_none_or(|span| {
-                    writes(one, span) || is_stale(code, timed, one.inst.0 + 1..end, (slot, span))
+                    let flag = Flag {
+                        code,
+                        timed,
+                        slot,
+                        span,
+                    };
+                    writes(one, span) || flag.is_stale(&cfg, one.inst)
                 })
             })
     });
@@ -204,20 +209,51 @@ fn writes(one: &Timed, span: Span) -> bool {
     registers.any(|register| one.written.contains(&register))
 }
 
-fn is_stale(
-    code: &Code,
-    timed: &[Timed],
-    behind: std::ops::Range<u32>,
-    (slot, span): (u8, Span),
-) -> bool {
-    for inst in behind.map(Inst) {
-        if source(code, inst, slot).is_some_and(|other| other.first == span.first) {
-            return false;
+/// A flag that keeps a register for its slot.
+struct Flag<'c> {
+    code: &'c Code,
+    timed: &'c [Timed],
+    slot: u8,
+    span: Span,
+}
+
+impl Flag<'_> {
+    /// Does what takes an unknown time write the register in the flag's block before it is read there again, or on the
+    /// way to another block that reads it there?
+    fn is_stale(&self, cfg: &Cfg, inst: Inst) -> bool {
+        let block = cfg.block_of(inst);
+        let (is_late, is_read) = self.pass(inst.0 + 1..cfg.last_inst(block).0 + 1);
+        if is_late || is_read {
+            return is_late;
         }
-        let one = &timed[inst.0 as usize];
-        if writes(one, span) {
-            return one.takes_unknown_time();
+        let mut seen = BTreeSet::new();
+        let mut work: Vec<(Block, bool)> = cfg.succs(block).iter().map(|&b| (b, false)).collect();
+        while let Some((block, was_late)) = work.pop() {
+            if !seen.insert((block, was_late)) {
+                continue;
+            }
+            let (is_late, is_read) = self.pass(cfg.first_inst(block).0..cfg.last_inst(block).0 + 1);
+            let is_late = is_late || was_late;
+            match is_read {
+                true if is_late => return true,
+                true => {}
+                false => work.extend(cfg.succs(block).iter().map(|&next| (next, is_late))),
+            }
         }
+        false
     }
-    false
+
+    /// Over a part of a block, up to where the register is read in the slot: is it written late, and is it read?
+    fn pass(&self, range: std::ops::Range<u32>) -> (bool, bool) {
+        let mut is_late = false;
+        for inst in range.map(Inst) {
+            let other = source(self.code, inst, self.slot);
+            if other.is_some_and(|other| other.first == self.span.first) {
+                return (is_late, true);
+            }
+            let one = &self.timed[inst.0 as usize];
+            is_late |= writes(one, self.span) && one.takes_unknown_time();
+        }
+        (is_late, false)
+    }
 }

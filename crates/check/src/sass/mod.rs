@@ -236,9 +236,16 @@ impl<'e> Pair<'e> {
         let mut second = new.function("rewritten", &codes[1], area.clone(), table);
         let is_aligned = first.skeleton() == second.skeleton();
         (first.is_aligned, second.is_aligned) = (is_aligned, is_aligned);
+        let barriers = anew::warp_barriers((&codes[0], &codes[1]), table);
+        if let Ok([before, after]) = barriers.clone() {
+            (first.warp_barriers, second.warp_barriers) = (before, after);
+        }
         let (verdict, work) = check_counted(&first, &second, &launches.threads);
         let control_fields = match verdict.is_proved() {
-            true => Some(control_fields(&codes, &area, table)?),
+            true => {
+                barriers?;
+                Some(control_fields(&codes, &area, table)?)
+            }
             false => None,
         };
         let walked = [&first, &second].map(SassFunction::walked);
@@ -258,7 +265,6 @@ fn control_fields(
     table: &'static Table,
 ) -> Result<ControlFields, Stop> {
     let [original, new] = codes;
-    anew::same_between_nops(original, new, table)?;
     uniform::compare(original, new, table)?;
     let judged = [Judged::new(original)?, Judged::new(new)?];
     let [before, after] = &judged;
@@ -277,13 +283,19 @@ fn control_fields(
         return Ok(ControlFields::Kept);
     };
     let sm = new.instructions().first().map_or(0, |word| word.sm());
-    // In the old order the old fields say more than any table.
-    if !ran_right(EditedCode::ControlFields, sm)
-        || protection::is_in_old_order(original, new, table)
-    {
+    if !ran_right(EditedCode::ControlFields, sm) {
         return Err(weaker);
     }
-    is_anew()?;
+    // In the old order the old stalls and waits say more than any table; scoreboards may be others.
+    let has_renamed = || {
+        protection::stalls_as_long(original, new, table)
+            && anew::waits_for_as_much((before, after), table).is_ok()
+    };
+    match protection::is_in_old_order(original, new, table) {
+        true if !has_renamed() => return Err(weaker),
+        true => is_anew().map_err(|_| weaker)?,
+        false => is_anew()?,
+    }
     Ok(ControlFields::Anew)
 }
 

@@ -88,25 +88,42 @@ fn order(kind: Kind) -> &'static str {
 /// Holds the control fields of `new` against those of `original`, which ptxas wrote.
 pub(super) fn compare((before, after): (&Judged, &Judged), table: &Table) -> Result<(), Weaker> {
     let (original, new) = (before.code, after.code);
-    let holds = |kept: &[Option<u32>]| {
-        kept_instructions(original, new, kept)?;
+    aligned((original, new), table, |kept| {
+        stalls(original, new, kept)?;
+        scoreboards(original, new, kept)?;
         unwritten::compare((original, new), kept, table)
-    };
+    })?;
+    distances(before, after)
+}
+
+/// Does every kept instruction stall at least as long as before, whatever scoreboards it sets and waits for?
+pub(super) fn stalls_as_long(original: &Code, new: &Code, table: &Table) -> bool {
+    let holds = |kept: &[Option<u32>]| stalls(original, new, kept);
+    aligned((original, new), table, holds).is_ok()
+}
+
+/// Holds the versions against each other as they are aligned; if that does not hold, in other ways as long.
+fn aligned(
+    (original, new): (&Code, &Code),
+    table: &Table,
+    holds: impl Fn(&[Option<u32>]) -> Result<(), Weaker>,
+) -> Result<(), Weaker> {
     let [old_shapes, new_shapes] = [original, new].map(|code| shapes(code, table));
     let kept = align(&old_shapes, &new_shapes);
-    if let Err(weaker) = holds(&kept) {
-        // Of several as long, the one with the same control fields: what is inserted may look like what is there.
-        let exact = |code: &Code, shapes: &[u128]| -> Vec<(u128, Control)> {
-            let controls = code.instructions().iter().map(|word| word.control());
-            shapes.iter().copied().zip(controls).collect()
-        };
-        let exact = [exact(original, &old_shapes), exact(new, &new_shapes)];
-        if holds(&slide(&kept, (&exact[0], &exact[1]))).is_err() {
-            let kept = align_exactly((&old_shapes, &new_shapes), (&exact[0], &exact[1]));
-            holds(&kept.ok_or(weaker)?)?;
-        }
+    let Err(weaker) = holds(&kept) else {
+        return Ok(());
+    };
+    // Of several as long, the one with the same control fields: what is inserted may look like what is there.
+    let exact = |code: &Code, shapes: &[u128]| -> Vec<(u128, Control)> {
+        let controls = code.instructions().iter().map(|word| word.control());
+        shapes.iter().copied().zip(controls).collect()
+    };
+    let exact = [exact(original, &old_shapes), exact(new, &new_shapes)];
+    if holds(&slide(&kept, (&exact[0], &exact[1]))).is_ok() {
+        return Ok(());
     }
-    distances(before, after)
+    let kept = align_exactly((&old_shapes, &new_shapes), (&exact[0], &exact[1]));
+    holds(&kept.ok_or(weaker)?)
 }
 
 /// Did no instruction go over another one? (Some may have come or gone.)
@@ -146,31 +163,40 @@ fn alike(operation: u16) -> u16 {
     }
 }
 
-/// The first line of defence.
-fn kept_instructions(original: &Code, new: &Code, kept: &[Option<u32>]) -> Result<(), Weaker> {
-    let mut waits = None;
+/// The first line of defence, as far as time goes.
+fn stalls(original: &Code, new: &Code, kept: &[Option<u32>]) -> Result<(), Weaker> {
     let sm = new.instructions().first().map_or(0, |word| word.sm());
     let units = IssueUnits::for_sm(sm).ok_or(Weaker::Architecture)?;
-    let remains: BTreeSet<u32> = kept.iter().flatten().copied().collect();
     for (at, &word) in new.instructions().iter().enumerate() {
-        let (at, now) = (offset(Inst(at as u32)), word.control());
-        let was = kept[at as usize / 16]
-            .map(|old| (old, original.instructions()[old as usize].control()));
+        let (old, now) = (kept[at], word.control());
+        let was = old.map(|old| original.instructions()[old as usize].control());
         let least = was.map_or_else(
             || units.least_stall(word.operation().number()),
-            |(_, was)| was.stall,
+            |was| was.stall,
         );
-        let interlocked = |stall: u8, yield_bit: bool| stall == 0 && !yield_bit;
-        let was_interlocked = was.is_some_and(|(_, was)| interlocked(was.stall, was.yield_bit));
-        let stalls = match interlocked(now.stall, now.yield_bit) {
+        let interlocked = |control: &Control| control.stall == 0 && !control.yield_bit;
+        let was_interlocked = was.as_ref().is_some_and(interlocked);
+        let holds = match interlocked(&now) {
             true => was_interlocked || was.is_none(),
             false => !was_interlocked && now.stall >= least,
         };
-        if !stalls {
+        if !holds {
             let (was, now) = (u32::from(least), u32::from(now.stall));
+            let at = offset(Inst::new(at));
             return Err(Weaker::Stall { at, was, now });
         }
-        let Some((old, was)) = was else { continue };
+    }
+    Ok(())
+}
+
+/// The first line of defence, as far as scoreboards go.
+fn scoreboards(original: &Code, new: &Code, kept: &[Option<u32>]) -> Result<(), Weaker> {
+    let remains: BTreeSet<u32> = kept.iter().flatten().copied().collect();
+    let mut waits = None;
+    for (at, &word) in new.instructions().iter().enumerate() {
+        let Some(old) = kept[at] else { continue };
+        let (at, now) = (offset(Inst::new(at)), word.control());
+        let was = original.instructions()[old as usize].control();
         let tells = |was: Option<u8>, now: Option<u8>| was.is_none() || was == now;
         if !tells(was.write_barrier, now.write_barrier)
             || !tells(was.read_barrier, now.read_barrier)

@@ -246,6 +246,11 @@ impl Reader<'_, '_> {
         if let Some(step) = self.block_size().or_else(|| self.thread_index()) {
             return Ok(step);
         }
+        if self.function.warp_barriers.contains(&self.inst) {
+            let mut step = Step::new("a barrier of the warp".to_owned());
+            step.effect = Effect::InOrder(Spaces::GLOBAL);
+            return Ok(step);
+        }
         self.general()
     }
 

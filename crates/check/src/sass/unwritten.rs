@@ -7,9 +7,9 @@
 //!    but ptxas keeps the next one of these apart from it, what transfers control, and what takes an unknown time (memory,
 //!    special registers): by six cycles from `UCGABAR_ARV` to `UCGABAR_WAIT`, by eight from `CGAERRBAR` to the former.
 //!    So there are at least as many cycles as in the original behind the same operation, or, from a barrier of the
-//!    block to what takes an unknown time or transfers control, as many as ptxas leaves at least
-//!    ([`cycles_behind_barrier`], and the gap that its port has to that of branches). Arithmetic may follow at once, as ptxas
-//!    lets it, and memory accesses may come right before.
+//!    block to what takes an unknown time, to a fence, to the next one or to what transfers control, as many as ptxas
+//!    leaves at least ([`cycles_behind_barrier`], [`cycles_between_barriers`], and the gap that its port has to that of
+//!    branches). Arithmetic may follow at once, as ptxas lets it, and memory accesses may come right before.
 //! 2. *A scoreboard that nobody releases.* A write scoreboard belongs to what delivers late, a read scoreboard to what
 //!    reads late; on others ptxas sets none.
 //! 3. *What ptxas never writes.* Operand reuse on what reads its registers late, bits above the control field, and stalls of
@@ -25,7 +25,7 @@ use warpwright_flow::{EntityRef as _, Inst};
 use warpwright_sass::function::Code;
 use warpwright_sass::roles::{File, Role, Roles, Table};
 use warpwright_sass::{Control, Instruction, Operation};
-use warpwright_target::{IssueUnits, cycles_behind_barrier};
+use warpwright_target::{IssueUnits, cycles_behind_barrier, cycles_between_barriers};
 
 use super::places::shape;
 use super::protection::{Weaker, offset};
@@ -49,6 +49,12 @@ pub(super) fn compare(
             _ if barrier.operation != Operation::BAR.number() => None,
             Next::Late => cycles_behind_barrier(sm),
             Next::Control => gap_to_branch(barrier.operation, units),
+            Next::Barrier(next) if next.operation == Operation::BAR.number() => {
+                cycles_between_barriers(sm)
+            }
+            Next::Barrier(next) if next.operation == Operation::MEMBAR.number() => {
+                cycles_behind_barrier(sm)
+            }
             Next::Nothing | Next::Barrier(_) => None,
         };
         let enough = witness.into_iter().chain(usual).min();
