@@ -52,8 +52,8 @@ const MOST_KERNELS: usize = 16;
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// Options of the call.
-    #[error("an option of the call changes the code")]
-    Options,
+    #[error("{0} changes the code")]
+    Options(String),
     /// The PTX is none that we read.
     #[error("the PTX is not understood: {0}")]
     Ptx(#[from] Box<Invalid>),
@@ -188,8 +188,8 @@ pub fn better(
     ptx: &str,
     made: &[u8],
 ) -> Result<Found, EngineError> {
-    if !request.is_plain {
-        return Err(EngineError::Options);
+    if let Some(option) = &request.changed_by {
+        return Err(EngineError::Options(option.clone()));
     }
     let module = Artifact::parse("ptx", ptx).map_err(Box::new)?;
     let arch = request.gpu.clone().unwrap_or_else(|| "sm_75".into());

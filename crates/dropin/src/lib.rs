@@ -112,6 +112,7 @@ pub fn main() -> ExitCode {
     };
     let took = start.elapsed();
     if !ran.status.success() {
+        note(&format!("{}: ptxas refuses it", request.name()));
         return ran.pass_on();
     }
     for met in engine::miscompiled(&toolkit, &request, ptx.as_deref()) {

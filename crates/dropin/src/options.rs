@@ -32,6 +32,9 @@ pub enum Kept {
     /// Code for a debugger.
     #[error("a debug build (-G)")]
     Debug,
+    /// nvcc has PTX checked that it keeps as PTX.
+    #[error("ptxas only checks this PTX: no code is made for a compute_ architecture")]
+    Check,
     /// Another option of that kind.
     #[error("a call with --{0} is left alone")]
     Option(&'static str),
@@ -68,6 +71,14 @@ const OPTIONS: &[(&str, &str, bool, Meaning)] = &[
     (
         "suppress-stack-size-warning",
         "suppress-stack-size-warning",
+        false,
+        Meaning::Harmless,
+    ),
+    // The real build has passed, and no other one spills more.
+    ("warning-as-error", "Werror", false, Meaning::Harmless),
+    (
+        "suppress-double-demote-warning",
+        "suppress-double-demote-warning",
         false,
         Meaning::Harmless,
     ),
@@ -173,8 +184,8 @@ pub struct Request {
     pub gpu: Option<String>,
     /// Line numbers are to be kept.
     pub lineinfo: bool,
-    /// No option changes the code that a build of our own would not get.
-    pub is_plain: bool,
+    /// An option that changes the code and that a build of our own would not get, as it was written.
+    pub changed_by: Option<String>,
     /// What builds of our own get as well.
     pub carried: Vec<OsString>,
     /// Why what comes out is no finished kernel that is to be fast.
@@ -221,6 +232,9 @@ pub enum NotUnderstood {
     /// None, several, or standard input.
     #[error("it has not exactly one input file")]
     Inputs,
+    /// A file of options.
+    #[error("its input is not among its words, but in a file of options, or a text")]
+    Elsewhere,
 }
 
 /// Reads a command line.
@@ -233,7 +247,7 @@ pub fn parse(args: &[OsString]) -> Result<Request, NotUnderstood> {
         output: "elf.o".into(),
         gpu: None,
         lineinfo: false,
-        is_plain: true,
+        changed_by: None,
         carried: Vec::new(),
         kept: None,
     };
@@ -268,13 +282,22 @@ pub fn parse(args: &[OsString]) -> Result<Request, NotUnderstood> {
             Meaning::Code => {
                 // The level that is the default anyway.
                 let is_default = *long == "opt-level" && value == "3";
-                request.is_plain &= is_default;
+                if !is_default {
+                    let value = value.to_string_lossy();
+                    let separator = if value.is_empty() { "" } else { "=" };
+                    request.changed_by = Some(format!("--{long}{separator}{value}"));
+                }
             }
         }
     }
-    match request.input.is_empty() {
-        true => Err(NotUnderstood::Inputs),
-        false => Ok(request),
+    let is_check = |gpu: &String| gpu.starts_with("compute_");
+    if request.kept.is_none() && request.gpu.as_ref().is_some_and(is_check) {
+        request.kept = Some(Kept::Check);
+    }
+    match (request.input.is_empty(), request.kept) {
+        (true, Some(Kept::Option(_))) => Err(NotUnderstood::Elsewhere),
+        (true, _) => Err(NotUnderstood::Inputs),
+        (false, _) => Ok(request),
     }
 }
 
@@ -334,6 +357,8 @@ mod tests {
             "-lineinfo -v --regAllocOptLevel=2 --gpu-name=sm_90 in.ptx -o out.cubin",
             // XLA
             "in.ptx -o out.cubin -arch=sm_90 --warn-on-spills -v",
+            // nvcc -Werror all-warnings
+            "-arch=sm_90 -m64 --warning-as-error in.ptx -o out.cubin",
             // CUDA.jl
             "--verbose --gpu-name sm_90 --output-file out.cubin in.ptx",
         ] {
@@ -343,7 +368,7 @@ mod tests {
                 ("in.ptx".as_ref(), "out.cubin".as_ref())
             );
             assert_eq!(found.gpu.as_deref(), Some("sm_90"));
-            assert!(found.is_plain && found.kept.is_none(), "{line}");
+            assert!(found.changed_by.is_none() && found.kept.is_none(), "{line}");
             assert_eq!(found.lineinfo, line.contains("line"), "{line}");
             let carried = line.contains("regAlloc").then_some("--regAllocOptLevel=2");
             assert!(found.carried.iter().eq(carried), "{line}");
@@ -363,14 +388,17 @@ mod tests {
             "-dlcm ca",
         ] {
             let found = read(&format!("{line} in.ptx -o out.cubin")).expect(line);
-            assert!(!found.is_plain && found.kept.is_none(), "{line}");
+            assert!(found.changed_by.is_some() && found.kept.is_none(), "{line}");
         }
+        let found = read("-O 1 in.ptx").expect("a call");
+        assert_eq!(found.changed_by.as_deref(), Some("--opt-level=1"));
         for line in [
             "-c",
             "--compile-only",
             "-g --dont-merge-basicblocks --return-at-end",
             "-e k",
             "-ewp",
+            "--gpu-name compute_90",
         ] {
             let found = read(&format!("{line} in.ptx -o out.cubin")).expect(line);
             assert!(found.kept.is_some(), "{line}");
@@ -395,6 +423,10 @@ mod tests {
             ("-", "it has not exactly one input file"),
             ("-o out", "it has not exactly one input file"),
             ("", "it has not exactly one input file"),
+            (
+                "-optf words.rsp",
+                "its input is not among its words, but in a file of options, or a text",
+            ),
         ] {
             let found = read(line).map_err(|e| e.to_string());
             assert_eq!(found, Err(why.to_owned()), "{line}");
