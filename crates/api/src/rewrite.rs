@@ -143,19 +143,33 @@ pub struct Skipped {
 }
 
 /// A launch of each that is tried.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 struct Try {
     size: String,
     set: Vec<(String, i64)>,
+    /// Numbers among the arguments that are others.
+    numbers: Vec<(String, f64)>,
     derived: bool,
 }
 
 impl Try {
     fn words(&self) -> Vec<String> {
-        let words = self.set.iter();
-        words
-            .map(|(name, value)| format!("{name}={value}"))
+        let set = self.set.iter();
+        let set = set.map(|(name, value)| format!("{name}={value}"));
+        let numbers = self.numbers.iter();
+        set.chain(numbers.map(|(name, value)| format!("{name}={value}")))
             .collect()
+    }
+
+    /// Its numbers in the place of those that a launch has.
+    fn give(&self, launch: &mut Launch) {
+        for arg in &mut launch.args {
+            let own = self.numbers.iter().find(|(name, _)| *name == arg.name);
+            if let (Some((_, value)), Some(ty)) = (own, arg.ty) {
+                let bytes = ty.float_bits(*value).to_le_bytes();
+                arg.bytes[..ty.size()].copy_from_slice(&bytes[..ty.size()]);
+            }
+        }
     }
 }
 
@@ -306,8 +320,12 @@ fn verdict(at: &Try, result: &AtLaunch) -> LaunchVerdict {
 fn one(sides: &[Side; 2], options: &RewriteOptions<'_>) -> Result<AtLaunch, Error> {
     let [a, b] = sides;
     let paired = Paired::of(a, b, &options.pairs)?;
+    let files = options.launches.iter().flatten();
+    let numbers: Vec<&str> = files.flat_map(LaunchFile::numbers).collect();
+    let mut fixed = options.fixed.clone();
+    fixed.retain(|name| !numbers.contains(&name.as_str()));
     let options = Options {
-        fixed: options.fixed.clone(),
+        fixed,
         ..Options::default()
     };
     Ok(compare(a, b, &paired, &options))
@@ -338,7 +356,8 @@ fn sides(
         let files = options.launches[which].iter().enumerate();
         let steps = files.map(|(number, file)| {
             let launch = file.resolve(&at.size, &known(file, at))?;
-            let launch = launch_among(&launch, &input.name, &kernels)?;
+            let mut launch = launch_among(&launch, &input.name, &kernels)?;
+            at.give(&mut launch);
             step(input, module, launch, &|name| {
                 (options.files)(which, number, name)
             })
@@ -413,7 +432,26 @@ fn tries(options: &RewriteOptions<'_>) -> Result<Vec<Try>, Error> {
             }
         }
     }
+    let numbers = numbers(options);
+    if !numbers.is_empty() {
+        all.push(Try {
+            numbers,
+            derived: true,
+            ..smallest
+        });
+    }
     Ok(all)
+}
+
+/// Other values for the floating-point numbers among the arguments: a version that does without one is found by any.
+fn numbers(options: &RewriteOptions<'_>) -> Vec<(String, f64)> {
+    let files = options.launches.iter().flatten();
+    let mut names: Vec<&str> = files.flat_map(LaunchFile::numbers).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.retain(|name| !options.fixed.iter().any(|fixed| fixed == name));
+    let values = (0..).map(|at| 0.731_689_3 + 0.061_7 * f64::from(at));
+    names.into_iter().map(str::to_owned).zip(values).collect()
 }
 
 /// Extents of the rewritten kernel's blocks: tiles are as large, most of the time.
@@ -443,14 +481,25 @@ fn derived(value: i64, tiles: &[i64]) -> Vec<i64> {
     all
 }
 
-/// Parameters that grow the launches of both sides.
+/// Parameters that grow the launches of both sides, and those that shapes depend on.
 fn scales<'o>(options: &'o RewriteOptions<'_>) -> Vec<&'o str> {
-    let mut scales: Vec<&str> = options.launches[0]
-        .iter()
-        .flat_map(LaunchFile::scales)
+    let files = options.launches[0].iter();
+    let mut scales: Vec<&str> = files
+        .flat_map(|file| [file.scales(), file.extents()].concat())
         .collect();
     scales.sort_unstable();
     scales.dedup();
+    let in_blocks = |name: &str| {
+        options.launches[1]
+            .iter()
+            .any(|file| file.is_of_blocks(name))
+    };
+    scales.retain(|name| {
+        let grows = options.launches[0]
+            .iter()
+            .any(|file| file.scales().contains(name));
+        grows || !in_blocks(name)
+    });
     // Of the second side it must be a parameter at least: a grid of one block does not grow.
     let has = |file: &LaunchFile, name: &str| {
         let sizes: Vec<&str> = file.sizes().collect();
@@ -488,6 +537,7 @@ fn described(options: &RewriteOptions<'_>) -> Result<Vec<Try>, Error> {
         let at = Try {
             size: size.to_owned(),
             set: options.set.clone(),
+            numbers: Vec::new(),
             derived: false,
         };
         let launches: Vec<Launch> = files

@@ -726,7 +726,7 @@ pub struct RewriteArgs {
     /// What launches keep to: `n % 4 == 0`
     #[arg(long, value_name = "CONDITION")]
     pub require: Vec<String>,
-    /// A buffer that holds what the description says, and no other values
+    /// A buffer, or a floating-point argument, that is what the description says and nothing else
     #[arg(long, value_name = "NAME")]
     pub fixed: Vec<String>,
     /// Only the described sizes, no odd or tiny ones made of them

@@ -171,6 +171,64 @@ fn several_kernels_stand_for_one() {
     }
 }
 
+/// Two kernels of one launch: the verdict, and what was set where it was found.
+fn one_against_one(
+    folder: &Path,
+    kernels: [&str; 2],
+    toml: &str,
+    more: &[&str],
+) -> (String, String) {
+    for (name, text) in ["a.ptx", "b.ptx"].iter().zip(kernels) {
+        std::fs::write(folder.join(name), module(&[text.to_owned()])).unwrap();
+    }
+    std::fs::write(folder.join("l.toml"), toml).unwrap();
+    let words = "check a.ptx b.ptx --launch-a l.toml --launch-b l.toml --json";
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warpwright"));
+    command
+        .args(words.split(' '))
+        .args(more)
+        .current_dir(folder);
+    let document: Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+    let last = document["launches"].as_array().unwrap().last().unwrap();
+    let set = last["set"].to_string();
+    (document["verdict"].as_str().unwrap().to_owned(), set)
+}
+
+/// Sizes that no grid depends on, and numbers among the arguments.
+#[test]
+fn what_no_launch_grows_with_is_varied_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let twice = map("k", "x", "y", "mul.rn.f32 %f1, %f0, 0f40000000;");
+    let hundred = twice.replace("%r4, %r0;", "%r4, 100;");
+    let toml = launch("k", 128, "x", "y", true).replace("ceil_div(n, 128)", "1");
+    let of =
+        |kernels, toml: &str, more: &[&str]| one_against_one(folder.path(), kernels, toml, more);
+    let (verdict, set) = of([&twice, &hundred], &toml, &[]);
+    assert_eq!((&*verdict, &*set), ("refuted", "[\"n=99\"]"));
+    assert_eq!(
+        of([&twice, &hundred], &toml, &["--require", "n == 100"]).0,
+        "proved-at-launches"
+    );
+    let by = |factor: &str| {
+        let text = map(
+            "k",
+            "x",
+            "y",
+            &format!("ld.param.f32 %f2, [a]; mul.rn.f32 %f1, %f0, {factor};"),
+        );
+        text.replace(".param .u32 n)", ".param .u32 n, .param .f32 a)")
+    };
+    let toml = toml + "[[args]]\nname = \"a\"\ntype = \"f32\"\nvalue = 2.0\n";
+    let kernels = [&*by("%f2"), &*by("0f40000000")];
+    let (verdict, set) = of(kernels, &toml, &[]);
+    assert_eq!((&*verdict, &*set), ("refuted", "[\"a=0.7316893\"]"));
+    assert_eq!(
+        of(kernels, &toml, &["--fixed", "a"]).0,
+        "proved-at-launches"
+    );
+    assert!(of([kernels[0]; 2], &toml, &[]).0.starts_with("proved"));
+}
+
 #[test]
 fn outputs_are_paired_by_name_or_statement() {
     let folder = tempfile::tempdir().unwrap();

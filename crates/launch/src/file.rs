@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::error::{LaunchError, Source};
 use crate::launch::Launch;
 use crate::resolve::Resolver;
-use crate::schema::Document;
+use crate::schema::{ArgTable, Document, OneOrMany};
 
 /// A launch description whose sizes are still open.
 #[derive(Clone, Debug)]
@@ -88,6 +88,43 @@ impl LaunchFile {
         scales.sort_unstable();
         scales.dedup();
         scales
+    }
+
+    /// Does a block's shape depend on this parameter?
+    pub fn is_of_blocks(&self, name: &str) -> bool {
+        let mut block = self.document.launch.block.get_ref().iter();
+        block.any(|extent| extent.get_ref().names().contains(&name))
+    }
+
+    /// The parameters that shapes of buffers depend on and blocks do not: they may have other values.
+    pub fn extents(&self) -> Vec<&str> {
+        let args = self.document.args.iter();
+        let shapes = args.flat_map(|arg| arg.get_ref().shape.iter());
+        let shapes = shapes.flat_map(|shape| shape.get_ref());
+        let mut extents: Vec<&str> = shapes.flat_map(|extent| extent.get_ref().names()).collect();
+        extents.retain(|name| !self.is_of_blocks(name));
+        extents.sort_unstable();
+        extents.dedup();
+        extents
+    }
+
+    /// Arguments that are floating-point numbers, of whatever size the launch is.
+    pub fn numbers(&self) -> Vec<&str> {
+        let is_number = |arg: &&ArgTable| {
+            let is_float = arg.ty.as_ref().is_some_and(|ty| ty.get_ref().is_float());
+            let stands_alone = |value: &OneOrMany| match value {
+                OneOrMany::One(expr) => expr.names().is_empty(),
+                OneOrMany::Many(_) => false,
+            };
+            is_float
+                && arg
+                    .value
+                    .as_ref()
+                    .is_some_and(|value| stands_alone(value.get_ref()))
+        };
+        let args = self.document.args.iter().map(|arg| arg.get_ref());
+        let names = args.filter(is_number).filter_map(|arg| arg.name.as_ref());
+        names.map(|name| name.get_ref().as_str()).collect()
     }
 
     /// The launch at one size, with some of its parameters replaced.
