@@ -22,6 +22,8 @@ pub enum FaultKind {
     /// Threads of a block do not meet at a barrier: they wait at different ones, or for others
     /// that never come.
     BarrierDivergence,
+    /// Warps wait for registers (`setmaxnreg.inc`) that no other gives up.
+    NoRegisters,
     /// A `.sync` instruction names lanes that do not come to it.
     WarpDivergence,
     /// A shuffle reads from a lane that does not take part.
@@ -55,6 +57,7 @@ impl FaultKind {
             FaultKind::UninitialisedRegister => "uninitialised register",
             FaultKind::UninitialisedMemory => "uninitialised memory",
             FaultKind::BarrierDivergence => "barrier divergence",
+            FaultKind::NoRegisters => "registers that nobody releases",
             FaultKind::WarpDivergence => "warp divergence",
             FaultKind::InactiveLane => "read from an inactive lane",
             FaultKind::SharedRace => "shared-memory race",

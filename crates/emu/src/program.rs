@@ -29,6 +29,8 @@ pub struct Program {
     pub(crate) ordered: bool,
     /// Does it call `malloc`?
     pub(crate) heap: bool,
+    /// Registers of a thread at entry, where the kernel's directives say them: `setmaxnreg` moves these.
+    pub(crate) entry_registers: Option<u32>,
 }
 
 /// An instruction of the source.
@@ -191,6 +193,7 @@ pub(crate) enum Op {
     Nop,
     /// Lets other warps run: `nanosleep`.
     Pause,
+    SetRegisters(SetRegisters),
     Barrier(Barrier),
     /// Operations of the lanes of a warp together.
     Collective {
@@ -302,6 +305,15 @@ pub(crate) enum Arg {
         len: u64,
     },
     Value(Src),
+}
+
+/// `setmaxnreg`
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SetRegisters {
+    /// Registers of a thread afterwards.
+    pub count: u32,
+    /// `.inc`, which waits for them; else `.dec`.
+    pub grows: bool,
 }
 
 #[derive(Clone, Copy, Debug)]

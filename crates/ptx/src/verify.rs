@@ -315,8 +315,11 @@ impl<'m> Verifier<'m> {
                 self.lanes(opcode, list.len, span, expected);
                 // `mov.b64 {a, b}, c` packs and unpacks: the elements have no type of their own.
                 let expected = expected.filter(|e| e.lanes != Lanes::Pack);
+                let may_skip = skips_elements(opcode);
                 for id in list.ids() {
-                    self.source(body, opcode, id, expected);
+                    if !(may_skip && body.operands[id] == Operand::Sink) {
+                        self.source(body, opcode, id, expected);
+                    }
                 }
             }
             Operand::Sink => {
@@ -537,7 +540,9 @@ impl<'m> Verifier<'m> {
                 if ty == Type::Pred || param.ty == Type::Pred {
                     return;
                 }
-                (u64::from(ty.bytes()), param.element_bytes())
+                let elements = body.reg_decls[body.regs[reg].decl].vector;
+                let given = u64::from(ty.bytes()) * u64::from(elements);
+                (given, param.element_bytes())
             }
             _ => return,
         };
@@ -547,6 +552,12 @@ impl<'m> Verifier<'m> {
             self.error("ptx::call", message, span, "this call");
         }
     }
+}
+
+/// A store of 256 bits leaves the elements alone for which `_` stands (PTX ISA, `st`).
+fn skips_elements(opcode: &Opcode) -> bool {
+    let element = opcode.types.first().map_or(0, |ty| ty.bits());
+    opcode.op == Some(Op::St) && element * u32::from(opcode.vector.unwrap_or(1)) == 256
 }
 
 fn is_arithmetic(opcode: &Opcode) -> bool {

@@ -62,16 +62,15 @@ impl Decoder<'_> {
             Operand::Reg(_) => Callee::Indirect(self.src(call.target, Type::U64)?),
             _ => return Err("a call of this form".into()),
         };
-        let args = call
-            .args
-            .iter()
-            .map(|a| self.argument(a))
-            .collect::<Result<Vec<_>, _>>()?;
-        let returns = call
-            .returns
-            .iter()
-            .map(|r| self.result(r))
-            .collect::<Result<Vec<_>, _>>()?;
+        let args = self.flat(call.args);
+        let args = args.iter().map(|a| self.argument(a));
+        let args = args.collect::<Result<Vec<_>, _>>()?;
+        let returns = self.flat(call.returns);
+        let returns = returns.iter().map(|r| self.result(r));
+        let returns = returns.collect::<Result<Vec<_>, _>>()?;
+        if let Callee::Function(number) = callee {
+            self.has_results(number, returns.len())?;
+        }
         if let Callee::Host(HostFunction::Malloc | HostFunction::Free) = callee {
             (self.ordered, self.heap) = (true, true);
         }
@@ -81,6 +80,11 @@ impl Decoder<'_> {
             returns,
         });
         Ok(())
+    }
+
+    /// Operands, vector registers as their elements.
+    fn flat(&self, operands: &[Operand]) -> Vec<Operand> {
+        operands.iter().flat_map(|o| self.elements(o)).collect()
     }
 
     fn callee(&self, func: warpwright_ptx::ir::FuncId) -> Result<Callee, Reason> {
@@ -97,6 +101,20 @@ impl Decoder<'_> {
             .ok_or_else(|| format!("`{}` was not found", target.name))
     }
 
+    /// Does a function return so many values? `_` does not say how many elements it stands for.
+    fn has_results(&self, number: usize, given: usize) -> Result<(), Reason> {
+        let func = scope::resolve_alias(self.module, self.image.functions[number]);
+        let vector = |p: &warpwright_ptx::ir::Param| match p.reg {
+            Some(_) => usize::from(self.module.variables[p.var].vector),
+            None => 1,
+        };
+        let returns = self.module.functions[func].returns.iter();
+        match returns.map(vector).sum::<usize>() == given {
+            true => Ok(()),
+            false => Err("a result that stands for a vector register".into()),
+        }
+    }
+
     fn argument(&mut self, operand: &Operand) -> Result<Arg, Reason> {
         match self.param_variable(operand) {
             Some((offset, len)) => Ok(Arg::Memory { offset, len }),
@@ -107,7 +125,7 @@ impl Decoder<'_> {
     fn result(&mut self, operand: &Operand) -> Result<Arg, Reason> {
         match (self.param_variable(operand), operand) {
             (Some((offset, len)), _) => Ok(Arg::Memory { offset, len }),
-            (None, Operand::Reg(_) | Operand::Sink) => {
+            (None, Operand::Reg(_) | Operand::Select { .. } | Operand::Sink) => {
                 Ok(Arg::Value(crate::program::Src::Reg(self.dst(operand)?)))
             }
             _ => Err("a result of this form".into()),

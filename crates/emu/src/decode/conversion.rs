@@ -29,13 +29,15 @@ impl Decoder<'_> {
     }
 
     fn mov(&mut self, words: &mut Words<'_>, operands: &[Operand]) -> Result<(), Reason> {
-        let ty = words.ty()?;
+        let (vector, ty) = (words.vector(), words.ty()?);
         let [d, a] = operands else {
             return Err("too few operands".into());
         };
-        match (d, a) {
-            (Operand::Vector(parts), _) => {
-                let parts = self.list(*parts);
+        if vector > 1 {
+            return self.mov_vector(d, a, vector, ty);
+        }
+        match (self.vector(d), self.vector(a)) {
+            (Some(parts), _) => {
                 let srcs: SmallVec<[Src; 4]> = match ty.bits() {
                     128 => self.src128(a)?.into_iter().collect(),
                     _ => smallvec![self.src(a, ty)?],
@@ -53,8 +55,7 @@ impl Decoder<'_> {
                 self.emit(Op::Alu { srcs, outs });
                 Ok(())
             }
-            (_, Operand::Vector(parts)) => {
-                let parts = self.list(*parts);
+            (_, Some(parts)) => {
                 let bits = ty.bits() / parts.len().max(1) as u32;
                 let srcs: SmallVec<[Src; 4]> = parts
                     .iter()
@@ -71,6 +72,32 @@ impl Decoder<'_> {
                 self.pure(operands, ty, unary(move |a: u64| a & mask))
             }
         }
+    }
+
+    /// `mov.v2`, `mov.v4`: every element is read before one is written.
+    fn mov_vector(
+        &mut self,
+        d: &Operand,
+        a: &Operand,
+        vector: u32,
+        ty: Type,
+    ) -> Result<(), Reason> {
+        let (to, from) = (self.elements(d), self.elements(a));
+        let is_of_length = |elements: &[Operand]| elements.len() == vector as usize;
+        if !is_of_length(&to) || !is_of_length(&from) || vector > 4 || ty.bits() > 64 {
+            return Err(format!("a vector of {vector} elements of type {ty}"));
+        }
+        let srcs = self.srcs(&from, ty)?;
+        let mask = u64::MAX >> (64 - ty.bits().clamp(1, 64));
+        let mut outs: SmallVec<[Out; 1]> = smallvec![];
+        for (at, element) in to.iter().enumerate() {
+            if let Some(dst) = self.optional_dst(element)? {
+                let f = variadic(move |x| x.get(at).copied().unwrap_or(0) & mask);
+                outs.push(Out { dst, f });
+            }
+        }
+        self.emit(Op::Alu { srcs, outs });
+        Ok(())
     }
 
     /// A result of one or, for 128 bits, two lane registers; `f` makes the function of each.

@@ -129,6 +129,9 @@ impl Decoder<'_> {
         if elements.len() != vector as usize {
             return Err("a vector register".into());
         }
+        if elements.contains(&Operand::Sink) {
+            return Err("a store that leaves elements out".into());
+        }
         let mut srcs = SmallVec::new();
         for element in &elements {
             match wide {

@@ -15,7 +15,7 @@ mod words;
 
 use std::collections::BTreeSet;
 
-use warpwright_ptx::ir::{FuncId, Inst, Module};
+use warpwright_ptx::ir::{DirectiveKind, FuncId, Inst, Module};
 use warpwright_ptx::{LineIndex, Space};
 
 use crate::fault::{DecodeError, Place, Unsupported};
@@ -193,6 +193,7 @@ impl<'m> Decoding<'m> {
             return Err(DecodeError::Unsupported(self.unsupported));
         }
         let entry = self.image.functions.iter().position(|&f| f == self.entry);
+        let entry_registers = self.entry_registers();
         Ok(Program {
             name: kernel.to_owned(),
             kernel: entry.unwrap_or(0),
@@ -202,6 +203,33 @@ impl<'m> Decoding<'m> {
             sites: self.sites,
             ordered: self.ordered,
             heap: self.heap,
+            entry_registers,
+        })
+    }
+
+    /// Registers of a thread at entry as ptxas takes them from a kernel's directives; without any it ignores
+    /// `setmaxnreg` (its message C7508).
+    fn entry_registers(&self) -> Option<u32> {
+        let directives = &self.module.functions[self.entry].directives;
+        let find =
+            |pick: fn(&DirectiveKind) -> Option<u32>| directives.iter().find_map(|d| pick(&d.kind));
+        let named = find(|d| match d {
+            DirectiveKind::MaxNreg(n) => Some(*n),
+            _ => None,
+        });
+        let threads = find(|d| match d {
+            DirectiveKind::MaxNtid(dims) | DirectiveKind::ReqNtid(dims) => {
+                dims.0.iter().try_fold(1u32, |all, &n| all.checked_mul(n))
+            }
+            _ => None,
+        });
+        let blocks = find(|d| match d {
+            DirectiveKind::MinNctaPerSm(n) => Some(*n),
+            _ => None,
+        });
+        named.or_else(|| {
+            let gpu = warpwright_target::lookup(self.module.header.targets.first()?).ok()?;
+            warpwright_target::desired_registers(&gpu, threads?, blocks.unwrap_or(1).max(1))
         })
     }
 

@@ -91,17 +91,12 @@ impl Decoding<'_> {
         };
         for data in body.regs.values() {
             decoder.registers.push(decoder.count);
-            decoder.count += if data.ty.bits() > 64 { 2 } else { 1 };
+            let words = if data.ty.bits() > 64 { 2 } else { 1 };
+            decoder.count += words * u32::from(body.reg_decls[data.decl].vector);
         }
-        let place = |decoder: &Decoder<'_>, p: &warpwright_ptx::ir::Param| match p.reg {
-            Some(reg) => ParamPlace::Register(decoder.register(reg)),
-            None => ParamPlace::Memory {
-                offset: decoder.addresses.get(&p.var).copied().unwrap_or(0),
-                len: decoder.module.variables[p.var].bytes(),
-            },
-        };
-        function.params = source.params.iter().map(|p| place(&decoder, p)).collect();
-        function.returns = source.returns.iter().map(|p| place(&decoder, p)).collect();
+        let places = |p: &warpwright_ptx::ir::Param| decoder.param_places(p);
+        function.params = source.params.iter().flat_map(places).collect();
+        function.returns = source.returns.iter().flat_map(places).collect();
         let mut failures = Vec::new();
         for (inst, data) in body.insts.iter() {
             decoder.starts.push(decoder.code.len() as u32);
@@ -179,7 +174,7 @@ impl<'a> Decoder<'a> {
             }
             "bar" | "barrier" | "membar" | "fence" | "vote" | "shfl" | "match" | "redux"
             | "activemask" | "elect" | "nanosleep" | "mbarrier" | "cp" | "pmevent"
-            | "griddepcontrol" => self.synchronisation(words, operands),
+            | "griddepcontrol" | "setmaxnreg" => self.synchronisation(words, operands),
             "mma" | "wmma" | "ldmatrix" | "stmatrix" | "movmatrix" => self.tensor(words, operands),
             name if name.starts_with('v') && video_name(name) => self.video(words, operands),
             _ => self.arithmetic(words, operands),
@@ -254,6 +249,35 @@ impl<'a> Decoder<'a> {
         self.registers.get(reg.index()).copied().unwrap_or(0)
     }
 
+    /// Where a parameter lies; the elements of a vector register are passed one by one.
+    fn param_places(&self, p: &warpwright_ptx::ir::Param) -> Vec<ParamPlace> {
+        let Some(reg) = p.reg else {
+            return vec![ParamPlace::Memory {
+                offset: self.addresses.get(&p.var).copied().unwrap_or(0),
+                len: self.module.variables[p.var].bytes(),
+            }];
+        };
+        let first = self.register(reg);
+        let elements = self.vector_of(reg).map_or(1, u32::from);
+        (first..first + elements)
+            .map(ParamPlace::Register)
+            .collect()
+    }
+
+    /// The elements of a vector register.
+    pub fn vector_of(&self, reg: Reg) -> Option<u8> {
+        let vector = self.body.reg_decls[self.body.regs[reg].decl].vector;
+        (vector > 1).then_some(vector)
+    }
+
+    /// The lane register that an element of a vector register has.
+    fn element(&self, reg: Reg, part: Part) -> Option<u32> {
+        let at = AXES.iter().position(|&axis| axis == part)?;
+        let wide = self.reg_type(reg).bits() > 64;
+        let inside = self.vector_of(reg).is_some_and(|n| at < usize::from(n));
+        (inside && !wide).then(|| self.register(reg) + at as u32)
+    }
+
     pub fn reg_type(&self, reg: Reg) -> Type {
         self.body.reg_type(reg)
     }
@@ -282,15 +306,37 @@ impl<'a> Decoder<'a> {
 
     /// The elements of a vector operand, or the operand alone.
     pub fn elements(&self, operand: &Operand) -> Vec<Operand> {
-        match operand {
-            Operand::Vector(list) => self.list(*list).to_vec(),
-            other => vec![*other],
+        self.vector(operand).unwrap_or_else(|| vec![*operand])
+    }
+
+    /// The elements of `{a, b}`, a vector register or a special register of four components.
+    pub fn vector(&self, operand: &Operand) -> Option<Vec<Operand>> {
+        match *operand {
+            Operand::Vector(list) => Some(self.list(list).to_vec()),
+            Operand::Reg(reg) => {
+                let parts = &AXES[..usize::from(self.vector_of(reg)?).min(AXES.len())];
+                let select = |&part| Operand::Select {
+                    reg,
+                    part,
+                    negated: false,
+                };
+                Some(parts.iter().map(select).collect())
+            }
+            Operand::Special { reg, part: None } if reg.is_vector() => {
+                let component = |part| Operand::Special {
+                    reg,
+                    part: Some(part),
+                };
+                Some(AXES.map(component).to_vec())
+            }
+            _ => None,
         }
     }
 
     /// A source operand of a type.
     pub fn src(&mut self, operand: &Operand, ty: Type) -> Result<Src, Reason> {
         match *operand {
+            Operand::Reg(reg) if self.vector_of(reg).is_some() => Err("a vector register".into()),
             Operand::Reg(reg) => {
                 let index = self.register(reg);
                 self.reads.push(index);
@@ -322,6 +368,10 @@ impl<'a> Decoder<'a> {
                 part,
                 negated: false,
             } => {
+                if let Some(index) = self.element(reg, part) {
+                    self.reads.push(index);
+                    return Ok(Src::Reg(index));
+                }
                 let index = self.register(reg);
                 let (shift, bits) = part_bits(part).ok_or("a vector register")?;
                 let part = move |x: u32| x >> shift & (u32::MAX >> (32 - bits));
@@ -404,6 +454,12 @@ impl<'a> Decoder<'a> {
     /// A destination register; a fresh one for `_`.
     pub fn dst(&mut self, operand: &Operand) -> Result<u32, Reason> {
         match operand {
+            Operand::Reg(reg) if self.vector_of(*reg).is_some() => Err("a vector register".into()),
+            Operand::Select { reg, part, .. } if self.element(*reg, *part).is_some() => {
+                let index = self.element(*reg, *part).unwrap_or(0);
+                self.writes.push(index);
+                Ok(index)
+            }
             Operand::Reg(reg) => {
                 let index = self.register(*reg);
                 self.writes.push(index);
@@ -536,6 +592,9 @@ impl<'a> Decoder<'a> {
         }
     }
 }
+
+/// The elements of a vector register, in order.
+const AXES: [Part; 4] = [Part::X, Part::Y, Part::Z, Part::W];
 
 /// First bit and width of a part of a 32-bit register.
 pub(super) fn part_bits(part: Part) -> Option<(u32, u32)> {

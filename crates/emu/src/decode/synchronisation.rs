@@ -9,7 +9,7 @@ use crate::arith::Lane;
 use crate::arith::float::{self, Extreme};
 use crate::program::{
     AccessSpace, Barrier, BarrierKind, CollectiveOp, CopyAsync, CopyBulk, MbarrierOp, Members, Op,
-    Reduce, ReduxFn, ShuffleMode, Src, Vote,
+    Reduce, ReduxFn, SetRegisters, ShuffleMode, Src, Vote,
 };
 
 impl Decoder<'_> {
@@ -54,6 +54,18 @@ impl Decoder<'_> {
                     members,
                     op: CollectiveOp::Elect { dst, pred },
                 });
+                Ok(())
+            }
+            "setmaxnreg" => {
+                let grows = words.take("inc");
+                words.skip(&["dec", "sync", "aligned"]);
+                words.ty()?;
+                let count = match operands {
+                    [Operand::Imm(imm)] => imm.bits(),
+                    _ => return Err("a number of registers that is no constant".into()),
+                };
+                let count = u32::try_from(count).map_err(|_| format!("{count} registers"))?;
+                self.emit(Op::SetRegisters(SetRegisters { count, grows }));
                 Ok(())
             }
             "nanosleep" => {

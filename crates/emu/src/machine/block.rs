@@ -3,6 +3,7 @@
 use super::access::Trouble;
 use super::barrier::Barriers;
 use super::frame::{Check, Frame, POISON};
+use super::registers::Pool;
 use super::warp::{Stop, Strand, Wait, Warp};
 use crate::fault::{Fault, FaultKind};
 use crate::lanes::{Mask, WARP};
@@ -21,6 +22,8 @@ pub(crate) struct Block<'a> {
     pub params: &'a [u8],
     pub shared: Shared,
     pub barriers: Barriers,
+    /// What `setmaxnreg` moves; `None` where it does nothing.
+    pub pool: Option<Pool>,
     pub grid: Grid,
     /// `%ctaid`
     pub index: [u32; 3],
@@ -118,6 +121,7 @@ impl<'a> BlockRun<'a> {
             block: Block {
                 shared: Shared::new(layout, POISON, options.uninitialised, races),
                 barriers: Barriers::new(warp_count),
+                pool: program.entry_registers.map(|n| Pool::new(warp_count, n)),
                 counts: Counts::new(program.sites.len(), options),
                 printed: String::new(),
                 clock: 0,
@@ -160,6 +164,7 @@ impl<'a> BlockRun<'a> {
                 Ok(released) => released,
                 Err((warp, trouble, strand)) => return Err(self.fault(warp, *trouble, &strand)),
             };
+            let released = Pool::release(&self.block, &mut self.warps) || released;
             if !unfinished && self.warps.iter().all(|w| w.live() == 0) {
                 return Ok(Progress::Finished);
             }
@@ -212,8 +217,12 @@ impl<'a> BlockRun<'a> {
 
     /// Nothing can run: who waits where?
     fn deadlock(&self) -> Box<Fault> {
+        let starving = |s: &Strand| matches!(s.wait, Wait::Registers(_));
         let collective = |s: &Strand| matches!(s.wait, Wait::Collective | Wait::WarpBarrier(_));
-        let (warp, strand) = self.any_strand(collective);
+        let (warp, strand) = match self.any_strand(starving) {
+            (warp, strand) if starving(&strand) => (warp, strand),
+            _ => self.any_strand(collective),
+        };
         let mut places: Vec<String> = Vec::new();
         for warp in &self.warps {
             for other in &warp.strands {
@@ -233,12 +242,17 @@ impl<'a> BlockRun<'a> {
         } else {
             String::new()
         };
-        let kind = match collective(&strand) {
-            true => FaultKind::WarpDivergence,
-            false => FaultKind::BarrierDivergence,
+        let kind = match strand.wait {
+            Wait::Registers(_) => FaultKind::NoRegisters,
+            Wait::Collective | Wait::WarpBarrier(_) => FaultKind::WarpDivergence,
+            _ => FaultKind::BarrierDivergence,
+        };
+        let missing = match (strand.wait, &self.block.pool) {
+            (Wait::Registers(count), Some(pool)) => pool.missing(warp, count),
+            _ => String::new(),
         };
         let message = format!(
-            "no thread can go on: {}{more} wait for others",
+            "no thread can go on: {}{more} wait for others{missing}",
             places.join(", ")
         );
         self.fault(

@@ -138,6 +138,7 @@ impl Warp {
                 self.strands[current].pc += 1;
                 return Ok(Next::Yield);
             }
+            Op::SetRegisters(set) => return self.set_registers(block, current, mask, *set),
             Op::Barrier(barrier) => return self.arrive(block, current, mask, barrier),
             Op::Collective { members, op } => {
                 return self.collective(block, current, mask, *members, op);

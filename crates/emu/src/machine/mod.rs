@@ -13,6 +13,7 @@ mod frame;
 mod grid;
 mod host;
 mod matrix;
+mod registers;
 mod special;
 mod transfer;
 mod warp;

@@ -42,6 +42,8 @@ pub(crate) enum Wait {
     WarpBarrier(Mask),
     /// A barrier of the block.
     Barrier(u32),
+    /// So many registers (`setmaxnreg.inc`).
+    Registers(u32),
 }
 
 /// A warp in the middle of its work.

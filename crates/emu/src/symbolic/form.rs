@@ -275,6 +275,8 @@ fn of(text: &str, whole: &str, srcs: usize, (at, outs): (usize, usize), terms: &
     };
     let ty = words.types().next();
     let known = match (words.name, ty) {
+        // A whole vector: element by element, whatever the braces hold.
+        ("mov", Some(_)) if words.has("v2") || words.has("v4") => None,
         ("mov", Some(ty)) => moved(ty, whole, srcs, (at, outs)),
         ("cvta", _) => Some(named_offset(text, terms)),
         ("setp", Some(ty)) => tested(&words, ty, whole, (at, outs)),
@@ -334,7 +336,7 @@ fn moved(ty: Ty, whole: &str, srcs: usize, (at, outs): (usize, usize)) -> Option
     // `mov.b64 {a, b}, c`: as many parts as the braces hold, sinks among them; a result's part is then not its number.
     let from = whole.find('{');
     match (from, srcs) {
-        (None, 1) if ty.bits <= 64 => Some(Form::Part {
+        (None, 1) if ty.bits <= 64 && outs == 1 => Some(Form::Part {
             at: 0,
             bits: ty.bits,
         }),

@@ -392,7 +392,7 @@ impl Warp {
             Op::CopyAsync(copy) => self.copy_async(m, pc, mask, copy)?,
             Op::CommitGroup => self.copies.commit(mask),
             Op::WaitGroup { pending } => self.deliver(m, pc, mask, *pending)?,
-            Op::Atomic128 { .. } | Op::Mbarrier { .. } | Op::CopyBulk(_) => {
+            Op::SetRegisters(_) | Op::Atomic128 { .. } | Op::Mbarrier { .. } | Op::CopyBulk(_) => {
                 return Err(m.refuse(Refusal::Instruction, pc));
             }
         }

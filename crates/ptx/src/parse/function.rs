@@ -56,14 +56,18 @@ impl<'s> Parser<'s> {
         };
         match self.kind() {
             Kind::LBrace => self.define(function),
-            Kind::Semi => self.declare(function),
+            Kind::Semi => {
+                self.bump();
+                self.declare(function)
+            }
+            // ptxas takes prototypes of device functions without their `;`.
+            _ if kind == FunctionKind::Func && self.at_end_of_head() => self.declare(function),
             _ => self.expected("`{`, `;` or a directive of the function"),
         }
     }
 
-    /// At the `;` of a function without a body.
+    /// Behind the head of a function without a body, and its `;`.
     fn declare(&mut self, mut function: Function) -> Parse<()> {
-        self.bump();
         let span = self.since(function.span.start);
         function.span = span;
         let linkage = function.linkage;
@@ -209,7 +213,7 @@ impl<'s> Parser<'s> {
     /// The directives between the parameters and the body.
     pub(super) fn head_directives(&mut self) -> Parse<Vec<Directive>> {
         let mut directives = Vec::new();
-        while self.kind() == Kind::Dotted {
+        while self.kind() == Kind::Dotted && !self.at_end_of_head() {
             let start = self.span().start;
             let kind = self.head_directive()?;
             directives.push(Directive {
@@ -218,6 +222,15 @@ impl<'s> Parser<'s> {
             });
         }
         Ok(directives)
+    }
+
+    /// Does something else begin here, or the file end?
+    fn at_end_of_head(&self) -> bool {
+        match self.kind() {
+            Kind::Eof => true,
+            Kind::Dotted => self.begins_top_item() || matches!(self.text(), ".shared" | ".alias"),
+            _ => false,
+        }
     }
 
     fn head_directive(&mut self) -> Parse<DirectiveKind> {

@@ -62,7 +62,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    fn begins_top_item(&self) -> bool {
+    pub(super) fn begins_top_item(&self) -> bool {
         self.at_top_level_directive()
             || matches!(
                 self.text(),
