@@ -765,6 +765,19 @@ fn folders_to_work_in_are_private_and_swept() {
     let entries = std::fs::read_dir(bench.path("tmp")).expect("a folder");
     let names: Vec<_> = entries.map(|e| e.expect("an entry").file_name()).collect();
     assert_eq!(names, ["warpwright-run-young"]);
+    // Those of single builds, too: they hold kernels.
+    std::fs::create_dir_all(&left).expect("made");
+    let folder = std::fs::File::open(&left).expect("opens");
+    folder.set_modified(before).expect("dated");
+    // One that no cache of builds has.
+    let name = format!("k{}", std::process::id());
+    let head = ".version 8.0\n.target sm_90\n.address_size 64\n";
+    let kernel = format!("{head}.visible .entry {name}() {{ ret; }}\n");
+    std::fs::write(bench.path("k.ptx"), kernel).expect("written");
+    let mut opt = bench.command(&["opt", "k.ptx", "--block", "32", "-o", "k.out.cubin"]);
+    let opt = opt.env("TMPDIR", bench.path("tmp"));
+    let opt = opt.output().expect("starts");
+    assert!(!left.exists(), "{}", err(&opt));
 }
 
 #[test]

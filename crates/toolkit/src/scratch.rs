@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::dirs::read_regular;
 use crate::error::ToolError;
+use crate::private::PrivateFolder;
 
 pub(crate) struct Scratch {
     // In this order: the directory is gone before it counts as gone.
-    dir: tempfile::TempDir,
+    _private: PrivateFolder,
+    dir: PathBuf,
     _counted: Counted,
 }
 
@@ -39,20 +41,24 @@ impl Drop for Counted {
 impl Scratch {
     pub fn new() -> Result<Self, ToolError> {
         let counted = Counted::new();
-        let made = tempfile::Builder::new().prefix("warpwright-").tempdir();
-        let dir = made.map_err(|e| ToolError::io(&std::env::temp_dir(), e))?;
+        let failed = |e| ToolError::io(&std::env::temp_dir(), e);
+        let private = PrivateFolder::new().map_err(failed)?;
+        // What tools write stands alone.
+        let dir = private.path().join("files");
+        std::fs::create_dir(&dir).map_err(failed)?;
         Ok(Scratch {
+            _private: private,
             dir,
             _counted: counted,
         })
     }
 
     pub fn dir(&self) -> &Path {
-        self.dir.path()
+        &self.dir
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
+        self.dir.join(name)
     }
 
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, ToolError> {

@@ -21,7 +21,7 @@ use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, Invocation, NvccJob, ToolError};
 
 use super::inplace::no_gpu;
-use super::inplace::work::Work;
+use super::inplace::work;
 use crate::args::{Cli, KernelArgs, NoGpuArgs, OwnArgs};
 use crate::failure::Failure;
 use crate::session;
@@ -55,7 +55,7 @@ pub struct Ran {
     /// How it ended, where that leaves something to be said.
     ended: Option<Ended>,
     /// What was kept lies there.
-    _folder: Work,
+    _folder: warpwright_toolkit::PrivateFolder,
 }
 
 /// Why a run is not the whole one.
@@ -172,7 +172,7 @@ fn attempt(cli: &Cli, input: &Input, wanted: Wanted<'_>) -> Result<Ran, Unseen> 
         budget: wanted.budget * FOR_KERNELS,
         memory: MEMORY,
     };
-    let folder = Work::new()?;
+    let folder = work::folder()?;
     let environment = no_gpu::environment(cli, folder.path(), &own)?;
     let program = build(cli, (input, &sources), folder.path(), wanted, &left)?;
     let place = folder.path().join("run");

@@ -14,7 +14,6 @@ use super::document::demangled;
 use super::program::{command, ended, exit_code, run as run_program, whole};
 use super::trace::{look, nothing_was_seen};
 use super::verify;
-use super::work::Work;
 use crate::args::{Cli, DbAction, DbArgs};
 use crate::commands::print_json;
 use crate::failure::Failure;
@@ -135,7 +134,7 @@ fn export(store: &Store, output: &Path) -> Result<(), Failure> {
 fn verify_with(cli: &Cli, store: &Store, program: &[OsString]) -> Result<(), Failure> {
     super::signals::begin();
     store.check_writable()?;
-    let folder = Work::new()?;
+    let folder = super::work::folder()?;
     let mut words = command(program)?;
     caches::fresh(&mut words, folder.path());
     look(&mut words, folder.path(), "trace")?;

@@ -12,7 +12,6 @@ use super::document::demangled;
 use super::no_gpu::{built, stand_in};
 use super::program::{command, ended, exit_code, inject, outer_mode, run as run_program};
 use super::signals;
-use super::work::Work;
 use crate::args::{Cli, TraceArgs};
 use crate::commands::print_json;
 use crate::failure::Failure;
@@ -22,7 +21,7 @@ use warpwright_report::table::Table;
 /// Runs the command.
 pub fn run(cli: &Cli, args: &TraceArgs) -> Result<(), Failure> {
     signals::begin();
-    let folder = Work::new()?;
+    let folder = super::work::folder()?;
     let words = built(cli, &args.program, folder.path(), &args.without)?;
     let mut program = command(&words)?;
     match args.without.no_gpu {

@@ -30,7 +30,6 @@ use super::signals::{self, asked_to_end};
 use super::stdin;
 use super::trace::{look, nothing_was_seen};
 use super::verify;
-use super::work::Work;
 use crate::args::{Cli, TuneArgs};
 use crate::commands::print_json;
 use crate::failure::Failure;
@@ -170,7 +169,7 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
     let store = open_store(args.db.as_ref())?;
     // Before the program runs for nothing.
     store.check_writable()?;
-    let folder = Work::new()?;
+    let folder = super::work::folder()?;
     let mut last = see(args, folder.path())?;
     let tuned = tune(cli, args, &store, folder.path(), &mut last);
     forward(last.stdout, last.code, tuned)
