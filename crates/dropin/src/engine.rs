@@ -306,7 +306,16 @@ pub fn better(
             Some(predicted) => format!("predicted {predicted:.2} of the time"),
             None => format!("named by {RECIPES}"),
         };
-        what.push(format!("{}: {} ({why})", source_name(kernel), plan.recipe));
+        let before = default.kernel(kernel).map(|code| resources_of(code, &gpu));
+        let has_grown = before.is_ok_and(|before| before.shared_bytes < facts.shared_bytes);
+        let beside = match has_grown {
+            true => format!(
+                "; {} B of shared memory now: a launch with dynamic shared memory that the code does not declare may fail",
+                facts.shared_bytes
+            ),
+            false => String::new(),
+        };
+        what.push(format!("{}: {} ({why}{beside})", source_name(kernel), plan.recipe));
     }
     let better = Some(Better {
         cubin: bytes.to_vec(),

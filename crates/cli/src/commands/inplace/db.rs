@@ -108,6 +108,12 @@ fn export(store: &Store, output: &Path) -> Result<(), Failure> {
         )));
     }
     let entries = store.all()?;
+    if entries.is_empty() {
+        return Err(Failure::input(format!(
+            "`{}` has no winner: nothing is exported",
+            store.folder().display()
+        )));
+    }
     let bad: Vec<_> = (entries.iter())
         .filter_map(|entry| Some((&entry.path, entry.winner.as_ref().err()?)))
         .collect();

@@ -3,7 +3,7 @@
 //!
 //! A program starts with the signals held back and ignored that this process was started with: neither what is held back
 //! here is its own, nor that Rust's start ignores SIGPIPE, nor that SIGCHLD is not ignored here, without which nobody can
-//! wait for a program.
+//! wait for a program, nor that SIGXFSZ is, so that a file that grows too large is an error and no end.
 
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -36,6 +36,8 @@ static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 static HELD: OnceLock<Option<SigSet>> = OnceLock::new();
 const OURS: [Signal; 2] = [Signal::SIGPIPE, Signal::SIGCHLD];
 static IGNORED: [AtomicBool; 2] = [AtomicBool::new(false), AtomicBool::new(false)];
+/// The same of SIGXFSZ, which is ignored here.
+static LIMIT_IGNORED: AtomicBool = AtomicBool::new(false);
 
 /// Runs before `main`, and before Rust's own start changes what is done with SIGPIPE.
 #[used]
@@ -51,6 +53,9 @@ extern "C" fn before_main() {
         let before = unsafe { signal(ours, SigHandler::SigDfl) };
         is_ignored.store(matches!(before, Ok(SigHandler::SigIgn)), Ordering::Relaxed);
     }
+    // SAFETY: as above.
+    let before = unsafe { signal(Signal::SIGXFSZ, SigHandler::SigIgn) };
+    LIMIT_IGNORED.store(matches!(before, Ok(SigHandler::SigIgn)), Ordering::Relaxed);
 }
 
 fn held() -> Option<SigSet> {
@@ -67,6 +72,10 @@ pub fn hand_down(command: &mut Command) {
                 // SAFETY: no handler.
                 unsafe { signal(ours, SigHandler::SigIgn) }?;
             }
+        }
+        if !LIMIT_IGNORED.load(Ordering::Relaxed) {
+            // SAFETY: no handler.
+            unsafe { signal(Signal::SIGXFSZ, SigHandler::SigDfl) }?;
         }
         held.map_or(Ok(()), |held| held.thread_set_mask())?;
         Ok(())

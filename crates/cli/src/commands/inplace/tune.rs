@@ -17,6 +17,7 @@ use warpwright_pass::Recipe;
 use warpwright_pass::names::is_named;
 use warpwright_target::{Gpu, lookup};
 use warpwright_toolkit::Toolkit;
+use nix::sys::resource::{Resource, getrlimit};
 use warpwright_winners::lines::{Likeness, Note, Outcome, Planned, Searched, Trial};
 use warpwright_winners::{Kept, LaunchClass, Standing, Store, Winner, export, store};
 
@@ -169,10 +170,28 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
     let store = open_store(args.db.as_ref())?;
     // Before the program runs for nothing.
     store.check_writable()?;
+    check_memory()?;
     let folder = super::work::folder()?;
     let mut last = see(args, folder.path())?;
     let tuned = tune(cli, args, &store, folder.path(), &mut last);
     forward(last.stdout, last.code, tuned)
+}
+
+/// What the command itself may come to need while it builds and proves; bytes.
+const OWN_MEMORY: u64 = 1 << 30;
+
+/// A command that is denied memory in the middle loses what the program printed.
+fn check_memory() -> Result<(), Failure> {
+    let limit = getrlimit(Resource::RLIMIT_AS).map_or(u64::MAX, |(soft, _)| soft);
+    match limit < OWN_MEMORY {
+        true => Err(Failure::input(format!(
+            "this process may have {} MiB of memory (`ulimit -v`), and a search takes up to {}: \
+             `warpwright trace` and `with` take little",
+            limit >> 20,
+            OWN_MEMORY >> 20
+        ))),
+        false => Ok(()),
+    }
 }
 
 /// All runs but the first; `last` becomes the one that counts.
