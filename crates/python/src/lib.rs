@@ -7,6 +7,7 @@
 mod words;
 mod work;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -14,8 +15,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use pyo3::{create_exception, exceptions::PyException};
 use warpwright_api::{
-    CheckOptions, Emit, Error, Fault, Input, Level, Optimizer, Options, Recipe, Toolkit, gpu, page,
+    CheckOptions, Emit, Error, Fault, Input, Level, Optimizer, Options, Recipe, RewriteOptions,
+    Toolkit, gpu, page,
 };
+use warpwright_launch::{ContentsError, LaunchFile, no_files};
 use words::{python, python_document};
 use work::worked;
 
@@ -179,6 +182,89 @@ fn check(
     json(&checked.map_err(raised)?)
 }
 
+/// Code, the launches of its kernels as descriptions, and the bytes of arrays by name.
+type Launched = (Code, Vec<String>, BTreeMap<String, Vec<u8>>);
+
+/// One side of a comparison, read.
+struct Read {
+    input: Input,
+    launches: Vec<LaunchFile>,
+    arrays: BTreeMap<String, Vec<u8>>,
+}
+
+impl Read {
+    fn of((code, texts, arrays): Launched) -> PyResult<Read> {
+        let launches = texts.iter().map(|text| LaunchFile::parse(text, "launch"));
+        Ok(Read {
+            input: input(code)?,
+            launches: launches.collect::<Result<_, _>>().map_err(raised)?,
+            arrays,
+        })
+    }
+
+    /// The array that a description calls `NAME.bin`.
+    fn array(&self, path: &str) -> Result<Vec<u8>, ContentsError> {
+        match self.arrays.get(path.trim_end_matches(".bin")) {
+            Some(array) => Ok(array.clone()),
+            None => no_files(path),
+        }
+    }
+}
+
+/// The tools, where one of two is in CUDA C.
+fn tools(sides: &[&Read]) -> PyResult<Optimizer> {
+    match sides.iter().any(|side| side.input.level == Level::Cuda) {
+        true => optimizer(Level::Cuda, true),
+        false => Ok(Optimizer::without_toolkit()),
+    }
+}
+
+#[pyfunction]
+fn check_launched(
+    py: Python<'_>,
+    original: Launched,
+    rewritten: Launched,
+    how: (Vec<String>, Vec<String>),
+) -> PyResult<String> {
+    let (fixed, nvcc) = how;
+    let sides = [Read::of(original)?, Read::of(rewritten)?];
+    let optimizer = tools(&[&sides[0], &sides[1]])?;
+    let found = worked(py, move |_| {
+        let options = RewriteOptions {
+            launches: [sides[0].launches.clone(), sides[1].launches.clone()],
+            files: &|side, _, name| sides[side].array(name),
+            size: None,
+            set: Vec::new(),
+            pairs: Vec::new(),
+            requires: Vec::new(),
+            fixed,
+            only_described: true,
+            nvcc: [nvcc.clone(), nvcc],
+        };
+        optimizer.check_rewrite(&sides[0].input, &sides[1].input, &options)
+    })?;
+    json(&found.map_err(raised)?)
+}
+
+/// The outputs that launches leave in the emulator, by name.
+#[pyfunction]
+fn run_launched<'py>(
+    py: Python<'py>,
+    side: Launched,
+    nvcc: Vec<String>,
+) -> PyResult<Vec<(String, Bound<'py, PyBytes>)>> {
+    let side = Read::of(side)?;
+    let optimizer = tools(&[&side])?;
+    let found = worked(py, move |_| {
+        let files = |name: &str| side.array(name);
+        optimizer.run_launched(&side.input, &side.launches, &nvcc, &files)
+    })?;
+    let outputs = found.map_err(raised)?.into_iter();
+    Ok(outputs
+        .map(|(name, bytes)| (name, PyBytes::new(py, &bytes)))
+        .collect())
+}
+
 /// A document in Python's words.
 fn json<T: serde::Serialize>(document: &T) -> PyResult<String> {
     let mut document = serde_json::to_value(document).map_err(raised)?;
@@ -234,6 +320,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(optimise, module)?)?;
     module.add_function(wrap_pyfunction!(explain, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
+    module.add_function(wrap_pyfunction!(check_launched, module)?)?;
+    module.add_function(wrap_pyfunction!(run_launched, module)?)?;
     module.add_function(wrap_pyfunction!(known_gpu, module)?)?;
     module.add_function(wrap_pyfunction!(work::before_fork, module)?)?;
     module.add_function(wrap_pyfunction!(work::after_fork, module)?)?;

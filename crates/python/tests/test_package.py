@@ -734,3 +734,91 @@ def test_a_cubin_that_lacks_its_last_byte_gets_it() -> None:
     assert _whole(whole[:-1]) == whole
     assert _whole(whole[:-2]) == whole[:-2]
     assert _whole(b"no cubin") == b"no cubin"
+
+
+# ---- rewritten kernels
+
+ROWS = """.version 8.0
+.target sm_80
+.address_size 64
+
+.visible .entry NAME(.param .u64 x, .param .u64 y, .param .u32 n)
+{
+    .reg .b32 %r<6>; .reg .f32 %f<4>; .reg .b64 %d<6>; .reg .pred %p;
+    ld.param.u64 %d0, [x];
+    ld.param.u64 %d1, [y];
+    ld.param.u32 %r0, [n];
+    mov.u32 %r1, %ctaid.x;
+    mov.u32 %r2, %ntid.x;
+    mov.u32 %r3, %tid.x;
+    mad.lo.s32 %r4, %r1, %r2, %r3;
+    setp.ge.s32 %p, %r4, %r0;
+    @%p bra END;
+    mul.wide.s32 %d2, %r4, 4;
+    add.s64 %d3, %d0, %d2;
+    add.s64 %d4, %d1, %d2;
+    ld.global.f32 %f0, [%d3];
+    BODY
+    st.global.f32 [%d4], %f1;
+END:
+    ret;
+}
+"""
+
+
+def rows(name, body, block, n=100, count=None):
+    """A launch of a kernel that computes `y[i]` of `x[i]`."""
+    code = ROWS.replace("NAME", name).replace("BODY", body)
+    return warpwright.Launch(code, name, -(-n // block), block, ["x", "y", (count or n, "u32")])
+
+
+PLAIN = "mul.rn.f32 %f2, %f0, 0f40000000; mul.rn.f32 %f1, %f2, %f2;"
+
+
+def arrays(n=100):
+    numpy = pytest.importorskip("numpy")
+    x = numpy.linspace(-1, 1, n, dtype=numpy.float32)
+    return {"inputs": {"x": x}, "outputs": {"y": x}}
+
+
+def test_rewritten_kernels_are_compared_for_every_input():
+    plain = rows("plain", PLAIN, 32)
+    same = warpwright.check(plain, rows("other", PLAIN, 64), **arrays())
+    assert same and same.verdict == "proved-at-launches"
+    rounded = rows("rounded", "mul.rn.f32 %f2, %f0, 0f40800000; mul.rn.f32 %f1, %f2, %f0;", 64)
+    found = warpwright.check(plain, rounded, **arrays())
+    assert not found and found.verdict == "equal-up-to-rounding"
+    assert warpwright.check(plain, rounded, accept="equal-up-to-rounding", **arrays())
+    wrong = warpwright.check(plain, rows("wrong", "mul.rn.f32 %f1, %f0, 0f40800000;", 64), **arrays())
+    assert not wrong and wrong.verdict == "refuted" and "y[" in repr(wrong)
+    tail = warpwright.check(plain, rows("tail", PLAIN, 64, count=99), **arrays())
+    assert tail.verdict == "refuted" and "does not write `y[99]`" in repr(tail)
+
+
+def test_a_function_of_arrays_may_be_the_original():
+    def reference(x):
+        return (2 * x) ** 2
+
+    found = warpwright.check(reference, rows("plain", PLAIN, 64), accept="tested", **arrays())
+    assert found and found.verdict == "tested"
+    assert not warpwright.check(reference, rows("plain", PLAIN, 64), **arrays())
+    # Wrong for negative inputs alone.
+    absolute = "abs.f32 %f2, %f0; mul.rn.f32 %f1, %f2, 0f40800000; mul.rn.f32 %f1, %f1, %f0;"
+    wrong = warpwright.check(reference, rows("wrong", absolute, 64), accept="tested", **arrays())
+    assert wrong.verdict == "refuted" and "in place of" in repr(wrong)
+    tail = warpwright.check(reference, rows("tail", PLAIN, 64, count=99), accept="tested", **arrays())
+    assert tail.verdict == "refuted"
+
+
+@pytest.mark.parametrize(
+    "error, how",
+    [
+        (warpwright.UsageError, {"accept": "refuted"}),
+        (warpwright.UsageError, {"outputs": {}}),
+        (TypeError, {"inputs": {"x": [1.0]}}),
+    ],
+)
+def test_what_is_wrong_with_a_comparison_is_said(error, how):
+    plain = rows("plain", PLAIN, 32)
+    with pytest.raises(error):
+        warpwright.check(plain, plain, **{**arrays(), **how})

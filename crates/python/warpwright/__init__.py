@@ -37,17 +37,20 @@ from ._native import (
     WarpwrightError,
     __version__,
 )
-from ._results import Candidate, Checked, Explained, Explanation, Kernel, Outcome, Verdict
+from ._results import Candidate, Checked, Compared, Explained, Explanation, Kernel, Outcome, Verdict
+from ._rewrites import Launch
 from ._trace import Launches, Trace, trace
 
 __all__ = [
     "Candidate",
     "Checked",
+    "Compared",
     "Explained",
     "Explanation",
     "InputError",
     "InternalError",
     "Kernel",
+    "Launch",
     "Launches",
     "MissingToolError",
     "Outcome",

@@ -6,10 +6,11 @@ import operator
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, List, Literal, Optional, Sequence, Tuple, Union
+from typing import Any, List, Literal, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _native
-from ._results import Checked, Explained, Outcome
+from ._results import Checked, Compared, Explained, Outcome
+from ._rewrites import compare
 
 Code = Union[bytes, bytearray, memoryview, str, "os.PathLike[str]"]
 Block = Union[int, Sequence[int]]
@@ -99,20 +100,33 @@ def explain(
 
 
 def check(
-    original: Code,
-    rewritten: Code,
+    original: Any,
+    rewritten: Any,
     *,
+    inputs: Optional[Mapping[str, Any]] = None,
+    outputs: Optional[Mapping[str, Any]] = None,
+    accept: str = "proved-at-launches",
+    fixed: Sequence[str] = (),
     kernel: Optional[str] = None,
     block: Optional[Block] = None,
     dynamic_smem: Optional[int] = None,
     nvcc: Sequence[str] = (),
     name: Optional[str] = None,
-) -> Checked:
+) -> Union[Checked, Compared]:
     """Is `rewritten` a correct version of `original`? Two cubins, or two of PTX and CUDA C.
 
     Two builds of ptxas are not compared, so an outcome with another register limit than its input is undecided here:
     what `optimise` proves is each rewrite of its own, against what stood before it.
+
+    With `inputs` and `outputs` (arrays or tensors by name; of an output shape and type count), each is a `Launch`, or
+    several in order, launched in its own way: the verdict holds for every input of these shapes. The original may be a
+    function of the inputs, called by name: then the verdict is "tested" at best. The result is true where the verdict
+    is `accept` or better. No GPU is needed.
     """
+    if inputs is not None or outputs is not None:
+        read = lambda code: _input("code", code, name)  # noqa: E731
+        how: Any = {"accept": accept, "fixed": fixed, "nvcc": _texts("nvcc", nvcc), "read": read}
+        return compare(original, rewritten, inputs or {}, outputs or {}, **how)
     first, second = _input("original", original, name), _input("rewritten", rewritten, name)
     how = (_text("kernel", kernel), _block(block), _bytes(dynamic_smem), _texts("nvcc", nvcc))
     return Checked(_native.check(first, second, how))

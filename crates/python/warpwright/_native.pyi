@@ -1,7 +1,7 @@
 """The compiled part: bytes and plain values in, bytes and JSON out."""
 
 from pathlib import Path
-from typing import List, Optional, Protocol, Sequence, Tuple
+from typing import Dict, List, Optional, Protocol, Sequence, Tuple
 
 __version__: str
 
@@ -44,6 +44,11 @@ def check(
     rewritten: Code,
     how: Tuple[Optional[str], Optional[Block], Optional[int], List[str]],
 ) -> str: ...
+
+Side = Tuple[Code, List[str], Dict[str, bytes]]
+
+def check_launched(original: Side, rewritten: Side, how: Tuple[List[str], List[str]]) -> str: ...
+def run_launched(side: Side, nvcc: List[str]) -> List[Tuple[str, bytes]]: ...
 def known_gpu(name: str) -> None: ...
 def before_fork() -> None: ...
 def after_fork() -> None: ...

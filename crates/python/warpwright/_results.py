@@ -335,3 +335,23 @@ class Checked(_Document[Verdict]):
 
     def __repr__(self) -> str:
         return "\n".join(f"{f.name}: {f.text}" for f in self._items)
+
+
+class Compared(_Document[Verdict]):
+    """What `check` with inputs gives back; true only if its verdict is the accepted one or better."""
+
+    def __init__(self, document: str, accept: str) -> None:
+        raw = json.loads(document)
+        words = ["proved", "proved-at-launches", "equal-up-to-rounding", "tested"]
+        launches = raw["launches"]
+        texts = ["; ".join(reason["text"] for reason in launch["why"]) for launch in launches]
+        found = [Verdict(f["size"], f["verdict"], text) for f, text in zip(launches, texts)]
+        super().__init__(document, found)
+        self.verdict: str = raw["verdict"]
+        self._is_accepted = self.verdict in words[: words.index(accept) + 1]
+
+    def __bool__(self) -> bool:
+        return self._is_accepted
+
+    def __repr__(self) -> str:
+        return "\n".join([self.verdict, *(f.text for f in self._items if f.text)])
