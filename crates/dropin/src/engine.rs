@@ -307,7 +307,7 @@ pub fn better(
             None => format!("named by {RECIPES}"),
         };
         let before = default.kernel(kernel).map(|code| resources_of(code, &gpu));
-        let has_grown = before.is_ok_and(|before| before.shared_bytes < facts.shared_bytes);
+        let has_grown = before.is_some_and(|before| before.shared_bytes < facts.shared_bytes);
         let beside = match has_grown {
             true => format!(
                 "; {} B of shared memory now: a launch with dynamic shared memory that the code does not declare may fail",
@@ -315,7 +315,11 @@ pub fn better(
             ),
             false => String::new(),
         };
-        what.push(format!("{}: {} ({why}{beside})", source_name(kernel), plan.recipe));
+        what.push(format!(
+            "{}: {} ({why}{beside})",
+            source_name(kernel),
+            plan.recipe
+        ));
     }
     let better = Some(Better {
         cubin: bytes.to_vec(),

@@ -9,6 +9,7 @@ use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use nix::sys::resource::{Resource, getrlimit};
 use serde::Serialize;
 use warpwright_diag::count as counted;
 use warpwright_driver::search::Search;
@@ -17,7 +18,6 @@ use warpwright_pass::Recipe;
 use warpwright_pass::names::is_named;
 use warpwright_target::{Gpu, lookup};
 use warpwright_toolkit::Toolkit;
-use nix::sys::resource::{Resource, getrlimit};
 use warpwright_winners::lines::{Likeness, Note, Outcome, Planned, Searched, Trial};
 use warpwright_winners::{Kept, LaunchClass, Standing, Store, Winner, export, store};
 
