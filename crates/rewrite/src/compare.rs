@@ -13,7 +13,7 @@ use crate::guards;
 use crate::pairing::{self, Paired, buffers};
 use crate::reals::Reals;
 use crate::standing::{AtLaunch, Standing, Which, Why};
-use crate::tested::{self, FILLINGS, Filling, Memory, differences, filled, run};
+use crate::tested::{self, Difference, FILLINGS, Filling, Memory, differences, filled, run};
 
 /// Options of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -170,7 +170,37 @@ impl<'c> Comparison<'c> {
         if standing == Standing::BitForBit && fusible > 0 {
             why.push(Why::Fusible(fusible));
         }
+        if standing == Standing::UpToRounding {
+            self.numbers_alike()?;
+        }
         Ok((standing, why))
+    }
+
+    /// The reals have neither NaN nor infinity: on the described inputs both sides must leave numbers in the same places.
+    fn numbers_alike(&self) -> Result<(), Halt> {
+        let mut memory = filled(self.a, self.b, self.paired, self.fixed, Filling::Described);
+        let [first, second] = &mut memory;
+        if run(self.a, Which::First, first).is_err() {
+            return Ok(());
+        }
+        let refuted = |why| Err(Halt::Found(Standing::Refuted, vec![why]));
+        if let Err(why) = run(self.b, Which::Second, second) {
+            return refuted(why);
+        }
+        match tested::stray(self.a, self.paired, &memory) {
+            None => Ok(()),
+            Some(Difference {
+                output,
+                index,
+                values,
+                ..
+            }) => refuted(Why::Shown {
+                output,
+                index,
+                inputs: Filling::Described.text(),
+                values,
+            }),
+        }
     }
 
     fn side(&self, which: Which) -> &'c Side {

@@ -232,16 +232,47 @@ pub(crate) fn differences(
     paired: &Paired,
     [first, second]: &[Memory; 2],
 ) -> Vec<Difference> {
-    let mut found = Vec::new();
-    for (name, described) in pairing::buffers(a).into_iter().filter(|(_, d)| d.output) {
-        let partner = paired.partner.iter().find(|(_, x)| **x == name);
-        let (Some(x), Some(y)) = (first.get(&name), partner.and_then(|(y, _)| second.get(y)))
-        else {
-            continue;
-        };
-        found.extend(difference(&name, described.buffer.ty, x, y));
-    }
-    found
+    let each = outputs(a, paired, [first, second]).into_iter();
+    each.filter_map(|(name, ty, x, y)| difference(&name, ty, x, y))
+        .collect()
+}
+
+/// The first element that is a number on one side, and infinite or none on the other.
+pub(crate) fn stray(
+    a: &Side,
+    paired: &Paired,
+    [first, second]: &[Memory; 2],
+) -> Option<Difference> {
+    let each = outputs(a, paired, [first, second]).into_iter();
+    let mut strays = each.filter_map(|(output, ty, x, y)| {
+        let elements = x.chunks_exact(ty.size()).zip(y.chunks_exact(ty.size()));
+        let mut values = elements.map(|(x, y)| [x, y].map(|e| ty.to_f64(ty.read(e))));
+        let is_stray = |[p, q]: [f64; 2]| p.is_finite() != q.is_finite();
+        let index = values.clone().position(is_stray)?;
+        let values = values.nth(index)?.map(|v| format!("{v}"));
+        ty.is_float().then_some(Difference {
+            output,
+            index,
+            values,
+            small: false,
+        })
+    });
+    strays.next()
+}
+
+/// Name, type and bytes on both sides of each output.
+fn outputs<'m>(
+    a: &Side,
+    paired: &Paired,
+    [first, second]: [&'m Memory; 2],
+) -> Vec<(String, ElemType, &'m [u8], &'m [u8])> {
+    let all = pairing::buffers(a).into_iter().filter(|(_, d)| d.output);
+    let both = all.filter_map(|(name, described)| {
+        let (partner, _) = paired.partner.iter().find(|(_, x)| **x == name)?;
+        let (x, y) = (first.get(&name)?, second.get(partner)?);
+        Some((name, described.buffer.ty, &x[..], &y[..]))
+    });
+    both.collect()
 }
 
 fn difference(name: &str, ty: ElemType, x: &[u8], y: &[u8]) -> Option<Difference> {

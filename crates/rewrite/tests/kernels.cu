@@ -231,6 +231,25 @@ __global__ void wrong_softmax_rescale(const float *x, float *out, int n) {
     for (int i = 0; i < n; i++) out[blockIdx.x * n + i] = expf(r[i] - m) / sum;
 }
 
+// Lanes without elements merge two maxima that are no numbers yet.
+__global__ void wrong_softmax_infinite(const float *x, float *out, int n) {
+    const float *r = x + blockIdx.x * n;
+    int t = threadIdx.x;
+    float m = -INFINITY, sum = 0.0f;
+    for (int i = t; i < n; i += 32) {
+        float above = fmaxf(m, r[i]);
+        sum = sum * expf(m - above) + expf(r[i] - above);
+        m = above;
+    }
+    for (int by = 16; by > 0; by /= 2) {
+        float other = __shfl_xor_sync(0xffffffff, m, by), more = __shfl_xor_sync(0xffffffff, sum, by);
+        float above = fmaxf(m, other);
+        sum = sum * expf(m - above) + more * expf(other - above);
+        m = above;
+    }
+    for (int i = t; i < n; i += 32) out[blockIdx.x * n + i] = expf(r[i] - m) / sum;
+}
+
 // ---- layer norm
 
 __global__ void norm_two_pass(const float *x, float *out, int n) {

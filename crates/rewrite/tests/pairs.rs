@@ -324,6 +324,10 @@ fn other_wrong_rewrites_are_refuted() {
         &[5, 40],
         "shown",
     );
+    // Over the reals it is right.
+    let infinite = at("wrong_softmax_infinite", "rows", "32", TABLE);
+    refuted(softmax, infinite, &[5], "shown");
+    stands(softmax, infinite, &[32, 40], Standing::UpToRounding);
     let norm = at("norm_two_pass", "rows", "32", TABLE);
     refuted(
         norm,
