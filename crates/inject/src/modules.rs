@@ -157,7 +157,11 @@ fn find_gpu() -> Result<Gpu, &'static str> {
 /// The driver accepted `image`.
 pub unsafe fn bytes<'a>(image: *const c_void) -> Result<&'a [u8], &'static str> {
     const WRAPPER: u32 = 0x4662_43b1;
-    let slice = |at: *const u8, size: usize| unsafe { std::slice::from_raw_parts(at, size) };
+    // A damaged header may state any length.
+    let slice = |at: *const u8, size: usize| match is_mapped(at, size) {
+        true => Ok(unsafe { std::slice::from_raw_parts(at, size) }),
+        false => Err("it is longer than the memory that it is in"),
+    };
     let mut at = image.cast::<u8>();
     let magic = |at: *const u8| unsafe { at.cast::<u32>().read_unaligned() };
     if magic(at) == WRAPPER {
@@ -171,23 +175,42 @@ pub unsafe fn bytes<'a>(image: *const c_void) -> Result<&'a [u8], &'static str> 
     if magic(at).to_le_bytes() == CONTAINER {
         let header = unsafe { at.add(6).cast::<u16>().read_unaligned() };
         let size = unsafe { at.add(8).cast::<u64>().read_unaligned() };
-        return Ok(slice(at, usize::from(header) + size as usize));
+        return slice(at, usize::from(header).saturating_add(size as usize));
     }
     if magic(at).to_le_bytes() == *b"\x7fELF" {
         let mut header = [0; 64];
-        header.copy_from_slice(slice(at, 64));
+        header.copy_from_slice(slice(at, 64)?);
         let extent = image::header_extent(&header).map_err(|_| "its ELF header is unusual")?;
         let headers = slice(
             at.wrapping_add(extent.sections as usize),
             extent.count as usize * 64,
-        );
-        return Ok(slice(at, extent.end_of_file(headers) as usize));
+        )?;
+        return slice(at, extent.end_of_file(headers) as usize);
     }
     if unsafe { !at.read().is_ascii_graphic() && !at.read().is_ascii_whitespace() } {
         return Err("it is of an unknown kind");
     }
     // Text that ends in a zero.
     Ok(unsafe { CStr::from_ptr(at.cast()) }.to_bytes())
+}
+
+/// Is there memory behind an address for so many bytes?
+fn is_mapped(at: *const u8, bytes: usize) -> bool {
+    const PAGE: usize = 4096;
+    const AT_ONCE: usize = 4096;
+    let (first, Some(last)) = (at as usize / PAGE, (at as usize).checked_add(bytes.max(1) - 1)) else {
+        return false;
+    };
+    if at.is_null() || bytes > isize::MAX as usize {
+        return false;
+    }
+    let mut states = [0u8; AT_ONCE];
+    (first..=last / PAGE).step_by(AT_ONCE).all(|page| {
+        let count = AT_ONCE.min(last / PAGE - page + 1);
+        let start = (page * PAGE) as *mut c_void;
+        // SAFETY: nothing is read there; there is room for so many states.
+        unsafe { libc::mincore(start, count * PAGE, states.as_mut_ptr()) == 0 }
+    })
 }
 
 /// Loads an image once more, in the way of the program's call.

@@ -1492,6 +1492,30 @@ fn searches_for_kernels_with_variables_work_on_the_programs() {
     assert_eq!(outcome, Some(&Outcome::Failed(500)), "{all:?}");
 }
 
+/// A program may try to load what is damaged: lengths in headers lead nowhere.
+fn damaged_modules_are_not_read_beyond() {
+    let original = &workshop().expect("a toolkit").original;
+    let folder = tempfile::tempdir().expect("folder");
+    // The place of the section headers, their number, the number of the names' section.
+    for (at, value) in [(40, 1u8), (46, 0x7f), (60, 0xff), (61, 0xff), (63, 0x7f)] {
+        let mut damaged = original.clone();
+        damaged[at] = value;
+        let path = folder.path().join(format!("{at}.cubin"));
+        std::fs::write(&path, damaged).expect("written");
+        let setup = |mode| Setup {
+            mode,
+            cubin: Some(&path),
+            ..Setup::default()
+        };
+        let plain = run(&setup(""));
+        for mode in ["with", "trace"] {
+            let with = run(&setup(mode));
+            let ended = |run: &Run| (run.stdout(), run.output.status.code());
+            assert_eq!(ended(&plain), ended(&with), "{at} {mode}: {}", with.log);
+        }
+    }
+}
+
 /// Kernels that call the driver's functions stay as they are, and the log says why.
 fn kernels_that_print_are_left_alone() {
     let prints = |factor: &str| {
@@ -2144,8 +2168,12 @@ fn unfit_winners_do_not_reach_the_driver() {
 }
 
 fn main() {
-    let tests: [(&str, fn()); 39] = [
+    let tests: [(&str, fn()); 40] = [
         ("little_memory_ends_nobody", little_memory_ends_nobody),
+        (
+            "damaged_modules_are_not_read_beyond",
+            damaged_modules_are_not_read_beyond,
+        ),
         (
             "threads_are_cancelled_where_they_would_be",
             threads_are_cancelled_where_they_would_be,
