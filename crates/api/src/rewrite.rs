@@ -176,6 +176,8 @@ impl Try {
 /// Threads of a launch that is tried unasked, and bytes of its buffers.
 const MOST_WORK: u64 = 1 << 20;
 const MOST_BYTES: u64 = 1 << 24;
+/// Bytes of the buffers of a launch, at any size: each takes some twenty as terms.
+const MOST_ON_TERMS: u64 = 1 << 26;
 /// Terms of all launches together, above which no further size is derived.
 const MOST_TERMS: usize = 24_000_000;
 
@@ -358,6 +360,18 @@ fn sides(
             let launch = file.resolve(&at.size, &known(file, at))?;
             let mut launch = launch_among(&launch, &input.name, &kernels)?;
             at.give(&mut launch);
+            let bytes: u64 = launch.buffers().map(|buffer| buffer.size() as u64).sum();
+            if bytes > MOST_ON_TERMS {
+                return Err(Error::NotRun {
+                    name: input.name.clone(),
+                    what: format!(
+                        "its buffers hold {} MiB at size `{}`, and terms are for {}: name a smaller size (--size, --set)",
+                        bytes >> 20,
+                        at.size,
+                        MOST_ON_TERMS >> 20
+                    ),
+                });
+            }
             step(input, module, launch, &|name| {
                 (options.files)(which, number, name)
             })

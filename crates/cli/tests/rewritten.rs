@@ -229,6 +229,22 @@ fn what_no_launch_grows_with_is_varied_too() {
     assert!(of([kernels[0]; 2], &toml, &[]).0.starts_with("proved"));
 }
 
+/// A size of a hundred million elements is refused before it takes memory.
+#[test]
+fn what_is_too_large_for_terms_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = map("k", "x", "y", "mul.rn.f32 %f1, %f0, 0f40000000;");
+    let toml = launch("k", 128, "x", "y", true);
+    std::fs::write(folder.path().join("a.ptx"), module(&[text])).unwrap();
+    std::fs::write(folder.path().join("l.toml"), toml).unwrap();
+    let words = "check a.ptx a.ptx --launch-a l.toml --launch-b l.toml --set n=100000000";
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warpwright"));
+    let output = command.args(words.split(' ')).current_dir(&folder).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("its buffers hold 762 MiB at size `small`, and terms are for 64"), "{said}");
+}
+
 #[test]
 fn outputs_are_paired_by_name_or_statement() {
     let folder = tempfile::tempdir().unwrap();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use warpwright::{CheckOptions, Checked, FunctionVerdict, Optimizer};
 use warpwright_diag::count;
-use warpwright_emu::{Emulator, Options as RunOptions, Outcome};
+use warpwright_emu::{Emulator, FaultKind, Options as RunOptions, Outcome};
 use warpwright_launch::{Buffer, Comparison, Launch, compare};
 use warpwright_pass::names::source_name;
 use warpwright_ptx::Module;
@@ -226,6 +226,10 @@ fn cut(line: &str) -> String {
     }
 }
 
+/// A rewrite may execute so many times the original's instructions, and so many in any case (of warps).
+const TIMES: u64 = 1000;
+const LEAST_BUDGET: u64 = 1 << 24;
+
 /// Runs both in the emulator with the same inputs. Equal outputs on one input prove nothing about
 /// others, so the best verdict is "undecided", said as such. Where the original faults that is all that is said: the
 /// verdict is the error then.
@@ -236,13 +240,14 @@ fn in_emulator(
     let launch = described(&args.setup)?;
     let launch = among(&launch, &args.setup, (&a.name, &kernels(a)))?;
     let inputs = materialize(&launch, args.setup.launch.as_deref())?;
-    let run = |module: &Module| {
+    let run = |module: &Module, options: &RunOptions| {
         let program = Emulator::new(module, &launch.kernel)?;
-        Ok::<_, Failure>(program.run(&launch, inputs.clone(), &RunOptions::default())?)
+        Ok::<_, Failure>(program.run(&launch, inputs.clone(), options)?)
     };
     let verdict = |verdict, text| FunctionVerdict::of_run(launch.kernel.clone(), verdict, text);
-    let first = match run(a)? {
-        Outcome::Finished(results) => results.buffers,
+    let all = RunOptions::default();
+    let (first, executed) = match run(a, &all)? {
+        Outcome::Finished(results) => (results.buffers, results.statistics.warp_instructions),
         Outcome::Faulted(fault) => {
             let guesses = session::guesses(args.setup.launch.as_deref());
             let guesses = guesses.map_or_else(String::new, |text| format!("\n{text}"));
@@ -255,12 +260,25 @@ fn in_emulator(
             return Ok(Err(verdict("undecided", text)));
         }
     };
-    Ok(Ok(match run(b)? {
+    let most = executed.saturating_mul(TIMES).max(LEAST_BUDGET);
+    let bounded = RunOptions {
+        budget: all.budget.min(most),
+        total: all.total.min(most),
+        ..all
+    };
+    Ok(Ok(match run(b, &bounded)? {
         Outcome::Finished(results) => compared(
             (&launch, &args.setup.set),
             &inputs,
             &first,
             &results.buffers,
+        ),
+        Outcome::Faulted(fault) if fault.kind == FaultKind::Budget => verdict(
+            "refuted",
+            format!(
+                "`{}` is not at its end after {} instructions of warps, where the original needs {executed}: {fault}",
+                b.name, bounded.total
+            ),
         ),
         Outcome::Faulted(fault) => verdict("refuted", format!("`{}` is at fault: {fault}", b.name)),
     }))
