@@ -780,6 +780,36 @@ fn folders_to_work_in_are_private_and_swept() {
     assert!(!left.exists(), "{}", err(&opt));
 }
 
+/// A search that memory ends in the middle would lose what the program printed; files that grow too large are errors.
+#[test]
+fn limits_are_told_before_they_are_met() {
+    let Some(bench) = Bench::new() else { return };
+    let under = |limit: &str, words: &[&str]| {
+        let mut command = bench.command(&[]);
+        let own = command.get_program().to_owned();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("ulimit {limit}; exec \"$@\""), "sh"]);
+        shell.arg(own).args(words).current_dir(bench.path("."));
+        for (name, value) in command.get_envs() {
+            shell.env(name, value.expect("set"));
+        }
+        command = shell;
+        command.output().expect("starts")
+    };
+    let tune = under("-v 900000", &["tune", "--", "sh", "-c", "echo ran"]);
+    assert_eq!(tune.status.code(), Some(1), "{}", err(&tune));
+    let says = "this process may have 878 MiB of memory (`ulimit -v`)";
+    assert!(out(&tune).is_empty() && err(&tune).contains(says), "{}", err(&tune));
+    let kernel = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n";
+    std::fs::write(bench.path("k.ptx"), kernel).expect("written");
+    let opt = under("-f 0", &["pass", "cache(loads=streaming)", "k.ptx", "-o", "big.ptx"]);
+    assert_eq!(opt.status.code(), Some(1), "{}", err(&opt));
+    assert!(err(&opt).contains("big.ptx"), "{}", err(&opt));
+    let script = "echo first; echo second >> /dev/stdout; echo third";
+    let tune = bench.run(&["tune", "--", "sh", "-c", script], false);
+    assert_eq!(out(&tune), "first\nsecond\nthird\n");
+}
+
 #[test]
 fn exit_codes_are_the_programs() {
     let Some(bench) = Bench::new() else { return };

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{SigHandler, SigSet, Signal, kill, raise, signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getpid, getsid};
 
 /// Those that end a program, or tell it something.
 const PASSED: [Signal; 6] = [
@@ -131,10 +131,11 @@ pub fn begin() {
         if let (Ok(()), Ok(source)) = (taken, source) {
             let hand_on = move || {
                 while let Ok(Some(info)) = source.read_signal() {
-                    // What the kernel sends for a terminal, it sends to the program as well.
-                    let is_sent = info.ssi_code <= 0;
+                    // What the kernel sends for a terminal, it sends to the program as well; but that the terminal is
+                    // gone it tells the leader of the session alone.
                     if let Ok(signal) = Signal::try_from(info.ssi_signo as i32) {
-                        take(signal, is_sent);
+                        let is_alone = signal == Signal::SIGHUP && getsid(None) == Ok(getpid());
+                        take(signal, info.ssi_code <= 0 || is_alone);
                     }
                 }
             };

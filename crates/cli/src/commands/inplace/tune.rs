@@ -503,6 +503,11 @@ struct Seen {
 /// Where a program's standard output goes until it is known whether that run counts: memory, since a disk may be full.
 fn output() -> Result<File, Failure> {
     let made = rustix::fs::memfd_create("stdout", rustix::fs::MemfdFlags::CLOEXEC);
+    let made = made.and_then(|file| {
+        // As into a pipe: who opens it anew writes behind what is there.
+        rustix::fs::fcntl_setfl(&file, rustix::fs::OFlags::APPEND)?;
+        Ok(file)
+    });
     let made = made.map_err(|e| Failure::input(format!("no place for the program's output: {e}")));
     Ok(File::from(made?))
 }
