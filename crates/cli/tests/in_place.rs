@@ -799,10 +799,17 @@ fn limits_are_told_before_they_are_met() {
     let tune = under("-v 900000", &["tune", "--", "sh", "-c", "echo ran"]);
     assert_eq!(tune.status.code(), Some(1), "{}", err(&tune));
     let says = "this process may have 878 MiB of memory (`ulimit -v`)";
-    assert!(out(&tune).is_empty() && err(&tune).contains(says), "{}", err(&tune));
+    assert!(
+        out(&tune).is_empty() && err(&tune).contains(says),
+        "{}",
+        err(&tune)
+    );
     let kernel = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n";
     std::fs::write(bench.path("k.ptx"), kernel).expect("written");
-    let opt = under("-f 0", &["pass", "cache(loads=streaming)", "k.ptx", "-o", "big.ptx"]);
+    let opt = under(
+        "-f 0",
+        &["pass", "cache(loads=streaming)", "k.ptx", "-o", "big.ptx"],
+    );
     assert_eq!(opt.status.code(), Some(1), "{}", err(&opt));
     assert!(err(&opt).contains("big.ptx"), "{}", err(&opt));
     let script = "echo first; echo second >> /dev/stdout; echo third";

@@ -239,10 +239,17 @@ fn what_is_too_large_for_terms_is_refused() {
     std::fs::write(folder.path().join("l.toml"), toml).unwrap();
     let words = "check a.ptx a.ptx --launch-a l.toml --launch-b l.toml --set n=100000000";
     let mut command = Command::new(env!("CARGO_BIN_EXE_warpwright"));
-    let output = command.args(words.split(' ')).current_dir(&folder).output().unwrap();
+    let output = command
+        .args(words.split(' '))
+        .current_dir(&folder)
+        .output()
+        .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("its buffers hold 762 MiB at size `small`, and terms are for 64"), "{said}");
+    assert!(
+        said.contains("its buffers hold 762 MiB at size `small`, and terms are for 64"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -198,7 +198,10 @@ pub unsafe fn bytes<'a>(image: *const c_void) -> Result<&'a [u8], &'static str> 
 fn is_mapped(at: *const u8, bytes: usize) -> bool {
     const PAGE: usize = 4096;
     const AT_ONCE: usize = 4096;
-    let (first, Some(last)) = (at as usize / PAGE, (at as usize).checked_add(bytes.max(1) - 1)) else {
+    let (first, Some(last)) = (
+        at as usize / PAGE,
+        (at as usize).checked_add(bytes.max(1) - 1),
+    ) else {
         return false;
     };
     if at.is_null() || bytes > isize::MAX as usize {

@@ -232,7 +232,7 @@ pub(crate) fn differences(
     paired: &Paired,
     [first, second]: &[Memory; 2],
 ) -> Vec<Difference> {
-    let each = outputs(a, paired, [first, second]).into_iter();
+    let each = both_outputs(a, paired, [first, second]).into_iter();
     each.filter_map(|(name, ty, x, y)| difference(&name, ty, x, y))
         .collect()
 }
@@ -243,7 +243,7 @@ pub(crate) fn stray(
     paired: &Paired,
     [first, second]: &[Memory; 2],
 ) -> Option<Difference> {
-    let each = outputs(a, paired, [first, second]).into_iter();
+    let each = both_outputs(a, paired, [first, second]).into_iter();
     let mut strays = each.filter_map(|(output, ty, x, y)| {
         let elements = x.chunks_exact(ty.size()).zip(y.chunks_exact(ty.size()));
         let mut values = elements.map(|(x, y)| [x, y].map(|e| ty.to_f64(ty.read(e))));
@@ -261,7 +261,7 @@ pub(crate) fn stray(
 }
 
 /// Name, type and bytes on both sides of each output.
-fn outputs<'m>(
+fn both_outputs<'m>(
     a: &Side,
     paired: &Paired,
     [first, second]: [&'m Memory; 2],
