@@ -227,6 +227,18 @@ fn what_no_launch_grows_with_is_varied_too() {
         "proved-at-launches"
     );
     assert!(of([kernels[0]; 2], &toml, &[]).0.starts_with("proved"));
+    let words = "check a.ptx b.ptx --launch-a l.toml --launch-b l.toml --report r.html";
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warpwright"));
+    let output = command
+        .args(words.split(' '))
+        .current_dir(&folder)
+        .output()
+        .unwrap();
+    assert_eq!(
+        output.status.code(),
+        Some(2),
+        "no page, and no internal error"
+    );
 }
 
 /// A size of a hundred million elements is refused before it takes memory.

@@ -6,7 +6,7 @@ use warpwright::{RewriteOptions, Rewritten, Word};
 use warpwright_launch::{ContentsError, LaunchFile};
 use warpwright_report::screen::wrap;
 
-use super::{print_json, write_page};
+use super::print_json;
 use crate::args::{CheckArgs, Cli};
 use crate::failure::Failure;
 use crate::input::{Input, contents};
@@ -22,6 +22,11 @@ pub fn run(cli: &Cli, args: &CheckArgs, a: &Input, b: &Input) -> Result<(), Fail
         ));
     }
     let accepted = accepted(args.rewrite.accept.as_deref())?;
+    if args.show.report.is_some() {
+        return Err(Failure::Usage(
+            "--report has no page of rewritten kernels: --json has all of it".to_owned(),
+        ));
+    }
     let read = |at: usize| {
         let files = paths[at].iter().map(|path| session::launch_file(path));
         files.collect::<Result<Vec<LaunchFile>, Failure>>()
@@ -51,7 +56,6 @@ pub fn run(cli: &Cli, args: &CheckArgs, a: &Input, b: &Input) -> Result<(), Fail
     };
     let optimizer = super::check::compiler(cli, [a, b])?;
     let document = optimizer.check_rewrite(a, b, &options)?;
-    write_page(args.show.report.as_deref(), &document)?;
     match args.show.json {
         true => print_json(&document)?,
         false => print(&document),
