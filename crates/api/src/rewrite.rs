@@ -322,8 +322,7 @@ fn verdict(at: &Try, result: &AtLaunch) -> LaunchVerdict {
 fn one(sides: &[Side; 2], options: &RewriteOptions<'_>) -> Result<AtLaunch, Error> {
     let [a, b] = sides;
     let paired = Paired::of(a, b, &options.pairs)?;
-    let files = options.launches.iter().flatten();
-    let numbers: Vec<&str> = files.flat_map(LaunchFile::numbers).collect();
+    let numbers = number_names(options);
     let mut fixed = options.fixed.clone();
     fixed.retain(|name| !numbers.contains(&name.as_str()));
     let options = Options {
@@ -457,10 +456,15 @@ fn tries(options: &RewriteOptions<'_>) -> Result<Vec<Try>, Error> {
     Ok(all)
 }
 
+/// The floating-point numbers among the arguments of both sides.
+fn number_names<'o>(options: &'o RewriteOptions<'_>) -> Vec<&'o str> {
+    let files = options.launches.iter().flatten();
+    files.flat_map(LaunchFile::numbers).collect()
+}
+
 /// Other values for the floating-point numbers among the arguments: a version that does without one is found by any.
 fn numbers(options: &RewriteOptions<'_>) -> Vec<(String, f64)> {
-    let files = options.launches.iter().flatten();
-    let mut names: Vec<&str> = files.flat_map(LaunchFile::numbers).collect();
+    let mut names = number_names(options);
     names.sort_unstable();
     names.dedup();
     names.retain(|name| !options.fixed.iter().any(|fixed| fixed == name));
@@ -497,23 +501,16 @@ fn derived(value: i64, tiles: &[i64]) -> Vec<i64> {
 
 /// Parameters that grow the launches of both sides, and those that shapes depend on.
 fn scales<'o>(options: &'o RewriteOptions<'_>) -> Vec<&'o str> {
-    let files = options.launches[0].iter();
-    let mut scales: Vec<&str> = files
-        .flat_map(|file| [file.scales(), file.extents()].concat())
+    let [first, second] = &options.launches;
+    let in_blocks = |name: &&str| second.iter().any(|file| file.is_of_blocks(name));
+    let extents = first.iter().flat_map(LaunchFile::extents);
+    let mut scales: Vec<&str> = first
+        .iter()
+        .flat_map(LaunchFile::scales)
+        .chain(extents.filter(|name| !in_blocks(name)))
         .collect();
     scales.sort_unstable();
     scales.dedup();
-    let in_blocks = |name: &str| {
-        options.launches[1]
-            .iter()
-            .any(|file| file.is_of_blocks(name))
-    };
-    scales.retain(|name| {
-        let grows = options.launches[0]
-            .iter()
-            .any(|file| file.scales().contains(name));
-        grows || !in_blocks(name)
-    });
     // Of the second side it must be a parameter at least: a grid of one block does not grow.
     let has = |file: &LaunchFile, name: &str| {
         let sizes: Vec<&str> = file.sizes().collect();

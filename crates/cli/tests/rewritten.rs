@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // A test that cannot go on fails.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use serde_json::Value;
 
@@ -171,24 +171,22 @@ fn several_kernels_stand_for_one() {
     }
 }
 
-/// Two kernels of one launch: the verdict, and what was set where it was found.
-fn one_against_one(
-    folder: &Path,
-    kernels: [&str; 2],
-    toml: &str,
-    more: &[&str],
-) -> (String, String) {
+/// Two kernels of one launch, compared.
+fn compared_once(folder: &Path, kernels: [&str; 2], toml: &str, more: &[&str]) -> Output {
     for (name, text) in ["a.ptx", "b.ptx"].iter().zip(kernels) {
         std::fs::write(folder.join(name), module(&[text.to_owned()])).unwrap();
     }
     std::fs::write(folder.join("l.toml"), toml).unwrap();
-    let words = "check a.ptx b.ptx --launch-a l.toml --launch-b l.toml --json";
+    let words = "check a.ptx b.ptx --launch-a l.toml --launch-b l.toml";
     let mut command = Command::new(env!("CARGO_BIN_EXE_warpwright"));
-    command
-        .args(words.split(' '))
-        .args(more)
-        .current_dir(folder);
-    let document: Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+    let command = command.args(words.split(' ')).args(more);
+    command.current_dir(folder).output().unwrap()
+}
+
+/// The same: the verdict, and what was set where it was found.
+fn verdict(folder: &Path, kernels: [&str; 2], toml: &str, more: &[&str]) -> (String, String) {
+    let output = compared_once(folder, kernels, toml, &[more, &["--json"]].concat());
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     let last = document["launches"].as_array().unwrap().last().unwrap();
     let set = last["set"].to_string();
     (document["verdict"].as_str().unwrap().to_owned(), set)
@@ -201,8 +199,7 @@ fn what_no_launch_grows_with_is_varied_too() {
     let twice = map("k", "x", "y", "mul.rn.f32 %f1, %f0, 0f40000000;");
     let hundred = twice.replace("%r4, %r0;", "%r4, 100;");
     let toml = launch("k", 128, "x", "y", true).replace("ceil_div(n, 128)", "1");
-    let of =
-        |kernels, toml: &str, more: &[&str]| one_against_one(folder.path(), kernels, toml, more);
+    let of = |kernels, toml: &str, more: &[&str]| verdict(folder.path(), kernels, toml, more);
     let (verdict, set) = of([&twice, &hundred], &toml, &[]);
     assert_eq!((&*verdict, &*set), ("refuted", "[\"n=99\"]"));
     assert_eq!(
@@ -227,13 +224,7 @@ fn what_no_launch_grows_with_is_varied_too() {
         "proved-at-launches"
     );
     assert!(of([kernels[0]; 2], &toml, &[]).0.starts_with("proved"));
-    let words = "check a.ptx b.ptx --launch-a l.toml --launch-b l.toml --report r.html";
-    let mut command = Command::new(env!("CARGO_BIN_EXE_warpwright"));
-    let output = command
-        .args(words.split(' '))
-        .current_dir(&folder)
-        .output()
-        .unwrap();
+    let output = compared_once(folder.path(), kernels, &toml, &["--report", "r.html"]);
     assert_eq!(
         output.status.code(),
         Some(2),
@@ -247,15 +238,8 @@ fn what_is_too_large_for_terms_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let text = map("k", "x", "y", "mul.rn.f32 %f1, %f0, 0f40000000;");
     let toml = launch("k", 128, "x", "y", true);
-    std::fs::write(folder.path().join("a.ptx"), module(&[text])).unwrap();
-    std::fs::write(folder.path().join("l.toml"), toml).unwrap();
-    let words = "check a.ptx a.ptx --launch-a l.toml --launch-b l.toml --set n=100000000";
-    let mut command = Command::new(env!("CARGO_BIN_EXE_warpwright"));
-    let output = command
-        .args(words.split(' '))
-        .current_dir(&folder)
-        .output()
-        .unwrap();
+    let more = ["--set", "n=100000000"];
+    let output = compared_once(folder.path(), [&text; 2], &toml, &more);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(

@@ -196,23 +196,23 @@ pub unsafe fn bytes<'a>(image: *const c_void) -> Result<&'a [u8], &'static str> 
 
 /// Is there memory behind an address for so many bytes?
 fn is_mapped(at: *const u8, bytes: usize) -> bool {
-    const PAGE: usize = 4096;
+    /// Pages that are asked about at a time.
     const AT_ONCE: usize = 4096;
-    let (first, Some(last)) = (
-        at as usize / PAGE,
-        (at as usize).checked_add(bytes.max(1) - 1),
-    ) else {
+    let Some(last) = (at as usize).checked_add(bytes.max(1) - 1) else {
         return false;
     };
     if at.is_null() || bytes > isize::MAX as usize {
         return false;
     }
+    // SAFETY: a question. Some kernels have pages of 64 KiB.
+    let size = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
+    let (first, last) = (at as usize / size, last / size);
     let mut states = [0u8; AT_ONCE];
-    (first..=last / PAGE).step_by(AT_ONCE).all(|page| {
-        let count = AT_ONCE.min(last / PAGE - page + 1);
-        let start = (page * PAGE) as *mut c_void;
+    (first..=last).step_by(AT_ONCE).all(|page| {
+        let count = AT_ONCE.min(last - page + 1);
+        let start = (page * size) as *mut c_void;
         // SAFETY: nothing is read there; there is room for so many states.
-        unsafe { libc::mincore(start, count * PAGE, states.as_mut_ptr()) == 0 }
+        unsafe { libc::mincore(start, count * size, states.as_mut_ptr()) == 0 }
     })
 }
 

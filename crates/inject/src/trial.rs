@@ -465,22 +465,16 @@ fn turns(
     let places = places(launch).unwrap_or_default();
     let compare = |saved: &mut Saved, candidate: &Candidate, extents: &Extents| {
         let (kernel, _) = candidate.handle?;
-        let given = candidate.mirror.give(saved.copies());
-        let code = match given {
-            Ok(()) => run(kernel as Handle, extents, limit).0,
-            Err(code) => code,
+        let ran = || {
+            candidate.mirror.give(saved.copies())?;
+            ok(run(kernel as Handle, extents, limit).0)?;
+            candidate.mirror.take(saved.copies())?;
+            saved.differences_of(candidate.planned.likeness)
         };
-        let taken = match code {
-            SUCCESS => candidate.mirror.take(saved.copies()),
-            code => Err(code),
-        };
-        match taken.map_or_else(|code| code, |()| SUCCESS) {
-            SUCCESS => match saved.differences_of(candidate.planned.likeness) {
-                Ok(0) => None,
-                Ok(bytes) => Some(Outcome::Differs(bytes)),
-                Err(code) => Some(Outcome::Failed(code)),
-            },
-            code => Some(Outcome::Failed(code)),
+        match ran() {
+            Ok(0) => None,
+            Ok(bytes) => Some(Outcome::Differs(bytes)),
+            Err(code) => Some(Outcome::Failed(code)),
         }
     };
     let mut fresh: Vec<usize> = (0..target.candidates.len()).collect();

@@ -56,10 +56,11 @@ impl PrivateFolder {
         for entry in entries.flatten() {
             let path = entry.path();
             let name = entry.file_name();
-            let is_ours = name.to_string_lossy().starts_with(PREFIX) && path != self.path();
-            let Some(data) = entry.metadata().ok().filter(|_| is_ours) else {
+            // Temporary folders may hold thousands of others.
+            if !name.to_string_lossy().starts_with(PREFIX) || path == self.path() {
                 continue;
-            };
+            }
+            let Ok(data) = entry.metadata() else { continue };
             if data.is_dir() && data.uid() == own && is_left(&path, &data) {
                 let _ = fs::remove_dir_all(path);
             }

@@ -34,10 +34,13 @@ static ASKED: AtomicBool = AtomicBool::new(false);
 static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// What this process was started to hold back, and which of [`OURS`] to ignore.
 static HELD: OnceLock<Option<SigSet>> = OnceLock::new();
-const OURS: [Signal; 2] = [Signal::SIGPIPE, Signal::SIGCHLD];
-static IGNORED: [AtomicBool; 2] = [AtomicBool::new(false), AtomicBool::new(false)];
-/// The same of SIGXFSZ, which is ignored here.
-static LIMIT_IGNORED: AtomicBool = AtomicBool::new(false);
+/// What is done here with signals whose treatment a program inherits. A file that grows beyond a limit is an error of a call.
+const OURS: [(Signal, SigHandler); 3] = [
+    (Signal::SIGPIPE, SigHandler::SigDfl),
+    (Signal::SIGCHLD, SigHandler::SigDfl),
+    (Signal::SIGXFSZ, SigHandler::SigIgn),
+];
+static IGNORED: [AtomicBool; OURS.len()] = [const { AtomicBool::new(false) }; OURS.len()];
 
 /// Runs before `main`, and before Rust's own start changes what is done with SIGPIPE.
 #[used]
@@ -48,14 +51,11 @@ static BEFORE_MAIN: extern "C" fn() = before_main;
 
 #[allow(unsafe_code)]
 extern "C" fn before_main() {
-    for (ours, is_ignored) in OURS.into_iter().zip(&IGNORED) {
+    for ((ours, here), is_ignored) in OURS.into_iter().zip(&IGNORED) {
         // SAFETY: no handler, and nothing runs yet that could have set one.
-        let before = unsafe { signal(ours, SigHandler::SigDfl) };
+        let before = unsafe { signal(ours, here) };
         is_ignored.store(matches!(before, Ok(SigHandler::SigIgn)), Ordering::Relaxed);
     }
-    // SAFETY: as above.
-    let before = unsafe { signal(Signal::SIGXFSZ, SigHandler::SigIgn) };
-    LIMIT_IGNORED.store(matches!(before, Ok(SigHandler::SigIgn)), Ordering::Relaxed);
 }
 
 fn held() -> Option<SigSet> {
@@ -67,15 +67,13 @@ fn held() -> Option<SigSet> {
 pub fn hand_down(command: &mut Command) {
     let held = held();
     let give = move || {
-        for (ours, is_ignored) in OURS.into_iter().zip(&IGNORED) {
-            if is_ignored.load(Ordering::Relaxed) {
-                // SAFETY: no handler.
-                unsafe { signal(ours, SigHandler::SigIgn) }?;
-            }
-        }
-        if !LIMIT_IGNORED.load(Ordering::Relaxed) {
+        for ((ours, _), is_ignored) in OURS.into_iter().zip(&IGNORED) {
+            let own = match is_ignored.load(Ordering::Relaxed) {
+                true => SigHandler::SigIgn,
+                false => SigHandler::SigDfl,
+            };
             // SAFETY: no handler.
-            unsafe { signal(Signal::SIGXFSZ, SigHandler::SigDfl) }?;
+            unsafe { signal(ours, own) }?;
         }
         held.map_or(Ok(()), |held| held.thread_set_mask())?;
         Ok(())
@@ -123,10 +121,7 @@ pub fn begin() {
             .into_iter()
             .filter(|&s| !ignored(s) && !before.contains(s));
         all.for_each(|signal| held.add(signal));
-        let mut blocked = held;
-        // A file that grows beyond a limit is an error of a call.
-        blocked.add(Signal::SIGXFSZ);
-        let taken = blocked.thread_block();
+        let taken = held.thread_block();
         let source = SignalFd::with_flags(&held, SfdFlags::SFD_CLOEXEC);
         if let (Ok(()), Ok(source)) = (taken, source) {
             let hand_on = move || {
