@@ -147,6 +147,8 @@ driver! {
     memory_free = c"cuMemFree_v2" (address: u64);
     /// A copy within the device.
     memory_copy = c"cuMemcpyDtoDAsync_v2" (to: u64, from: u64, bytes: usize, stream: Handle);
+    /// Sets bytes.
+    memory_set = c"cuMemsetD8Async" (to: u64, byte: u8, bytes: usize, stream: Handle);
     /// A copy to the device.
     memory_from_host = c"cuMemcpyHtoD_v2" (to: u64, from: *const c_void, bytes: usize);
     /// A copy to the host.

@@ -68,8 +68,9 @@ pub struct Settings {
     pub folder: Option<PathBuf>,
     /// Where winners are (`WARPWRIGHT_DB`).
     pub store: PathBuf,
-    /// Do winners and originals take turns, so that one run tells them apart (`WARPWRIGHT_TURNS`)?
-    pub turns: bool,
+    /// Do winners and originals take turns, so that they can be told apart (`WARPWRIGHT_TURNS`, the number of the run: in
+    /// every other one the originals begin where the winners did)?
+    pub turns: Option<u64>,
     /// What trials of a kernel may take (`WARPWRIGHT_BUDGET`, in seconds).
     pub budget: f64,
     /// The process that makes candidates (`WARPWRIGHT_BUILDER`).
@@ -89,7 +90,9 @@ impl Settings {
             log: set("WARPWRIGHT_LOG"),
             folder: set("WARPWRIGHT_DIR"),
             store: whole(store),
-            turns: std::env::var_os("WARPWRIGHT_TURNS").is_some(),
+            turns: std::env::var("WARPWRIGHT_TURNS")
+                .ok()
+                .and_then(|number| number.parse().ok()),
             budget: std::env::var("WARPWRIGHT_BUDGET")
                 .ok()
                 .and_then(|seconds| seconds.parse().ok())

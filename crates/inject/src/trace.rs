@@ -125,11 +125,11 @@ struct Turns {
 const TURNS: usize = 1000;
 
 impl Turns {
-    /// Whose turn it is: of two launches one each, in an order that is not that of the program.
-    fn next(&mut self) -> Turn {
+    /// Whose turn it is in a run: of two launches one each, in an order that is not that of the program.
+    fn next(&mut self, run: u64) -> Turn {
         let pair = self.launches / 2;
         let mixed = pair.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let is_first_own = mixed >> 63 == 0;
+        let is_first_own = (mixed >> 63 == 0) == run.is_multiple_of(2);
         let is_first = self.launches.is_multiple_of(2);
         self.launches += 1;
         match is_first == is_first_own {
@@ -439,8 +439,8 @@ pub fn launch(launch: &Launch, has_winner: bool, call: impl FnOnce(bool) -> Code
             state.trace.launches[place].count += 1;
         }
         // What is captured is launched many times.
-        if has_winner && settings().turns && !capturing {
-            turn = state.trace.turns.entry(place).or_default().next();
+        if let (true, Some(run)) = (has_winner && !capturing, settings().turns) {
+            turn = state.trace.turns.entry(place).or_default().next(run);
         }
         (!capturing).then_some(Timed::Launch(place, turn))
     });

@@ -6,7 +6,9 @@
 //! 3. The original runs; what differs from S is what it writes. That is copied (O) and put back, and the
 //!    original runs again: if it does not write the same bytes, bytes cannot judge candidates.
 //! 4. Each candidate runs on S; then all memory must be O where the original wrote and S elsewhere.
-//! 5. Original and candidates that agree are timed in turns, each launch on S.
+//! 5. Original and candidates that agree are timed in turns, each launch on S, and with the caches as the program has them:
+//!    as copies leave them or with nothing in them, whichever gives the original the time that it takes there. The device is kept busy
+//!    until all of it is queued, so that no time is the host's.
 //! 6. At the first of the two launches the command line is asked for more candidates, made of what was found, until it
 //!    has none: the program waits. 4. and 5. for these; variables that they share with the module stand in [`crate::mirrors`].
 //! 7. S is put back, everything is freed, and the program's launch is made with the original.
@@ -54,6 +56,12 @@ const SLACK: u64 = 256 << 20;
 /// Time for one set of turns, and bounds for the number of turns.
 const TIMING: Duration = Duration::from_millis(500);
 const TURNS: (u32, u32) = (7, 151);
+/// How long the device is kept busy while a launch is queued, in nanoseconds.
+const GATE_NS: u64 = 30_000;
+/// Launches that tell the state of the caches, and those for which it does not matter.
+const TASTES: usize = 5;
+/// See [`TASTES`].
+const LONG: Duration = Duration::from_millis(10);
 /// After so many turns what takes more than this of the original's time is left out.
 const HOPELESS: (u32, f64) = (4, 1.05);
 /// The same where so few turns took the whole time already.
@@ -92,6 +100,8 @@ struct Target {
     /// Launches so far.
     count: u64,
     at: [u64; 2],
+    /// What a launch takes in the program, in nanoseconds; 0: not known.
+    own_ns: u64,
     set: u32,
     /// Which turns of that set.
     round: u32,
@@ -216,24 +226,26 @@ impl Plan {
         let mut targets: BTreeMap<_, Arc<Mutex<Target>>> = BTreeMap::new();
         let text = text.unwrap_or_default();
         let choices = parse_plan(&text);
-        let mut target = |kernel: &str, class: LaunchClass, at: [u64; 2], symbol: &str| {
-            let target = targets
-                .entry((kernel.to_owned(), class))
-                .or_insert_with(|| {
-                    Arc::new(Mutex::new(Target {
-                        kernel: kernel.to_owned(),
-                        class,
-                        symbol: symbol.to_owned(),
-                        count: 0,
-                        at,
-                        set: 0,
-                        round: 0,
-                        is_searched: false,
-                        candidates: Vec::new(),
-                    }))
-                });
-            target.clone()
-        };
+        let mut target =
+            |kernel: &str, class: LaunchClass, at: [u64; 2], own_ns: u64, symbol: &str| {
+                let target = targets
+                    .entry((kernel.to_owned(), class))
+                    .or_insert_with(|| {
+                        Arc::new(Mutex::new(Target {
+                            kernel: kernel.to_owned(),
+                            class,
+                            symbol: symbol.to_owned(),
+                            count: 0,
+                            at,
+                            own_ns,
+                            set: 0,
+                            round: 0,
+                            is_searched: false,
+                            candidates: Vec::new(),
+                        }))
+                    });
+                target.clone()
+            };
         let own = |target: &Arc<Mutex<Target>>, work: &mut dyn FnMut(&mut Target)| {
             work(&mut target.lock().unwrap_or_else(PoisonError::into_inner));
         };
@@ -241,14 +253,23 @@ impl Plan {
             kernel,
             class,
             at,
+            own_ns,
             symbol,
         } in parse_searches(&text)
         {
-            let target = target(&kernel, class, at, &symbol);
+            let target = target(&kernel, class, at, own_ns, &symbol);
             own(&target, &mut |target| target.is_searched = true);
         }
         for planned in &choices {
-            let target = target(&planned.kernel, planned.class, planned.at, &planned.symbol);
+            let Planned {
+                kernel,
+                class,
+                at,
+                own_ns,
+                symbol,
+                ..
+            } = planned;
+            let target = target(kernel, *class, *at, *own_ns, symbol);
             own(&target, &mut |target| {
                 target.candidates.push(Candidate::new(planned.clone()));
             });
@@ -454,6 +475,11 @@ fn turns(
         }
         saved.spread = Some(spread);
     }
+    if took < LONG {
+        saved
+            .settle_caches(launch, call, target.own_ns)
+            .map_err(failed)?;
+    }
     let limit = took * SLOWER + PATIENCE;
     let most = settings().budget / (took.as_secs_f64() * LAUNCHES_EACH);
     if most < 1.0 {
@@ -570,6 +596,7 @@ fn ask(target: &Target) -> Vec<Planned> {
         kernel: target.kernel.clone(),
         class: target.class,
         at: target.at,
+        own_ns: target.own_ns,
         symbol: target.symbol.clone(),
     };
     let question_file = folder.join(&name);
@@ -642,14 +669,7 @@ fn time(
             times: Vec::new(),
         }
     }));
-    // SAFETY: outputs of the right types.
-    let event = || driver::handle(|out| unsafe { driver::event_create(out, 0) }).ok_or(NOT_READY);
-    let (begin, end) = (event()?, event()?);
-    let median = |times: &[u64]| {
-        let mut sorted = times.to_vec();
-        sorted.sort_unstable();
-        sorted.get(sorted.len() / 2).copied().unwrap_or(u64::MAX)
-    };
+    let stopwatch = Stopwatch::new(launch.stream)?;
     let mut running: Vec<usize> = (0..runners.len()).collect();
     let started = Instant::now();
     for turn in 0..=TURNS.1 {
@@ -673,25 +693,13 @@ fn time(
             if let Some(candidate) = runner.candidate {
                 target.candidates[candidate].mirror.give(saved.copies())?;
             }
-            // SAFETY: events of ours, the program's stream.
-            unsafe {
-                ok(driver::event_record(begin, launch.stream))?;
-                ok(call(runner.function as Handle, &runner.extents))?;
-                ok(driver::event_record(end, launch.stream))?;
-                ok(wait(launch.stream, Duration::from_secs(60)))?;
-                let mut milliseconds = 0f32;
-                ok(driver::event_elapsed(&raw mut milliseconds, begin, end))?;
-                // The first turn warms up.
-                if turn > 0 {
-                    runner.times.push((milliseconds * 1e6) as u64);
-                }
+            saved.prepare()?;
+            let ns = stopwatch.time(|| call(runner.function as Handle, &runner.extents))?;
+            // The first turn warms up.
+            if turn > 0 {
+                runner.times.push(ns);
             }
         }
-    }
-    // SAFETY: events of ours that nothing waits for.
-    unsafe {
-        driver::event_destroy(begin);
-        driver::event_destroy(end);
     }
     let original = median(&runners[0].times);
     let mut notes = vec![trial(
@@ -708,6 +716,56 @@ fn time(
         notes.push(trial(target, &name, Outcome::Same(times)));
     }
     Ok(notes)
+}
+
+fn median(times: &[u64]) -> u64 {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable();
+    sorted.get(sorted.len() / 2).copied().unwrap_or(u64::MAX)
+}
+
+/// Two events in a stream.
+struct Stopwatch {
+    stream: Handle,
+    begin: Handle,
+    end: Handle,
+}
+
+impl Stopwatch {
+    fn new(stream: Handle) -> Result<Stopwatch, Code> {
+        // SAFETY: outputs of the right types.
+        let event =
+            || driver::handle(|out| unsafe { driver::event_create(out, 0) }).ok_or(NOT_READY);
+        Ok(Stopwatch {
+            stream,
+            begin: event()?,
+            end: event()?,
+        })
+    }
+
+    /// Nanoseconds that a launch takes.
+    fn time(&self, launch: impl FnOnce() -> Code) -> Result<u64, Code> {
+        // SAFETY: events of ours, the program's stream.
+        unsafe {
+            ok(driver::event_record(self.begin, self.stream))?;
+            ok(launch())?;
+            ok(driver::event_record(self.end, self.stream))?;
+            ok(wait(self.stream, Duration::from_secs(60)))?;
+            let mut milliseconds = 0f32;
+            let elapsed = driver::event_elapsed(&raw mut milliseconds, self.begin, self.end);
+            ok(elapsed).map(|()| (milliseconds * 1e6) as u64)
+        }
+    }
+}
+
+impl Drop for Stopwatch {
+    fn drop(&mut self) {
+        // SAFETY: events of ours that nothing waits for.
+        unsafe {
+            driver::event_destroy(self.begin);
+            driver::event_destroy(self.end);
+        }
+    }
 }
 
 fn ok(code: Code) -> Result<(), Code> {
@@ -1061,9 +1119,14 @@ struct Saved {
     /// Device memory of ours.
     own: Vec<u64>,
     diff: Handle,
+    flush: Handle,
     module: Handle,
     result: u64,
     blocks: u32,
+    /// Memory that fills the cache, and how many pieces of 16 bytes it has.
+    cache: (u64, u64),
+    /// Do launches find nothing in the cache?
+    is_cold: bool,
     /// What the original's runs leave, if that is not the same.
     spread: Option<Spread>,
 }
@@ -1085,9 +1148,12 @@ impl Saved {
             pieces: Vec::new(),
             own: Vec::new(),
             diff: std::ptr::null_mut(),
+            flush: std::ptr::null_mut(),
             module: std::ptr::null_mut(),
             result: 0,
             blocks: 256,
+            cache: (0, 0),
+            is_cold: false,
             spread: None,
         };
         // SAFETY: a text that ends in a zero; outputs of the right types.
@@ -1097,13 +1163,18 @@ impl Saved {
                 HELPERS.as_ptr().cast(),
             ))
             .map_err(no)?;
-            let name = c"ww_diff".as_ptr();
-            ok(driver::module_function(
-                &raw mut saved.diff,
-                saved.module,
-                name,
-            ))
-            .map_err(no)?;
+            let both = [
+                (&raw mut saved.diff, c"ww_diff"),
+                (&raw mut saved.flush, c"ww_flush"),
+            ];
+            for (function, name) in both {
+                ok(driver::module_function(
+                    function,
+                    saved.module,
+                    name.as_ptr(),
+                ))
+                .map_err(no)?;
+            }
         }
         saved.result = saved.alloc(16).map_err(no)?;
         for (program, bytes) in blocks {
@@ -1138,6 +1209,85 @@ impl Saved {
     /// [`Saved::copy`] for those who have no more of it.
     fn copies(&self) -> impl Fn(u64, u64, u64) -> Result<(), Code> {
         |to, from, bytes| self.copy(to, from, bytes)
+    }
+
+    /// Decides how launches find the cache: as in the program, where one takes so many nanoseconds.
+    fn settle_caches(
+        &mut self,
+        launch: &Launch,
+        call: &impl Fn(Handle, &Extents) -> Code,
+        own_ns: u64,
+    ) -> Result<(), Code> {
+        if own_ns == 0 || self.make_cache().is_err() {
+            return Ok(());
+        }
+        let stopwatch = Stopwatch::new(launch.stream)?;
+        let mut taste = |is_cold| -> Result<f64, Code> {
+            self.is_cold = is_cold;
+            let mut times = Vec::new();
+            for _ in 0..TASTES {
+                self.restore()?;
+                self.prepare()?;
+                times.push(stopwatch.time(|| call(launch.function, &launch.extents()))?);
+            }
+            Ok((median(&times) as f64 / own_ns as f64).ln().abs())
+        };
+        let (warm, cold) = (taste(false)?, taste(true)?);
+        self.is_cold = cold < warm;
+        Ok(())
+    }
+
+    /// Memory of three times the cache: replacement is not strictly the least recently used.
+    fn make_cache(&mut self) -> Result<(), Code> {
+        const L2_CACHE_SIZE: i32 = 38;
+        if self.cache.1 > 0 {
+            return Ok(());
+        }
+        // SAFETY: outputs of the right types.
+        let size = unsafe {
+            let device = driver::number(|n| driver::context_device(n)).ok_or(NOT_READY)?;
+            driver::number(|n| driver::device_attribute(n, L2_CACHE_SIZE, device))
+        };
+        let bytes = 3 * u64::from(size.unwrap_or(0).unsigned_abs());
+        let address = self.alloc(bytes)?;
+        // SAFETY: it has that many bytes.
+        ok(unsafe { driver::memory_set(address, 0, bytes as usize, self.stream) })?;
+        self.cache = (address, bytes / 16);
+        Ok(())
+    }
+
+    /// What stands before a launch that is timed.
+    fn prepare(&self) -> Result<(), Code> {
+        let (mut base, mut chunks, mut gate) = (self.cache.0, self.cache.1, GATE_NS);
+        let blocks = match self.is_cold {
+            true => 4 * self.blocks,
+            false => {
+                chunks = 0;
+                1
+            }
+        };
+        let mut params: [*mut c_void; 3] = [
+            (&raw mut base).cast(),
+            (&raw mut chunks).cast(),
+            (&raw mut gate).cast(),
+        ];
+        let null = std::ptr::null_mut();
+        // SAFETY: the kernel takes these three; the memory has so many pieces.
+        ok(unsafe {
+            driver::launch_kernel(
+                self.flush,
+                blocks,
+                1,
+                1,
+                512,
+                1,
+                1,
+                0,
+                self.stream,
+                params.as_mut_ptr(),
+                null,
+            )
+        })
     }
 
     /// Bytes that differ.

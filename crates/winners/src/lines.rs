@@ -528,6 +528,8 @@ pub struct Planned {
     pub class: LaunchClass,
     /// Which of the class's launches are tried, counted from 0: for the first and the second set of turns.
     pub at: [u64; 2],
+    /// What a launch of the kernel takes in the program, in nanoseconds; 0: not known.
+    pub own_ns: u64,
     /// Name of the candidate.
     pub candidate: String,
     /// Its cubin: a file name in the plan's folder.
@@ -569,6 +571,7 @@ impl Planned {
         let [a, b] = self.at;
         let Planned {
             kernel,
+            own_ns,
             class,
             candidate,
             file,
@@ -578,7 +581,9 @@ impl Planned {
         let how = HOW.iter().find(|(_, likeness)| *likeness == self.likeness);
         let how = how.map_or("try", |(word, _)| word);
         let (guard, shape) = (one_word(&self.guard), one_word(&self.shape));
-        format!("{how} {kernel} {a} {b} {class} {file} {candidate} {guard} {shape} {symbol}\n")
+        format!(
+            "{how} {kernel} {a} {b} {own_ns} {class} {file} {candidate} {guard} {shape} {symbol}\n"
+        )
     }
 
     fn parse(line: &str) -> Option<Planned> {
@@ -588,6 +593,7 @@ impl Planned {
             likeness: HOW.iter().find(|(word, _)| *word == how)?.1,
             kernel: words.next()?.to_owned(),
             at: [words.number()?, words.number()?],
+            own_ns: words.number()?,
             class: words.class()?,
             file: words.next()?.to_owned(),
             candidate: words.next()?.to_owned(),
@@ -609,6 +615,8 @@ pub struct Searched {
     pub class: LaunchClass,
     /// Which of the class's launches are tried, as candidates have it: the program waits at the first.
     pub at: [u64; 2],
+    /// As candidates have it.
+    pub own_ns: u64,
     /// The kernel's symbol.
     pub symbol: String,
 }
@@ -620,9 +628,10 @@ impl Searched {
             kernel,
             class,
             at: [a, b],
+            own_ns,
             symbol,
         } = self;
-        format!("search {kernel} {a} {b} {class} {symbol}\n")
+        format!("search {kernel} {a} {b} {own_ns} {class} {symbol}\n")
     }
 
     fn parse(line: &str) -> Option<Searched> {
@@ -631,6 +640,7 @@ impl Searched {
         Some(Searched {
             kernel: words.next()?.to_owned(),
             at: [words.number()?, words.number()?],
+            own_ns: words.number()?,
             class: words.class()?,
             symbol: words.rest(),
         })
@@ -796,6 +806,7 @@ mod tests {
             kernel: "ab".into(),
             class,
             at: [1, 5],
+            own_ns: 1 << 40,
             candidate: "maxnreg-64".into(),
             file: "3.cubin".into(),
             symbol: "k".into(),
@@ -813,6 +824,7 @@ mod tests {
             kernel: "ab".into(),
             class,
             at: [0, 0],
+            own_ns: 0,
             symbol: "k".into(),
         };
         let text = format!(

@@ -204,6 +204,8 @@ struct Setup<'a> {
     kernel: &'a str,
     /// Candidates for launches of 256 threads, by name, tried at two of them.
     plan: &'a [(&'a str, &'a [u8])],
+    /// What a launch of it takes in the program, in nanoseconds; 0: not known.
+    own_ns: u64,
     /// What the library is answered when it asks for more, one after the other: names, guards and cubins. Without any it
     /// is not told to ask.
     answers: &'a [&'a [(&'a str, &'a str, &'a [u8])]],
@@ -226,6 +228,7 @@ impl Default for Setup<'_> {
             more: &[],
             kernel: "scale",
             plan: &[],
+            own_ns: 0,
             answers: &[],
             tool: "",
             tool_is_first: false,
@@ -271,6 +274,7 @@ fn run(setup: &Setup) -> Run {
             } else {
                 [3, 9]
             },
+            own_ns: setup.own_ns,
             candidate: (*name).into(),
             file,
             symbol: target.symbol.clone(),
@@ -289,6 +293,7 @@ fn run(setup: &Setup) -> Run {
             kernel: targets[0].0.kernel.clone(),
             class: targets[0].1,
             at: [3, 9],
+            own_ns: setup.own_ns,
             symbol: targets[0].0.symbol.clone(),
         };
         plan.push_str(&search.line());
@@ -381,6 +386,7 @@ fn answer(setup: &Setup, target: &Winner, folder: &Path, over: &AtomicBool) {
                     kernel: target.kernel.clone(),
                     class: class(),
                     at: [3, 9],
+                    own_ns: 0,
                     candidate: (*candidate).into(),
                     file,
                     symbol: target.symbol.clone(),
@@ -1060,6 +1066,27 @@ fn candidates_are_tried_and_change_nothing() {
         name.to_string_lossy().starts_with("in-flight")
     });
     assert_eq!(marks.count(), 0);
+}
+
+/// Trials find the caches as the program's launches find them: its own time tells.
+fn caches_are_those_of_the_program() {
+    let fast = variant("fake_fast");
+    let original = |own_ns| {
+        let tried = run(&Setup {
+            mode: "try",
+            plan: &[("fast", &fast)],
+            own_ns,
+            variables: &[("HOST_REPEAT", "12"), ("FAKE_CACHES", "1")],
+            ..Setup::default()
+        });
+        let all = trials(&tried);
+        let mut own = all.iter().filter(|t| t.candidate == "original");
+        match own.next().map(|t| &t.outcome) {
+            Some(Outcome::Same(times)) => times[0].next_multiple_of(10),
+            _ => panic!("{}", tried.log),
+        }
+    };
+    assert_eq!([0, 83_000, 97_000].map(original), [80_000, 80_000, 100_000]);
 }
 
 /// What the library asks for while the program waits is tried like what it was told at the start; a version is not tried
@@ -2168,7 +2195,7 @@ fn unfit_winners_do_not_reach_the_driver() {
 }
 
 fn main() {
-    let tests: [(&str, fn()); 40] = [
+    let tests: [(&str, fn()); 41] = [
         ("little_memory_ends_nobody", little_memory_ends_nobody),
         (
             "damaged_modules_are_not_read_beyond",
@@ -2252,6 +2279,10 @@ fn main() {
             candidates_are_tried_and_change_nothing,
         ),
         ("searches_wait_for_answers", searches_wait_for_answers),
+        (
+            "caches_are_those_of_the_program",
+            caches_are_those_of_the_program,
+        ),
         (
             "searches_end_where_nobody_answers",
             searches_end_where_nobody_answers,

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::resource::{Resource, getrlimit};
 use serde::Serialize;
@@ -106,6 +106,7 @@ impl Target {
             kernel: self.digest.clone(),
             class: self.class,
             at: self.at,
+            own_ns: self.own_ns(),
             candidate: proposed.name.clone(),
             file,
             symbol: self.launched.kernel.clone(),
@@ -113,6 +114,12 @@ impl Target {
             guard: proposed.guard.clone(),
             shape: proposed.shape,
         }
+    }
+
+    /// What a launch takes in the program, in nanoseconds.
+    fn own_ns(&self) -> u64 {
+        let (count, all) = launches_of(&self.launched);
+        (all / count.max(1.0)) as u64
     }
 
     /// More candidates, each code once.
@@ -124,6 +131,11 @@ impl Target {
                 self.proposed.push(proposed);
             }
         }
+    }
+
+    /// Did anything win?
+    fn is_won(&self) -> bool {
+        matches!(self.verdict, Verdict::Won { .. })
     }
 
     /// Is anything tried?
@@ -332,7 +344,7 @@ fn winners_of(target: &Target, gpu: &GpuFacts) -> Vec<Winner> {
     all.filter_map(winner).collect()
 }
 
-/// Runs the program with the winners in place, and drops those that are not faster there.
+/// Runs the program with the winners in place until all were met often enough, and drops those that are not faster there.
 fn confirm(
     args: &TuneArgs,
     folder: &Path,
@@ -341,36 +353,48 @@ fn confirm(
     seen: &mut Seen,
 ) -> Result<(), Failure> {
     let failed = |e: std::io::Error| Failure::input(format!("`{}`: {e}", folder.display()));
-    let (work, db) = (folder.join("confirm"), folder.join("confirm-db"));
-    fs::create_dir(&work).map_err(failed)?;
+    let db = folder.join("confirm-db");
     for winner in targets.iter().flat_map(made) {
         Store::at(&db).put(&winner)?;
     }
     let program = &args.words;
-    let mut words = command(program)?;
-    caches::fresh(&mut words, folder);
-    look(&mut words, &work, "trace+with")?;
-    stdin::give(&mut words)?;
-    words.env("WARPWRIGHT_TURNS", "1");
-    words.env("WARPWRIGHT_DB", &db);
     eprintln!("the program runs with the winners");
-    let stdout = output()?;
-    let status = run_program(words, Some(stdout.try_clone().map_err(failed)?))?;
-    let code = exit_code(status);
-    if code != seen.code {
-        complain!(
-            "the program ended with {code} beside its winners, with {} before: nothing is kept",
-            seen.code
-        );
-        drop_all(targets, "the program ends otherwise with the winners");
-        return Ok(());
+    let begun = Instant::now();
+    let (mut beside, mut runs) = (Beside::default(), Vec::new());
+    for run in 0..MOST_CONFIRMATIONS {
+        let work = folder.join(format!("confirm-{run}"));
+        fs::create_dir(&work).map_err(failed)?;
+        let mut words = command(program)?;
+        caches::fresh(&mut words, folder);
+        look(&mut words, &work, "trace+with")?;
+        stdin::give(&mut words)?;
+        words.env("WARPWRIGHT_TURNS", run.to_string());
+        words.env("WARPWRIGHT_DB", &db);
+        let stdout = output()?;
+        let status = run_program(words, Some(stdout.try_clone().map_err(failed)?))?;
+        let code = exit_code(status);
+        if code != seen.code {
+            complain!(
+                "the program ended with {code} beside its winners, with {} before: nothing is kept",
+                seen.code
+            );
+            drop_all(targets, "the program ends otherwise with the winners");
+            return Ok(());
+        }
+        runs.push(read(&work, program, warpwright_gpu::utc_now())?);
+        beside.add(&work)?;
+        seen.stdout = Some(stdout);
+        if asked_to_end() {
+            drop_all(targets, "a signal asked the program to end");
+            return Ok(());
+        }
+        let taken = begun.elapsed();
+        let next = taken / runs.len() as u32 * (runs.len() as u32 + 1);
+        if beside.tells(targets) || next.as_secs_f64() > args.budget {
+            break;
+        }
     }
-    let after = read(&work, program, warpwright_gpu::utc_now())?;
-    weigh(targets, &seen.trace, &after, &beside(&work)?);
-    if asked_to_end() {
-        drop_all(targets, "a signal asked the program to end");
-    }
-    seen.stdout = Some(stdout);
+    weigh(targets, &seen.trace, &runs, &beside.ratios());
     Ok(())
 }
 
@@ -378,31 +402,57 @@ fn confirm(
 const SAME: f64 = 1.01;
 /// A kernel without a winner may take so much more of its time in another run, and nothing is said by it.
 const APART: f64 = 1.1;
-/// Launches of kernel and winner each, in turns in one run, that tell them apart.
+/// Launches of kernel and winner each, in turns, that tell them apart.
 const ENOUGH_TURNS: usize = 3;
+/// The program runs again, within the budget of a kernel and at most so often, until there are so many of each.
+const GOOD_TURNS: usize = 5;
+/// See [`GOOD_TURNS`]. A kernel that is launched once is its winner in every other run.
+const MOST_CONFIRMATIONS: usize = 2 * GOOD_TURNS;
 
-/// What the winners take of their kernels' time where both were launched in turns.
-fn beside(work: &Path) -> Result<BTreeMap<LaunchKey, f64>, Failure> {
-    let mut all: BTreeMap<LaunchKey, [Vec<u64>; 2]> = BTreeMap::new();
-    for note in notes(work, "launches")? {
-        if let Note::Beside(beside) = note {
-            let key = (Some(beside.module), beside.kernel, Some(beside.class));
-            let times = all.entry(key).or_default();
-            times[0].extend(beside.winner);
-            times[1].extend(beside.own);
+/// Times of winners, and of their kernels, where both were launched in turns.
+#[derive(Default)]
+struct Beside(BTreeMap<LaunchKey, [Vec<u64>; 2]>);
+
+impl Beside {
+    /// Those of a run.
+    fn add(&mut self, work: &Path) -> Result<(), Failure> {
+        for note in notes(work, "launches")? {
+            if let Note::Beside(beside) = note {
+                let key = (Some(beside.module), beside.kernel, Some(beside.class));
+                let times = self.0.entry(key).or_default();
+                times[0].extend(beside.winner);
+                times[1].extend(beside.own);
+            }
         }
+        Ok(())
     }
-    let told = all
-        .into_iter()
-        .filter(|(_, times)| times.iter().all(|times| times.len() >= ENOUGH_TURNS));
-    Ok(told
-        .map(|(key, [winner, own])| (key, middle(&winner) / middle(&own).max(1.0)))
-        .collect())
+
+    /// Is there enough of all winners? One that was not met at all will not be.
+    fn tells(&self, targets: &[Target]) -> bool {
+        let mut winners = targets.iter().filter(|t| t.is_won());
+        winners.all(|target| {
+            let times = self.0.get(&launch_key(&target.launched));
+            times.is_none_or(|times| times.iter().all(|times| times.len() >= GOOD_TURNS))
+        })
+    }
+
+    /// What the winners take of their kernels' time.
+    fn ratios(&self) -> BTreeMap<LaunchKey, f64> {
+        let all = self.0.iter();
+        let told = all.filter(|(_, times)| times.iter().all(|t| t.len() >= ENOUGH_TURNS));
+        told.map(|(key, [winner, own])| (key.clone(), middle(winner) / middle(own).max(1.0)))
+            .collect()
+    }
 }
 
 /// Judges winners by what they do in the program: each must be faster in it, in turns with its kernel where it is launched
 /// often enough, and all kernels together must not be slower.
-fn weigh(targets: &mut [Target], before: &Trace, after: &Trace, beside: &BTreeMap<LaunchKey, f64>) {
+fn weigh(
+    targets: &mut [Target],
+    before: &Trace,
+    after: &[Trace],
+    beside: &BTreeMap<LaunchKey, f64>,
+) {
     let times = by_launch(after);
     let mean = |l: &Launched| times.get(&launch_key(l)).copied();
     for target in targets.iter_mut() {
@@ -471,19 +521,22 @@ fn launches_of(l: &Launched) -> (f64, f64) {
     ((l.launches + l.in_graphs) as f64, l.gpu_ns as f64)
 }
 
-/// Nanoseconds of a launch.
-fn by_launch(trace: &Trace) -> BTreeMap<LaunchKey, f64> {
-    let rows = trace.launches.iter();
-    rows.map(|l| {
-        let (count, all) = launches_of(l);
-        (launch_key(l), all / count.max(1.0))
-    })
-    .collect()
+/// Nanoseconds of a launch: the median of the runs.
+fn by_launch(runs: &[Trace]) -> BTreeMap<LaunchKey, f64> {
+    let mut all: BTreeMap<LaunchKey, Vec<f64>> = BTreeMap::new();
+    for launched in runs.iter().flat_map(|trace| &trace.launches) {
+        let (count, ns) = launches_of(launched);
+        let times = all.entry(launch_key(launched)).or_default();
+        times.push(ns / count.max(1.0));
+    }
+    let each = all.into_iter();
+    each.filter_map(|(key, times)| Some((key, median(&times)?)))
+        .collect()
 }
 
 fn drop_all(targets: &mut [Target], why: &str) {
     for target in targets {
-        if matches!(target.verdict, Verdict::Won { .. }) {
+        if target.is_won() {
             target.verdict = Verdict::Stays(why.to_owned());
         }
     }
@@ -669,6 +722,7 @@ fn try_all(
                     kernel: target.digest.clone(),
                     class: target.class,
                     at: target.at,
+                    own_ns: target.own_ns(),
                     symbol: target.launched.kernel.clone(),
                 };
                 plan.push_str(&searched.line());
