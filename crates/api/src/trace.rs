@@ -595,9 +595,6 @@ fn hint(launched: &Launched, kernel: &Kernel, gpu: &Gpu, timed: bool) -> String 
     if timed && launched.gpu_ns / launches.max(1) < SHORT_NS {
         return "too short to gain".into();
     }
-    if launched.launches == 0 {
-        return "launched in graphs alone: tune cannot try it".into();
-    }
     if let Some(bytes) = launched.spill_bytes.filter(|&bytes| bytes > 0) {
         return format!("spills ({bytes} bytes in the code): shared memory may take them");
     }

@@ -881,6 +881,79 @@ fn what_wins_alone_and_loses_in_the_program_is_not_kept() {
     assert_eq!(listed["winners"].as_array().expect("winners").len(), 0);
 }
 
+/// Kernels that are launched in graphs alone are tuned, and stand in the graphs' nodes.
+#[test]
+fn kernels_of_graphs_are_tuned() {
+    let Some(bench) = Bench::new() else {
+        return;
+    };
+    let program = ["--", "./host", "proc2", "graph", "scale.fatbin"];
+    let run = |args: &[&str]| {
+        let mut command = bench.command(args);
+        let run = command
+            .args(program)
+            .env("WARPWRIGHT_LOG", bench.path("log"));
+        run.output().expect("starts")
+    };
+    let plain = out(&run(&["with"]));
+    let tune = run(&["tune", "--report-to", "r.json"]);
+    assert_eq!(out(&tune), plain, "{}", err(&tune));
+    let text = std::fs::read_to_string(bench.path("r.json")).expect("a report");
+    let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    for kernel in report["kernels"].as_array().expect("kernels") {
+        assert_eq!(kernel["in_program"], 0.5, "{text}\n{}", err(&tune));
+    }
+    assert_eq!(out(&run(&["with"])), plain);
+    let log = std::fs::read_to_string(bench.path("log")).expect("a log");
+    assert!(log.contains("is replaced: "), "{log}");
+}
+
+/// A kernel that cannot run outside of its graph is left alone, and named.
+#[test]
+fn kernels_that_need_their_graph_stay() {
+    let Some(bench) = Bench::new() else {
+        return;
+    };
+    let mut command = bench.command(&["tune", "--report-to", "r.json"]);
+    command.args(["--", "./host", "proc2", "graph", "scale.fatbin"]);
+    let tune = command
+        .env("FAKE_GRAPH_ONLY", "1")
+        .output()
+        .expect("starts");
+    assert!(tune.status.success(), "{}", err(&tune));
+    let text = std::fs::read_to_string(bench.path("r.json")).expect("a report");
+    let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    for kernel in report["kernels"].as_array().expect("kernels") {
+        let stays = kernel["stays"].as_str().unwrap_or_default();
+        assert!(stays.contains("cannot run outside of its graph"), "{text}");
+    }
+}
+
+/// Winners that are launched once or twice a run are met in as many runs as it takes; what is launched often in one.
+#[test]
+fn seldom_winners_are_met_in_several_runs() {
+    let Some(bench) = Bench::new() else {
+        return;
+    };
+    let runs = |repeat: &str| {
+        let mut tune = bench.command(&["tune", "--report-to", "r.json", "--", "sh", "-c"]);
+        let program = "echo >> runs; exec ./host proc2 plain scale.fatbin";
+        let tune = tune.arg(program).env("HOST_REPEAT", repeat);
+        let tuned = tune.output().expect("starts");
+        let text = std::fs::read_to_string(bench.path("r.json")).expect("a report");
+        let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        for kernel in report["kernels"].as_array().expect("kernels") {
+            assert_eq!(kernel["in_program"], 0.5, "{text}\n{}", err(&tuned));
+        }
+        let count = std::fs::read(bench.path("runs")).expect("runs").len();
+        std::fs::remove_file(bench.path("runs")).expect("removed");
+        count
+    };
+    // As it is, with candidates, and with winners: once, or until five launches of each were seen.
+    assert_eq!(runs("12"), 3);
+    assert_eq!(runs("1"), 2 + 10);
+}
+
 /// A kernel that is fast once the number of its elements, which is 1000 at all launches, is a constant.
 fn sized(_: &str) -> String {
     let rest = 0x4FFA_7FA5 - 1000;

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{c_char, c_uint, c_ulonglong, c_void};
+use std::sync::Arc;
 
 use warpwright_launch::Extents;
 
@@ -16,9 +17,10 @@ use crate::abi::{
 use crate::driver;
 use crate::functions::{Kind, Replacement, original, replacement};
 use crate::launch::Launch;
+use crate::memory::pass;
 use crate::notes::say;
 use crate::state::{Mode, guarded, mode, replacing, state};
-use crate::trace;
+use crate::{trace, trial};
 
 /// The launch of a node with these attributes.
 fn launch_of(node: &KernelNodeV1, kernel: Handle, attributes: Attributes) -> Launch {
@@ -601,12 +603,19 @@ fn launches(graph: Handle, deep: u32, found: &mut Vec<Launch>) {
 }
 
 fn instantiated(code: Code, exec: Out, graph: Handle) -> Code {
-    if code == SUCCESS && mode() == Mode::Trace && !exec.is_null() {
+    if code == SUCCESS && matches!(mode(), Mode::Trace | Mode::Try) && !exec.is_null() {
         guarded(|| {
             let mut found = Vec::new();
             launches(graph, 0, &mut found);
             // SAFETY: the driver has written it.
-            trace::graph(unsafe { *exec }, &found);
+            let exec = unsafe { *exec };
+            match mode() {
+                Mode::Try => {
+                    let recorded = Arc::new(trial::record(&found));
+                    state().recorded.insert(exec as usize, recorded);
+                }
+                _ => trace::graph(exec, &found),
+            }
         });
     }
     code
@@ -661,6 +670,14 @@ pub unsafe fn launch(
     let call = || unsafe { real(exec, stream) };
     match mode() {
         Mode::Trace => trace::graph_launch(exec, explicit(stream, per_thread), call),
+        Mode::Try => {
+            let recorded = guarded(|| state().recorded.get(&(exec as usize)).cloned());
+            if let Some(recorded) = recorded.flatten() {
+                trial::graph(&recorded, explicit(stream, per_thread));
+            }
+            let _pass = pass();
+            call()
+        }
         _ => call(),
     }
 }
@@ -671,8 +688,10 @@ pub unsafe fn destroy(
     real: unsafe extern "C-unwind" fn(Handle) -> Code,
     exec: Handle,
 ) -> Code {
-    if mode() == Mode::Trace {
-        guarded(|| state().trace.forget_graph(exec));
+    match mode() {
+        Mode::Trace => drop(guarded(|| state().trace.forget_graph(exec))),
+        Mode::Try => drop(guarded(|| state().recorded.remove(&(exec as usize)))),
+        Mode::Off | Mode::With => {}
     }
     // SAFETY: the program's call.
     unsafe { real(exec) }

@@ -48,8 +48,11 @@ fn here() -> Place {
 /// Why the memory that a kernel may write cannot be told.
 #[derive(Debug, thiserror::Error)]
 pub enum Unclear {
-    /// Managed memory moves on its own.
-    #[error("the program uses managed memory")]
+    /// Threads of the program's host code may be writing.
+    #[error("the program uses managed memory, and its other threads are running")]
+    Threads,
+    /// Managed variables.
+    #[error("a module has managed variables")]
     Managed,
     /// Kernels of other contexts of the device may be writing.
     #[error("the program has memory in several contexts of the GPU")]
@@ -76,10 +79,14 @@ impl Memory {
     /// The device memory that a kernel launched now may write: first address and bytes. Memory of another GPU is out
     /// of its reach unless the program has said otherwise.
     fn reachable(&self, here: Place) -> Result<Vec<(u64, u64)>, Unclear> {
+        let is_managed = |block: &Block| block.kind == Kind::Managed;
+        if self.blocks.values().any(is_managed) && others_run() {
+            return Err(Unclear::Threads);
+        }
         let mut found = Vec::new();
         for (start, block) in &self.blocks {
             match block.kind {
-                Kind::Managed => return Err(Unclear::Managed),
+                Kind::Managed => found.push((*start, block.bytes)),
                 Kind::Device if block.place == here => found.push((*start, block.bytes)),
                 Kind::Device if block.place.device == here.device => {
                     return Err(Unclear::Contexts);
@@ -101,6 +108,26 @@ impl Memory {
 pub fn reachable() -> Result<Vec<(u64, u64)>, Unclear> {
     let here = here();
     state().memory.reachable(here)
+}
+
+/// Are other threads of the program running or about to? The driver's own are not the program's.
+fn others_run() -> bool {
+    // SAFETY: no arguments.
+    let own = unsafe { libc::gettid() }.to_string();
+    let tasks = std::fs::read_dir("/proc/self/task");
+    let mut tasks = tasks.into_iter().flatten().flatten();
+    tasks.any(|task| {
+        let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        // `number (name) state …`, and a name may hold what it likes.
+        let read = || {
+            let (before, after) = stat.rsplit_once(')')?;
+            let (_, name) = before.split_once('(')?;
+            Some((name, after.trim_start().chars().next()?))
+        };
+        let is_running =
+            read().is_some_and(|(name, state)| !name.starts_with("cuda") && state == 'R');
+        is_running && task.file_name().to_str() != Some(&own)
+    })
 }
 
 /// Open while the program runs, closed while a trial does.

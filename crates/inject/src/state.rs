@@ -1,11 +1,12 @@
 //! What the library knows in this process, and what it is to do.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::ffi::{OsString, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::compilers::Compilers;
 use crate::functions::Functions;
@@ -16,7 +17,7 @@ use crate::modules::Modules;
 use crate::notes::say;
 use crate::reserve::has_room;
 use crate::trace::Trace;
-use crate::trial::Plan;
+use crate::trial::{Plan, Recorded};
 
 use warpwright_winners::store::default_folder;
 
@@ -191,6 +192,8 @@ pub struct State {
     pub compilers: Compilers,
     pub memory: Memory,
     pub plan: Plan,
+    /// Kernels that may be tried, by executable graph.
+    pub recorded: BTreeMap<usize, Arc<Vec<Recorded>>>,
 }
 
 static STATE: AtomicPtr<Mutex<State>> = AtomicPtr::new(std::ptr::null_mut());

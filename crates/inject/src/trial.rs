@@ -29,8 +29,8 @@ use warpwright_launch::{CompiledGuard, Extents, LaunchValues};
 use warpwright_winners::LaunchClass;
 use warpwright_winners::fit::Place;
 use warpwright_winners::lines::{
-    Likeness, Note, Numbers, Outcome, Planned, Searched, Trial, answer_file, ask_file, parse_plan,
-    parse_searches,
+    IN_GRAPH, Likeness, Note, Numbers, Occasion, Outcome, Planned, Searched, Trial, answer_file,
+    ask_file, parse_plan, parse_searches,
 };
 
 use crate::abi::{Code, Handle, NOT_READY, SUCCESS};
@@ -99,9 +99,7 @@ struct Target {
     symbol: String,
     /// Launches so far.
     count: u64,
-    at: [u64; 2],
-    /// What a launch takes in the program, in nanoseconds; 0: not known.
-    own_ns: u64,
+    when: Occasion,
     set: u32,
     /// Which turns of that set.
     round: u32,
@@ -133,8 +131,6 @@ enum NoTrial {
     Wide { bytes: u64 },
     #[error("a launch takes {seconds:.1} s, too long for the budget of {budget} s (--budget)")]
     Long { seconds: f64, budget: f64 },
-    #[error("a parameter points to managed memory")]
-    ManagedParameter,
     #[error(
         "a parameter points to memory of the host, or to memory that was not seen being allocated"
     )]
@@ -226,50 +222,46 @@ impl Plan {
         let mut targets: BTreeMap<_, Arc<Mutex<Target>>> = BTreeMap::new();
         let text = text.unwrap_or_default();
         let choices = parse_plan(&text);
-        let mut target =
-            |kernel: &str, class: LaunchClass, at: [u64; 2], own_ns: u64, symbol: &str| {
-                let target = targets
-                    .entry((kernel.to_owned(), class))
-                    .or_insert_with(|| {
-                        Arc::new(Mutex::new(Target {
-                            kernel: kernel.to_owned(),
-                            class,
-                            symbol: symbol.to_owned(),
-                            count: 0,
-                            at,
-                            own_ns,
-                            set: 0,
-                            round: 0,
-                            is_searched: false,
-                            candidates: Vec::new(),
-                        }))
-                    });
-                target.clone()
-            };
+        let mut target = |kernel: &str, class: LaunchClass, when: Occasion, symbol: &str| {
+            let target = targets
+                .entry((kernel.to_owned(), class))
+                .or_insert_with(|| {
+                    Arc::new(Mutex::new(Target {
+                        kernel: kernel.to_owned(),
+                        class,
+                        symbol: symbol.to_owned(),
+                        count: 0,
+                        when,
+                        set: 0,
+                        round: 0,
+                        is_searched: false,
+                        candidates: Vec::new(),
+                    }))
+                });
+            target.clone()
+        };
         let own = |target: &Arc<Mutex<Target>>, work: &mut dyn FnMut(&mut Target)| {
             work(&mut target.lock().unwrap_or_else(PoisonError::into_inner));
         };
         for Searched {
             kernel,
             class,
-            at,
-            own_ns,
+            when,
             symbol,
         } in parse_searches(&text)
         {
-            let target = target(&kernel, class, at, own_ns, &symbol);
+            let target = target(&kernel, class, when, &symbol);
             own(&target, &mut |target| target.is_searched = true);
         }
         for planned in &choices {
             let Planned {
                 kernel,
                 class,
-                at,
-                own_ns,
+                when,
                 symbol,
                 ..
             } = planned;
-            let target = target(kernel, *class, *at, *own_ns, symbol);
+            let target = target(kernel, *class, *when, symbol);
             own(&target, &mut |target| {
                 target.candidates.push(Candidate::new(planned.clone()));
             });
@@ -342,24 +334,131 @@ pub fn launch(launch: &Launch, call: impl Fn(Handle, &Extents) -> Code) -> Code 
         let Ok(mut target) = target.try_lock() else {
             return;
         };
-        let count = target.count;
-        target.count += 1;
-        let sets = target.at.iter().filter(|&&at| at == count).count();
-        for _ in 0..sets {
-            target.set += 1;
-            target.round = 0;
-            if let Err(why) = attempt(&mut target, launch, &call) {
-                note(
-                    "trials",
-                    &[Note::Refused(target.kernel.clone(), why.to_string())],
-                );
-                say(&format!("`{}` is not tried: {why}", target.symbol));
-            }
+        if !target.when.in_graphs {
+            met(&mut target, launch, &call);
         }
     });
     let _pass = pass();
     call(launch.function, &launch.extents())
 }
+
+/// A launch of a target: one of its occasions, perhaps.
+fn met(target: &mut Target, launch: &Launch, call: &impl Fn(Handle, &Extents) -> Code) {
+    let count = target.count;
+    target.count += 1;
+    let sets = target.when.at.iter().filter(|&&at| at == count).count();
+    for _ in 0..sets {
+        target.set += 1;
+        target.round = 0;
+        if let Err(why) = attempt(target, launch, call) {
+            note(
+                "trials",
+                &[Note::Refused(target.kernel.clone(), why.to_string())],
+            );
+            say(&format!("`{}` is not tried: {why}", target.symbol));
+        }
+    }
+}
+
+/// A graph is about to be launched: those of its kernels that are in no other launches are tried before it, on memory as it is
+/// then.
+pub fn graph(nodes: &[Recorded], stream: Handle) {
+    guarded(|| {
+        for node in nodes {
+            let mut pointers = node.pointers();
+            let launch = Launch {
+                stream,
+                params: pointers.as_mut_ptr(),
+                ..node.launch
+            };
+            let Some(target) = target(&launch) else {
+                continue;
+            };
+            let Ok(mut target) = target.try_lock() else {
+                continue;
+            };
+            if !target.when.in_graphs {
+                continue;
+            }
+            met(&mut target, &launch, &|function, to| {
+                let ([gx, gy, gz], [bx, by, bz]) = (to.grid, to.block);
+                let null = std::ptr::null_mut();
+                // SAFETY: the parameters that the node was made with.
+                unsafe {
+                    driver::launch_kernel(
+                        function,
+                        gx,
+                        gy,
+                        gz,
+                        bx,
+                        by,
+                        bz,
+                        to.dynamic_smem,
+                        stream,
+                        launch.params,
+                        null,
+                    )
+                }
+            });
+        }
+    });
+}
+
+/// Those of a graph's launches that may be tried, as it becomes executable: what it was made from may go.
+pub fn record(launches: &[Launch]) -> Vec<Recorded> {
+    let is_tried = |launch: &&Launch| {
+        let target = target(launch);
+        target.is_some_and(|target| {
+            let target = target.lock().unwrap_or_else(PoisonError::into_inner);
+            target.when.in_graphs
+        })
+    };
+    let tried = launches.iter().filter(is_tried);
+    tried.filter_map(Recorded::new).collect()
+}
+
+/// A launch in a graph, with its parameters.
+pub struct Recorded {
+    launch: Launch,
+    bytes: Vec<u8>,
+    places: Vec<Place>,
+}
+
+impl Recorded {
+    /// Not of one that cannot be made by itself.
+    fn new(launch: &Launch) -> Option<Recorded> {
+        if launch.alone || launch.cooperative || launch.cluster != [0; 3] {
+            return None;
+        }
+        let places = places(launch).ok()?;
+        let passed = Passed {
+            params: launch.params,
+            extra: launch.extra,
+            places: &places,
+        };
+        Some(Recorded {
+            bytes: passed.packed()?,
+            launch: Launch {
+                params: std::ptr::null_mut(),
+                extra: std::ptr::null_mut(),
+                ..*launch
+            },
+            places,
+        })
+    }
+
+    /// Where the values of the parameters are.
+    fn pointers(&self) -> Vec<*mut c_void> {
+        let starts = self.places.iter().map(|&(at, _)| at as usize);
+        let pointers = starts.map(|at| self.bytes[at..].as_ptr().cast_mut().cast());
+        pointers.collect()
+    }
+}
+
+// SAFETY: the handles in it may be used on every thread.
+unsafe impl Send for Recorded {}
+// SAFETY: as above, and nothing in it changes.
+unsafe impl Sync for Recorded {}
 
 /// One set of turns.
 fn attempt(
@@ -421,6 +520,11 @@ fn attempt(
     let result = turns(target, launch, call, &mut saved);
     // Whatever happened: the program's memory is what it was.
     let restored = saved.restore_all();
+    if restored.is_err() && target.when.in_graphs {
+        // The program would not have launched it so. The command line starts it again.
+        say("a kernel cannot run outside of its graph; the program ends here");
+        std::process::abort();
+    }
     in_flight(None);
     match (result, restored) {
         (result, Ok(())) => result,
@@ -447,7 +551,11 @@ fn turns(
             code => (code, begun.elapsed()),
         }
     };
-    in_flight(Some((target, "original")));
+    let own_name = match target.when.in_graphs {
+        true => IN_GRAPH,
+        false => "original",
+    };
+    in_flight(Some((target, own_name)));
     let (code, took) = run(launch.function, &own, Duration::from_secs(60));
     if code != SUCCESS {
         return Err(failed(code));
@@ -477,7 +585,7 @@ fn turns(
     }
     if took < LONG {
         saved
-            .settle_caches(launch, call, target.own_ns)
+            .settle_caches(launch, call, target.when.own_ns)
             .map_err(failed)?;
     }
     let limit = took * SLOWER + PATIENCE;
@@ -595,8 +703,7 @@ fn ask(target: &Target) -> Vec<Planned> {
     let question = Searched {
         kernel: target.kernel.clone(),
         class: target.class,
-        at: target.at,
-        own_ns: target.own_ns,
+        when: target.when,
         symbol: target.symbol.clone(),
     };
     let question_file = folder.join(&name);
@@ -879,8 +986,7 @@ fn check_parameters(launch: &Launch) -> Result<(), NoTrial> {
     for word in parameter_words(launch)? {
         let known = state().memory.of(word);
         match known {
-            Some(Kind::Device) => {}
-            Some(Kind::Managed) => return Err(NoTrial::ManagedParameter),
+            Some(Kind::Device | Kind::Managed) => {}
             None if is_pointer(word) => return Err(NoTrial::HostParameter),
             None => {}
         }

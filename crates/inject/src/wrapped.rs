@@ -13,6 +13,7 @@ const ALL: u8 = Mode::With as u8 | Mode::Trace as u8 | Mode::Try as u8;
 const PUT: u8 = Mode::With as u8 | Mode::Trace as u8;
 const TRY: u8 = Mode::Try as u8;
 const TRACE: u8 = Mode::Trace as u8;
+const SEEN: u8 = Mode::Trace as u8 | Mode::Try as u8;
 const LEGACY: bool = false;
 const THREAD: bool = true;
 
@@ -188,19 +189,19 @@ wrapped! {
     cuGraphKernelNodeCopyAttributes c"cuGraphKernelNodeCopyAttributes" 11000 LEGACY PUT graph::copy_attributes,
         (to: Handle, from: Handle);
 
-    cuGraphInstantiate_v2 c"cuGraphInstantiate" 11000 LEGACY TRACE graph::instantiate_v2,
+    cuGraphInstantiate_v2 c"cuGraphInstantiate" 11000 LEGACY SEEN graph::instantiate_v2,
         (exec: Out, graph: Handle, node: Out, log: *mut c_char, size: usize);
-    cuGraphInstantiateWithFlags c"cuGraphInstantiate" 12000 LEGACY TRACE graph::instantiate,
+    cuGraphInstantiateWithFlags c"cuGraphInstantiate" 12000 LEGACY SEEN graph::instantiate,
         (exec: Out, graph: Handle, flags: c_ulonglong);
-    cuGraphInstantiateWithParams c"cuGraphInstantiateWithParams" 12000 LEGACY TRACE graph::instantiate_with,
+    cuGraphInstantiateWithParams c"cuGraphInstantiateWithParams" 12000 LEGACY SEEN graph::instantiate_with,
         (exec: Out, graph: Handle, params: *mut c_void);
-    cuGraphInstantiateWithParams_ptsz c"cuGraphInstantiateWithParams" 12000 THREAD TRACE graph::instantiate_with,
+    cuGraphInstantiateWithParams_ptsz c"cuGraphInstantiateWithParams" 12000 THREAD SEEN graph::instantiate_with,
         (exec: Out, graph: Handle, params: *mut c_void);
-    cuGraphLaunch c"cuGraphLaunch" 10000 LEGACY TRACE graph::launch,
+    cuGraphLaunch c"cuGraphLaunch" 10000 LEGACY SEEN graph::launch,
         (exec: Handle, stream: Handle);
-    cuGraphLaunch_ptsz c"cuGraphLaunch" 10000 THREAD TRACE graph::launch,
+    cuGraphLaunch_ptsz c"cuGraphLaunch" 10000 THREAD SEEN graph::launch,
         (exec: Handle, stream: Handle);
-    cuGraphExecDestroy c"cuGraphExecDestroy" 10000 LEGACY TRACE graph::destroy,
+    cuGraphExecDestroy c"cuGraphExecDestroy" 10000 LEGACY SEEN graph::destroy,
         (exec: Handle);
 
     cuMemAlloc_v2 c"cuMemAlloc" 3020 LEGACY TRY memory::alloc,

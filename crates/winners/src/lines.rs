@@ -526,10 +526,8 @@ pub struct Planned {
     pub kernel: String,
     /// The class.
     pub class: LaunchClass,
-    /// Which of the class's launches are tried, counted from 0: for the first and the second set of turns.
-    pub at: [u64; 2],
-    /// What a launch of the kernel takes in the program, in nanoseconds; 0: not known.
-    pub own_ns: u64,
+    /// When it is tried.
+    pub when: Occasion,
     /// Name of the candidate.
     pub candidate: String,
     /// Its cubin: a file name in the plan's folder.
@@ -542,6 +540,40 @@ pub struct Planned {
     pub guard: Guard,
     /// What a launch becomes for it.
     pub shape: Shape,
+}
+
+/// Stands for the candidate while a kernel of a graph runs outside of it.
+pub const IN_GRAPH: &str = "in-graph";
+
+/// Which launches of a class are tried, and what is known of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Occasion {
+    /// For the first and the second set of turns, counted from 0.
+    pub at: [u64; 2],
+    /// What a launch takes in the program, in nanoseconds; 0: not known.
+    pub own_ns: u64,
+    /// Are they nodes of graphs, and not launches of their own?
+    pub in_graphs: bool,
+}
+
+impl Occasion {
+    fn words(&self) -> String {
+        let [a, b] = self.at;
+        let how = if self.in_graphs { "graphs" } else { "launches" };
+        format!("{a} {b} {} {how}", self.own_ns)
+    }
+
+    fn parse(words: &mut Words<'_>) -> Option<Occasion> {
+        Some(Occasion {
+            at: [words.number()?, words.number()?],
+            own_ns: words.number()?,
+            in_graphs: match words.next()? {
+                "graphs" => true,
+                "launches" => false,
+                _ => return None,
+            },
+        })
+    }
 }
 
 /// What the results of a candidate must be.
@@ -568,10 +600,9 @@ pub enum Numbers {
 impl Planned {
     /// The line, with its end.
     pub fn line(&self) -> String {
-        let [a, b] = self.at;
+        let when = self.when.words();
         let Planned {
             kernel,
-            own_ns,
             class,
             candidate,
             file,
@@ -581,9 +612,7 @@ impl Planned {
         let how = HOW.iter().find(|(_, likeness)| *likeness == self.likeness);
         let how = how.map_or("try", |(word, _)| word);
         let (guard, shape) = (one_word(&self.guard), one_word(&self.shape));
-        format!(
-            "{how} {kernel} {a} {b} {own_ns} {class} {file} {candidate} {guard} {shape} {symbol}\n"
-        )
+        format!("{how} {kernel} {when} {class} {file} {candidate} {guard} {shape} {symbol}\n")
     }
 
     fn parse(line: &str) -> Option<Planned> {
@@ -592,8 +621,7 @@ impl Planned {
         Some(Planned {
             likeness: HOW.iter().find(|(word, _)| *word == how)?.1,
             kernel: words.next()?.to_owned(),
-            at: [words.number()?, words.number()?],
-            own_ns: words.number()?,
+            when: Occasion::parse(&mut words)?,
             class: words.class()?,
             file: words.next()?.to_owned(),
             candidate: words.next()?.to_owned(),
@@ -613,10 +641,8 @@ pub struct Searched {
     pub kernel: String,
     /// The class.
     pub class: LaunchClass,
-    /// Which of the class's launches are tried, as candidates have it: the program waits at the first.
-    pub at: [u64; 2],
-    /// As candidates have it.
-    pub own_ns: u64,
+    /// When candidates are tried: the program waits at the first.
+    pub when: Occasion,
     /// The kernel's symbol.
     pub symbol: String,
 }
@@ -627,11 +653,10 @@ impl Searched {
         let Searched {
             kernel,
             class,
-            at: [a, b],
-            own_ns,
+            when,
             symbol,
         } = self;
-        format!("search {kernel} {a} {b} {own_ns} {class} {symbol}\n")
+        format!("search {kernel} {} {class} {symbol}\n", when.words())
     }
 
     fn parse(line: &str) -> Option<Searched> {
@@ -639,8 +664,7 @@ impl Searched {
         (words.next()? == "search").then_some(())?;
         Some(Searched {
             kernel: words.next()?.to_owned(),
-            at: [words.number()?, words.number()?],
-            own_ns: words.number()?,
+            when: Occasion::parse(&mut words)?,
             class: words.class()?,
             symbol: words.rest(),
         })
@@ -805,8 +829,11 @@ mod tests {
         let planned = Planned {
             kernel: "ab".into(),
             class,
-            at: [1, 5],
-            own_ns: 1 << 40,
+            when: Occasion {
+                at: [1, 5],
+                own_ns: 1 << 40,
+                in_graphs: true,
+            },
             candidate: "maxnreg-64".into(),
             file: "3.cubin".into(),
             symbol: "k".into(),
@@ -823,8 +850,7 @@ mod tests {
         let search = Searched {
             kernel: "ab".into(),
             class,
-            at: [0, 0],
-            own_ns: 0,
+            when: Occasion::default(),
             symbol: "k".into(),
         };
         let text = format!(

@@ -18,7 +18,7 @@
  * FAKE_LOG=FILE: a line for each launch, with the size of the image that it came from.
  * FAKE_DEVICES=N, FAKE_SECOND=NAME (name of all devices but the first), FAKE_REGISTERS=N (what functions
  * report), FAKE_VERSION_2=1 (cuLaunchKernel has a later, unknown version), FAKE_MEMORY=BYTES, FAKE_UNSTEADY=1 (results differ in their last bits), FAKE_PICKY=1 (modules with
- * a kernel whose name has a dot are refused), FAKE_CACHES=1 (after a copy a launch takes less, unless the cache was flushed).
+ * a kernel whose name has a dot are refused), FAKE_GRAPH_ONLY=1 (kernels fault outside of graphs), FAKE_CACHES=1 (after a copy a launch takes less, unless the cache was flushed).
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -351,6 +351,7 @@ static void *variable(struct function *f, const char *name) {
     for (unsigned i = 0; i < m->variables; i++) if (!strcmp(m->all[i].name, name)) return m->all[i].memory[f->place];
     abort();
 }
+static int in_graph;
 static Code run(struct function *f, void **params) {
     struct module *module = f->module;
     if (sticky) return sticky;
@@ -387,7 +388,7 @@ static Code run(struct function *f, void **params) {
         pthread_mutex_unlock(&lock);
     }
     if (counted) ++*counted;
-    if (says(module, "fake_faults")) sticky = ILLEGAL_ADDRESS;
+    if (says(module, "fake_faults") || !in_graph && setting("FAKE_GRAPH_ONLY", 0)) sticky = ILLEGAL_ADDRESS;
     if (says(module, "fake_hangs")) hung = 1;
     int lonely = has(f, 0x4ffa7fa6);
     nanoseconds += says(module, "fake_fast") || has(f, 0x4ffa7fa5) || lonely && copied ? 50e3 : lonely || says(module, "fake_slow") ? 200e3 : copied && setting("FAKE_CACHES", 0) ? 80e3 : 100e3;
@@ -503,7 +504,9 @@ Code cuGraphLaunch(struct graph *exec, void *stream) {
     for (unsigned i = 0; i < exec->count; i++) {
         struct node *node = &exec->nodes[i];
         void *params[2] = {&node->values[0], &node->values[1]};
+        in_graph = 1;
         Code code = run(node->function, params);
+        in_graph = 0;
         if (code) return code;
         note("graph-launch", node->function, node->grid[0], node->block[0], node->shared, "graph", node->attributes[4][0]);
     }

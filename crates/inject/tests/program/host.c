@@ -29,7 +29,7 @@ struct node_params { void *function; unsigned grid[3], block[3], shared; void **
     F(cuLaunchKernelEx, (struct config *, H, void **, void **)) \
     F(cuStreamCreate, (H *, unsigned)) F(cuStreamEndCapture, (H, H *)) F(cuCtxSynchronize, (void)) \
     F(cuGraphCreate, (H *, unsigned)) F(cuGraphLaunch, (H, H)) F(cuGraphInstantiateWithFlags, (H *, H, unsigned long long)) \
-    F(cuMemAlloc_v2, (uint64_t *, size_t)) F(cuMemFree_v2, (uint64_t)) F(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t)) F(cuMemcpyDtoH_v2, (void *, uint64_t, size_t)) \
+    F(cuMemAlloc_v2, (uint64_t *, size_t)) F(cuMemAllocManaged, (uint64_t *, size_t, unsigned)) F(cuMemFree_v2, (uint64_t)) F(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t)) F(cuMemcpyDtoH_v2, (void *, uint64_t, size_t)) \
     F(cuStreamBeginCapture_v2, (H, unsigned)) F(cuGraphAddKernelNode_v2, (H *, H, void *, size_t, struct node_params *)) \
     F(cuGraphKernelNodeGetParams_v2, (H, struct node_params *)) F(cuGraphKernelNodeSetParams_v2, (H, struct node_params *)) \
     F(cuGraphExecKernelNodeSetParams_v2, (H, H, struct node_params *)) F(cuGraphKernelNodeSetAttribute, (H, unsigned, const void *)) \
@@ -322,6 +322,8 @@ static void little_memory(long more) {
     if (setrlimit(RLIMIT_AS, &limit)) fail("setrlimit", 0);
 }
 
+static void *spin(void *unused) { for (;;); }
+
 int main(int argc, char **argv) {
     const char *door = argv[1], *scenario = argv[2], *path = argv[3];
     find(door);
@@ -339,7 +341,12 @@ int main(int argc, char **argv) {
     }
     H module, other, kernel;
     DO(cuInit, 0);
-    DO(cuMemAlloc_v2, &memory, n * 4);
+    if (getenv("HOST_MANAGED")) DO(cuMemAllocManaged, &memory, n * 4, 1);
+    else DO(cuMemAlloc_v2, &memory, n * 4);
+    if (getenv("HOST_SPINS")) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, spin, NULL);
+    }
     float zeros[1000] = {0};
     DO(cuMemcpyHtoD_v2, memory, zeros, sizeof zeros);
     if (IS("short")) { /* of memory: so many bytes more than it has by now */

@@ -10,7 +10,8 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use warpwright_launch::{Extents, LaunchValues, Signature};
 use warpwright_toolkit::{BuildCache, PtxasJob, Toolkit};
 use warpwright_winners::lines::{
-    Launches, Likeness, Note, Numbers, Outcome, Planned, Searched, answer_file, is_ask, parse,
+    Launches, Likeness, Note, Numbers, Occasion, Outcome, Planned, Searched, answer_file, is_ask,
+    parse,
 };
 use warpwright_winners::store::write_whole;
 use warpwright_winners::{Guard, LaunchClass, Shape, Standing, Store, Winner, identities};
@@ -206,6 +207,8 @@ struct Setup<'a> {
     plan: &'a [(&'a str, &'a [u8])],
     /// What a launch of it takes in the program, in nanoseconds; 0: not known.
     own_ns: u64,
+    /// Are the launches that are tried nodes of graphs?
+    in_graphs: bool,
     /// What the library is answered when it asks for more, one after the other: names, guards and cubins. Without any it
     /// is not told to ask.
     answers: &'a [&'a [(&'a str, &'a str, &'a [u8])]],
@@ -229,6 +232,7 @@ impl Default for Setup<'_> {
             kernel: "scale",
             plan: &[],
             own_ns: 0,
+            in_graphs: false,
             answers: &[],
             tool: "",
             tool_is_first: false,
@@ -269,12 +273,15 @@ fn run(setup: &Setup) -> Run {
         let planned = Planned {
             kernel: target.kernel.clone(),
             class: *class,
-            at: if setup.scenario == "fuzz" {
-                [0, 1]
-            } else {
-                [3, 9]
+            when: Occasion {
+                at: match setup.scenario {
+                    "fuzz" => [0, 1],
+                    "graph" => [1, 3],
+                    _ => [3, 9],
+                },
+                own_ns: setup.own_ns,
+                in_graphs: setup.in_graphs,
             },
-            own_ns: setup.own_ns,
             candidate: (*name).into(),
             file,
             symbol: target.symbol.clone(),
@@ -292,8 +299,11 @@ fn run(setup: &Setup) -> Run {
         let search = Searched {
             kernel: targets[0].0.kernel.clone(),
             class: targets[0].1,
-            at: [3, 9],
-            own_ns: setup.own_ns,
+            when: Occasion {
+                at: [3, 9],
+                own_ns: setup.own_ns,
+                in_graphs: false,
+            },
             symbol: targets[0].0.symbol.clone(),
         };
         plan.push_str(&search.line());
@@ -385,8 +395,10 @@ fn answer(setup: &Setup, target: &Winner, folder: &Path, over: &AtomicBool) {
                 let planned = Planned {
                     kernel: target.kernel.clone(),
                     class: class(),
-                    at: [3, 9],
-                    own_ns: 0,
+                    when: Occasion {
+                        at: [3, 9],
+                        ..Occasion::default()
+                    },
                     candidate: (*candidate).into(),
                     file,
                     symbol: target.symbol.clone(),
@@ -1222,16 +1234,7 @@ fn culprits_are_named() {
         let bad = variant(name);
         let (_, tried) = tried(&[("bad", &bad)], &[]);
         assert!(!tried.output.status.success(), "{name}");
-        let files = std::fs::read_dir(tried.folder.path()).expect("folder");
-        let mark = files.map(|f| f.expect("file").path()).find(|path| {
-            let name = path
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned();
-            name.starts_with("in-flight")
-        });
-        let text = std::fs::read_to_string(mark.expect("a mark")).expect("text");
+        let text = mark(&tried);
         assert!(text.trim_end().ends_with(" bad"), "{text}");
     }
 }
@@ -1260,6 +1263,62 @@ fn tried_in(scenario: &str, cubin: Option<&Path>, more: &[(&str, &str)]) -> (Run
         ..Setup::default()
     };
     (run(&setup("", &[])), run(&setup("try", &plan)))
+}
+
+/// Kernels of graphs run by themselves before these are launched; one that cannot is named.
+fn kernels_of_graphs_are_tried() {
+    let fast = variant("fake_fast");
+    let graph = |mode, variables| {
+        run(&Setup {
+            mode,
+            scenario: "graph",
+            plan: &[("fast", &fast)],
+            in_graphs: true,
+            variables,
+            ..Setup::default()
+        })
+    };
+    let (plain, tried) = (graph("", &[]), graph("try", &[]));
+    assert_eq!(plain.stdout(), tried.stdout(), "{}", tried.log);
+    let all = trials(&tried);
+    for set in [1, 2] {
+        let of_fast = all.iter().find(|t| t.candidate == "fast" && t.set == set);
+        let outcome = of_fast.map(|t| &t.outcome);
+        let is_fast = |times: &[u64]| times.iter().all(|t| t.abs_diff(50_000) < 10);
+        assert!(matches!(outcome, Some(Outcome::Same(times)) if is_fast(times)));
+    }
+    let tied = graph("try", &[("FAKE_GRAPH_ONLY", "1")]);
+    assert!(!tied.output.status.success());
+    assert!(
+        mark(&tied).trim_end().ends_with(" in-graph"),
+        "{}",
+        tied.log
+    );
+}
+
+/// Managed memory is saved and put back like that of the device, unless threads of the host run that may write it.
+fn managed_memory_is_saved() {
+    let fast = variant("fake_fast");
+    let managed = ("HOST_MANAGED", "1");
+    let (plain, tried) = tried(&[("fast", &fast)], &[managed]);
+    assert_eq!(plain.stdout(), tried.stdout(), "{}", tried.log);
+    assert!(trials(&tried).iter().any(|t| t.set == 2), "{}", tried.log);
+    let (_, spinning) = self::tried(&[("fast", &fast)], &[managed, ("HOST_SPINS", "1")]);
+    assert!(
+        is_refused(&spinning, "its other threads are running"),
+        "{}",
+        spinning.log
+    );
+}
+
+/// What was running when a program ended.
+fn mark(run: &Run) -> String {
+    let files = std::fs::read_dir(run.folder.path()).expect("folder");
+    let mark = files.map(|f| f.expect("file").path()).find(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("in-flight")
+    });
+    std::fs::read_to_string(mark.expect("a mark")).expect("text")
 }
 
 fn is_refused(run: &Run, why: &str) -> bool {
@@ -2195,7 +2254,7 @@ fn unfit_winners_do_not_reach_the_driver() {
 }
 
 fn main() {
-    let tests: [(&str, fn()); 41] = [
+    let tests: [(&str, fn()); 43] = [
         ("little_memory_ends_nobody", little_memory_ends_nobody),
         (
             "damaged_modules_are_not_read_beyond",
@@ -2283,6 +2342,8 @@ fn main() {
             "caches_are_those_of_the_program",
             caches_are_those_of_the_program,
         ),
+        ("kernels_of_graphs_are_tried", kernels_of_graphs_are_tried),
+        ("managed_memory_is_saved", managed_memory_is_saved),
         (
             "searches_end_where_nobody_answers",
             searches_end_where_nobody_answers,

@@ -18,7 +18,9 @@ use warpwright_pass::Recipe;
 use warpwright_pass::names::is_named;
 use warpwright_target::{Gpu, lookup};
 use warpwright_toolkit::Toolkit;
-use warpwright_winners::lines::{Likeness, Note, Outcome, Planned, Searched, Trial};
+use warpwright_winners::lines::{
+    IN_GRAPH, Likeness, Note, Occasion, Outcome, Planned, Searched, Trial,
+};
 use warpwright_winners::{Kept, LaunchClass, Standing, Store, Winner, export, store};
 
 use super::caches;
@@ -74,8 +76,8 @@ pub struct Target {
     pub proposed: Vec<Proposed>,
     /// The search for more.
     pub searching: Option<Searching>,
-    /// At which launches of a process, counted from 0.
-    at: [u64; 2],
+    /// At which launches of a process.
+    when: Occasion,
     /// May last bits of results differ (`--fp`)?
     may_round: bool,
     verdict: Verdict,
@@ -105,8 +107,7 @@ impl Target {
         Planned {
             kernel: self.digest.clone(),
             class: self.class,
-            at: self.at,
-            own_ns: self.own_ns(),
+            when: self.when,
             candidate: proposed.name.clone(),
             file,
             symbol: self.launched.kernel.clone(),
@@ -114,12 +115,6 @@ impl Target {
             guard: proposed.guard.clone(),
             shape: proposed.shape,
         }
-    }
-
-    /// What a launch takes in the program, in nanoseconds.
-    fn own_ns(&self) -> u64 {
-        let (count, all) = launches_of(&self.launched);
-        (all / count.max(1.0)) as u64
     }
 
     /// More candidates, each code once.
@@ -390,7 +385,9 @@ fn confirm(
         }
         let taken = begun.elapsed();
         let next = taken / runs.len() as u32 * (runs.len() as u32 + 1);
-        if beside.tells(targets) || next.as_secs_f64() > args.budget {
+        let ratios = beside.ratios();
+        let is_slower = together(&won(targets, &ratios), &seen.trace, &runs, &ratios) > SAME;
+        if beside.tells(targets) && !is_slower || next.as_secs_f64() > args.budget {
             break;
         }
     }
@@ -453,8 +450,7 @@ fn weigh(
     after: &[Trace],
     beside: &BTreeMap<LaunchKey, f64>,
 ) {
-    let times = by_launch(after);
-    let mean = |l: &Launched| times.get(&launch_key(l)).copied();
+    let times = by_launch(after, median);
     for target in targets.iter_mut() {
         let Verdict::Won {
             name, in_program, ..
@@ -463,8 +459,9 @@ fn weigh(
             continue;
         };
         let (count, all) = launches_of(&target.launched);
-        let in_turns = beside.get(&launch_key(&target.launched)).copied();
-        let ratio = in_turns.or_else(|| mean(&target.launched).map(|ns| ns * count / all.max(1.0)));
+        let key = launch_key(&target.launched);
+        let in_runs = || Some(times.get(&key)? * count / all.max(1.0));
+        let ratio = beside.get(&key).copied().or_else(in_runs);
         *in_program = ratio;
         let why = match ratio {
             None => "was not launched with the winners in place".to_owned(),
@@ -473,9 +470,23 @@ fn weigh(
         };
         target.verdict = Verdict::Stays(format!("{name} wins alone, but in the program it {why}"));
     }
-    // The same launches, with the times of both runs. What took turns was slower there, each with the other's code in the
-    // caches: of such a kernel the turns tell what its winner makes of its time.
-    let won: BTreeMap<LaunchKey, f64> = targets.iter().filter_map(won).collect();
+    let together = together(&won(targets, beside), before, after, beside);
+    if together > SAME {
+        let why = format!("with the winners all kernels take {together:.3} of the time");
+        drop_all(targets, &why);
+    }
+}
+
+/// What all kernels take of their time before. What took turns was slower there, each with the other's code in the caches:
+/// of such a kernel the turns tell what its winner makes of its time. Of the others the best run counts: what winners do to
+/// them they do in each.
+fn together(
+    won: &BTreeMap<LaunchKey, f64>,
+    before: &Trace,
+    after: &[Trace],
+    beside: &BTreeMap<LaunchKey, f64>,
+) -> f64 {
+    let times = by_launch(after, |times| times.iter().copied().reduce(f64::min));
     let (mut old, mut new) = (0.0, 0.0);
     for launched in &before.launches {
         let key = launch_key(launched);
@@ -483,7 +494,7 @@ fn weigh(
         let winner = won.get(&key).copied();
         let then = match beside.contains_key(&key) {
             true => Some(all * winner.unwrap_or(1.0)),
-            false => mean(launched).map(|ns| ns * count),
+            false => times.get(&key).map(|ns| ns * count),
         };
         // The same code in two runs.
         let is_noise = |then: &f64| winner.is_none() && *then <= all * APART;
@@ -493,21 +504,20 @@ fn weigh(
             new += then;
         }
     }
-    if new > old * SAME {
-        let why = format!(
-            "with the winners all kernels take {:.3} of the time",
-            new / old
-        );
-        drop_all(targets, &why);
-    }
+    if old > 0.0 { new / old } else { 1.0 }
 }
 
-/// A target with a winner, and what that takes of its time in the program.
-fn won(target: &Target) -> Option<(LaunchKey, f64)> {
-    match target.verdict {
-        Verdict::Won { in_program, .. } => Some((launch_key(&target.launched), in_program?)),
-        Verdict::Stays(_) => None,
-    }
+/// Targets with a winner, and what that takes of its time in the program, once it is known.
+fn won(targets: &[Target], beside: &BTreeMap<LaunchKey, f64>) -> BTreeMap<LaunchKey, f64> {
+    let ratio = |target: &Target| {
+        let Verdict::Won { in_program, .. } = target.verdict else {
+            return None;
+        };
+        let key = launch_key(&target.launched);
+        let ratio = in_program.or_else(|| beside.get(&key).copied())?;
+        Some((key, ratio))
+    };
+    targets.iter().filter_map(ratio).collect()
 }
 
 type LaunchKey = (Option<String>, String, Option<LaunchClass>);
@@ -521,8 +531,8 @@ fn launches_of(l: &Launched) -> (f64, f64) {
     ((l.launches + l.in_graphs) as f64, l.gpu_ns as f64)
 }
 
-/// Nanoseconds of a launch: the median of the runs.
-fn by_launch(runs: &[Trace]) -> BTreeMap<LaunchKey, f64> {
+/// Nanoseconds of a launch, of what it took in each run.
+fn by_launch(runs: &[Trace], of: impl Fn(&[f64]) -> Option<f64>) -> BTreeMap<LaunchKey, f64> {
     let mut all: BTreeMap<LaunchKey, Vec<f64>> = BTreeMap::new();
     for launched in runs.iter().flat_map(|trace| &trace.launches) {
         let (count, ns) = launches_of(launched);
@@ -530,7 +540,7 @@ fn by_launch(runs: &[Trace]) -> BTreeMap<LaunchKey, f64> {
         times.push(ns / count.max(1.0));
     }
     let each = all.into_iter();
-    each.filter_map(|(key, times)| Some((key, median(&times)?)))
+    each.filter_map(|(key, times)| Some((key, of(&times)?)))
         .collect()
 }
 
@@ -644,19 +654,16 @@ fn targets(cli: &Cli, args: &TuneArgs, seen: &Seen, gpu: &Gpu) -> Result<Vec<Tar
         let refused = match &launched.tied {
             Some(why) => Some(why.clone()),
             None if digest.is_empty() => Some("its code is not known".into()),
-            None if launched.launches == 0 => Some("it is launched in graphs alone".into()),
             None if each < SHORTEST_NS => Some(format!("its launches take {each} ns")),
             None => None,
         };
-        let processes = u64::from(seen.trace.processes.max(1));
-        let launches = (launched.launches / processes).max(1);
         let mut target = Target {
             launched: launched.clone(),
             digest,
             class,
             proposed: Vec::new(),
             searching: None,
-            at: [launches / 3, launches * 2 / 3].map(|at| at.min(launches - 1)),
+            when: occasion(launched, seen.trace.processes),
             may_round: args.stencil.fp.is_some(),
             verdict: Verdict::Stays("it was not launched again".into()),
         };
@@ -689,6 +696,27 @@ fn targets(cli: &Cli, args: &TuneArgs, seen: &Seen, gpu: &Gpu) -> Result<Vec<Tar
     Ok(targets)
 }
 
+/// When candidates for a kernel are tried: a third and two thirds into the launches of a process. Nodes of graphs are where
+/// nothing else is; what one of them takes is not known.
+fn occasion(launched: &Launched, processes: u32) -> Occasion {
+    let in_graphs = launched.launches == 0;
+    let all = match in_graphs {
+        true => launched.in_graphs,
+        false => launched.launches,
+    };
+    let launches = (all / u64::from(processes.max(1))).max(1);
+    let (count, ns) = launches_of(launched);
+    Occasion {
+        at: [launches / 3, launches * 2 / 3].map(|at| at.min(launches - 1)),
+        own_ns: if in_graphs {
+            0
+        } else {
+            (ns / count.max(1.0)) as u64
+        },
+        in_graphs,
+    }
+}
+
 /// Runs the program with the candidates until it ends by itself, and judges.
 fn try_all(
     args: &TuneArgs,
@@ -705,6 +733,10 @@ fn try_all(
         fs::create_dir(&work).map_err(failed)?;
         let mut plan = String::new();
         for (number, target) in targets.iter_mut().enumerate() {
+            let in_graph = (target.digest.clone(), IN_GRAPH.to_owned());
+            if crashed.contains(&in_graph) {
+                continue;
+            }
             let before = ranked.get(number);
             for (index, proposed) in target.proposed.iter().enumerate() {
                 let name = &proposed.name;
@@ -721,8 +753,7 @@ fn try_all(
                 let searched = Searched {
                     kernel: target.digest.clone(),
                     class: target.class,
-                    at: target.at,
-                    own_ns: target.own_ns(),
+                    when: target.when,
                     symbol: target.launched.kernel.clone(),
                 };
                 plan.push_str(&searched.line());
@@ -750,10 +781,15 @@ fn try_all(
         let culprits = culprits(&work);
         if code != seen.code && !culprits.is_empty() {
             for (digest, name) in &culprits {
-                eprintln!(
-                    "candidate {name} of {} took the program down; it starts again without",
-                    name_of(targets, digest)
-                );
+                let of = name_of(targets, digest);
+                match &**name == IN_GRAPH {
+                    true => eprintln!(
+                        "{of} cannot run outside of its graph; the program starts again without trying it"
+                    ),
+                    false => eprintln!(
+                        "candidate {name} of {of} took the program down; it starts again without"
+                    ),
+                }
             }
             crashed.extend(culprits);
             let notes = notes(&work, "trials")?;
@@ -959,7 +995,10 @@ fn why(
     let of_target = crashed
         .iter()
         .filter(|(digest, _)| *digest == target.digest);
-    let took = |name: &String| format!("{} took the program down", target.shown(name));
+    let took = |name: &String| match &**name == IN_GRAPH {
+        true => "it cannot run outside of its graph".to_owned(),
+        false => format!("{} took the program down", target.shown(name)),
+    };
     reasons.extend(of_target.map(|(_, name)| took(name)));
     let refusals = notes.iter().filter_map(|note| match note {
         Note::Refused(digest, why) if *digest == target.digest => Some(why.clone()),
