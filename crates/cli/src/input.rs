@@ -137,7 +137,7 @@ pub fn contents_within(path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
     let fail = |e: std::io::Error| Failure::input(format!("cannot read `{name}`: {e}"));
     if is_stdout(path) {
         let limit = limit.min(LARGEST_STREAM);
-        let bytes = drain(std::io::stdin().lock().take(limit + 1), false).map_err(fail)?;
+        let bytes = drain(std::io::stdin().lock().take(limit + 1), Writer::Other).map_err(fail)?;
         return match bytes.len() as u64 > limit {
             true => Err(Failure::input("stdin holds more than 256 MiB")),
             false => Ok(bytes),
@@ -165,28 +165,53 @@ pub fn contents_within(path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
     if data.len() > limit {
         return Err(too_large());
     }
-    let bytes = drain(file.take(limit + 1), data.file_type().is_fifo()).map_err(fail)?;
+    let bytes = drain(file.take(limit + 1), Writer::of(&data)).map_err(fail)?;
     match bytes.len() as u64 > limit {
         true => Err(too_large()),
         false => Ok(bytes),
     }
 }
 
+/// Who fills what is read.
+#[derive(PartialEq)]
+enum Writer {
+    /// Nobody that could be waited for: of a file, some of which in `/proc` have nothing to read at times.
+    Nobody,
+    /// Of a pipe with a name, who may not be there yet.
+    Fifo,
+    Other,
+}
+
+impl Writer {
+    fn of(data: &std::fs::Metadata) -> Writer {
+        match data.file_type() {
+            kind if kind.is_fifo() => Writer::Fifo,
+            kind if kind.is_file() => Writer::Nobody,
+            _ => Writer::Other,
+        }
+    }
+}
+
 /// Reads to the end, and no longer than a writer may take.
-fn drain(mut file: impl Read, is_pipe: bool) -> std::io::Result<Vec<u8>> {
+fn drain(mut file: impl Read, writer: Writer) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut buffer = vec![0; 1 << 16];
     let mut last = Instant::now();
     loop {
         let pause = match file.read(&mut buffer) {
-            Ok(0) => is_pipe && bytes.is_empty() && last.elapsed() < NO_WRITER,
+            Ok(0) => writer == Writer::Fifo && bytes.is_empty() && last.elapsed() < NO_WRITER,
             Ok(n) => {
                 bytes.extend_from_slice(&buffer[..n]);
                 last = Instant::now();
                 continue;
             }
             Err(e) if e.kind() == ErrorKind::Interrupted => continue,
-            Err(e) if e.kind() == ErrorKind::WouldBlock && last.elapsed() < SILENT_WRITER => true,
+            Err(e) if e.kind() == ErrorKind::WouldBlock && writer != Writer::Nobody => {
+                match last.elapsed() < SILENT_WRITER {
+                    true => true,
+                    false => return Err(e),
+                }
+            }
             Err(e) => return Err(e),
         };
         if !pause {
@@ -248,7 +273,7 @@ pub fn stage(path: &Path, bytes: &[u8]) -> Result<Staged, Failure> {
     if was_read(path) {
         return Err(is_an_input(path));
     }
-    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let path = behind_links(path).map_err(fail)?;
     if std::fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
         return Ok(Staged::Stream(bytes.to_vec(), path));
     }
@@ -311,7 +336,8 @@ fn open_stream(path: &Path) -> std::io::Result<File> {
     Ok(file)
 }
 
-fn folder_of(path: &Path) -> &Path {
+/// The folder that a path is in.
+pub fn folder_of(path: &Path) -> &Path {
     let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
     parent.unwrap_or(Path::new("."))
 }
@@ -373,7 +399,7 @@ impl Places<'_> {
                 let text = format!("`{}` is to be written twice", path.display());
                 return Err(Failure::input(text));
             }
-            let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+            let real = behind_links(path).map_err(|e| cannot_write(path, &e))?;
             Aside::new_in(folder_of(&real)).map_err(|e| cannot_write(path, &e))?;
         }
         for page in &self.pages {
@@ -386,6 +412,25 @@ impl Places<'_> {
             Aside::new_in(there).map_err(|e| cannot_write(folder, &e))?;
         }
         Ok(())
+    }
+}
+
+/// What a path names behind symbolic links, where the last one may lead to a file that is yet to be made.
+///
+/// # Errors
+/// Links that lead back to themselves, and folders that are none or cannot be looked into.
+pub fn behind_links(path: &Path) -> std::io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    loop {
+        // Fails on a circle.
+        match std::fs::canonicalize(&path) {
+            Err(e) if e.kind() == ErrorKind::NotFound => {}
+            known => return known,
+        }
+        match std::fs::read_link(&path) {
+            Ok(to) => path = folder_of(&path).join(to),
+            Err(_) => return Ok(path),
+        }
     }
 }
 
@@ -442,4 +487,26 @@ fn written(folder: &Path, bytes: &[u8]) -> std::io::Result<Aside> {
     let readable = std::fs::Permissions::from_mode(0o644);
     aside.file().set_permissions(readable)?;
     Ok(aside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Has nothing to read.
+    struct Silent;
+
+    impl Read for Silent {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            Err(ErrorKind::WouldBlock.into())
+        }
+    }
+
+    #[test]
+    fn nobody_is_waited_for_at_a_file() {
+        let began = Instant::now();
+        let read = drain(Silent, Writer::Nobody).map_err(|e| e.kind());
+        assert_eq!(read, Err(ErrorKind::WouldBlock));
+        assert!(began.elapsed() < SILENT_WRITER);
+    }
 }

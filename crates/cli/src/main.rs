@@ -3,7 +3,7 @@
 //! * [`args`]: the grammar. [`commands`]: one file per command.
 //! * [`session`]: what most commands start with (toolkit, GPU, module, launch).
 //! * [`build`]: nvcc and ptxas for the executor of passes.
-//! * [`input`], [`failure`], [`progress`], [`terminal`]: files, exit codes and what people see. [`threads`]: how many.
+//! * [`input`], [`failure`], [`progress`], [`terminal`]: files, exit codes and what people see. [`threads`]: how many, with how much stack.
 
 #[macro_use]
 mod terminal;
@@ -32,6 +32,10 @@ static PANICKED: Mutex<Option<String>> = Mutex::new(None);
 const LONGEST_USAGE: usize = 8_000;
 
 fn main() -> ExitCode {
+    threads::with_room(command)
+}
+
+fn command() -> ExitCode {
     let words: Vec<String> = std::env::args_os()
         .skip(1)
         .map(|word| word.to_string_lossy().into_owned())

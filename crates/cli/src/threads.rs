@@ -1,10 +1,42 @@
-//! The threads that work in parallel: as many as may start, and none where none may (`ulimit -u`, a full container).
+//! The threads that work in parallel: as many as may start, and none where none may (`ulimit -u`, a full container). All
+//! have room on their stacks, the first one too.
 
+use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, available_parallelism, scope};
 
+use nix::sys::resource::{Resource, getrlimit};
+use nix::sys::signal::SigSet;
+
+use crate::failure::Failure;
+
 /// What else needs threads: signals, standard input.
 const OTHERS: usize = 2;
+
+/// Bytes of stack that work may need.
+const ROOM: usize = 8 << 20;
+
+/// Does the work on a stack with room, whatever `ulimit -s` says.
+pub fn with_room(work: fn() -> ExitCode) -> ExitCode {
+    let limit = getrlimit(Resource::RLIMIT_STACK).map_or(u64::MAX, |(soft, _)| soft);
+    if limit >= ROOM as u64 {
+        return work();
+    }
+    // Signals are for the thread that works.
+    let before = SigSet::thread_get_mask();
+    let _ = SigSet::all().thread_block();
+    let begin = move || {
+        let _ = before.and_then(|before| before.thread_set_mask());
+        work()
+    };
+    match Builder::new().stack_size(ROOM).spawn(begin) {
+        Ok(worker) => worker.join().unwrap_or_else(|_| {
+            let why = Failure::Internal("a panic outside of the work".to_owned());
+            why.report(false)
+        }),
+        Err(_) => begin(),
+    }
+}
 
 /// Has parallel work done by the threads that can be had. To be called by the thread that does the rest of the work, while
 /// there are no others.

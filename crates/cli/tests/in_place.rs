@@ -428,8 +428,15 @@ fn exports_and_stores_are_kept_apart() {
         .expect("an entry")
         .path();
     let before = std::fs::read(&entry).expect("a record");
-    std::os::unix::fs::symlink(&entry, bench.path("link")).expect("linked");
-    for place in [entry.to_str().expect("a path"), "link", "db/new.winner"] {
+    let link = |to: &Path, name: &str| std::os::unix::fs::symlink(to, bench.path(name));
+    link(&entry, "link").expect("linked");
+    link(Path::new("db/later.winner"), "before").expect("linked");
+    for place in [
+        entry.to_str().expect("a path"),
+        "link",
+        "before",
+        "db/new.winner",
+    ] {
         let exported = run(&["db", "export", place]);
         assert_eq!(exported.status.code(), Some(1), "{place}");
         assert!(
@@ -440,6 +447,14 @@ fn exports_and_stores_are_kept_apart() {
     }
     assert_eq!(std::fs::read(&entry).expect("a record"), before);
     assert_eq!(entries().count(), 1);
+    // A link that leads to itself is no place; one to a file that is yet to be made is.
+    link(Path::new("circle"), "circle").expect("linked");
+    let circle = run(&["db", "export", "circle"]);
+    let what = (circle.status.code(), err(&circle));
+    assert!(what.0 == Some(1) && what.1.contains("loop"), "{what:?}");
+    link(Path::new("made"), "to-be-made").expect("linked");
+    assert!(run(&["db", "export", "to-be-made"]).status.success());
+    assert!(bench.path("made").is_file() && bench.path("to-be-made").is_symlink());
     let whole = run(&["db", "export", "whole"]);
     assert!(whole.status.success(), "{}", err(&whole));
     let whole = std::fs::read(bench.path("whole")).expect("an export");
@@ -804,6 +819,14 @@ fn limits_are_told_before_they_are_met() {
         "{}",
         err(&tune)
     );
+    // What has little stack from the start has it all the same.
+    for command in ["trace", "with", "tune"] {
+        let ended = under("-s 64", &[command, "--", "sh", "-c", "ulimit -s; exit 7"]);
+        assert_eq!(ended.status.code(), Some(7), "{command}: {}", err(&ended));
+        assert_eq!(out(&ended), "64\n", "{command}");
+    }
+    let list = under("-s 64", &["db", "list"]);
+    assert!(list.status.success(), "{}", err(&list));
     let kernel = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n";
     std::fs::write(bench.path("k.ptx"), kernel).expect("written");
     let opt = under(
@@ -815,6 +838,105 @@ fn limits_are_told_before_they_are_met() {
     let script = "echo first; echo second >> /dev/stdout; echo third";
     let tune = bench.run(&["tune", "--", "sh", "-c", script], false);
     assert_eq!(out(&tune), "first\nsecond\nthird\n");
+}
+
+/// A tuned program writes where the command does, once and as it would alone: into files that it opens anew, behind its own
+/// end, under limits, to readers that go away, and nowhere.
+#[test]
+fn a_tuned_program_writes_where_the_command_does() {
+    let Some(bench) = Bench::new() else { return };
+    let program = "./host proc2 plain scale.fatbin";
+    let late = "(while [ ! -e go ]; do sleep 0.02; done; echo late) 2> /dev/null &";
+    let anew = format!("echo lost; {program} > /dev/stdout; echo first; {late}");
+    let cases = [
+        ("exec \"$@\" > out", &*anew),
+        (
+            "ulimit -f 8; exec \"$@\" > out",
+            "echo first; head -c 20000 /dev/zero; echo last",
+        ),
+        ("\"$@\" | head -n 1 > out", "yes"),
+    ];
+    let tune = bench.command(&["tune", "--budget", "1", "--"]);
+    for (before, script) in cases {
+        let under = |words: Vec<&std::ffi::OsStr>| {
+            for name in ["out", "go"] {
+                let _ = std::fs::remove_file(bench.path(name));
+            }
+            let mut shell = Command::new("timeout");
+            shell.args(["100", "sh", "-c", before, "sh"]).args(words);
+            shell
+                .args(["sh", "-c", script])
+                .current_dir(bench.folder.path());
+            shell.envs(
+                tune.get_envs()
+                    .filter_map(|(name, value)| Some((name, value?))),
+            );
+            let ended = shell.output().expect("starts");
+            std::fs::write(bench.path("go"), "").expect("written");
+            let read = || std::fs::read(bench.path("out")).unwrap_or_default();
+            for _ in 0..500 {
+                if script != anew || read().ends_with(b"late\n") {
+                    break;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            let signal = ended.status.signal().map(|number| 128 + number);
+            (ended.status.code().or(signal), read(), err(&ended))
+        };
+        let plain = under(Vec::new());
+        let words = std::iter::once(tune.get_program()).chain(tune.get_args());
+        let tuned = under(words.collect());
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        assert_eq!(
+            text(&tuned.1),
+            text(&plain.1),
+            "{before} {script}: {}",
+            tuned.2
+        );
+        assert_eq!(tuned.0, plain.0, "{before} {script}: {}", tuned.2);
+        let is_tried = tuned.2.contains("runs with the winners");
+        assert_eq!(is_tried, script == anew, "{}", tuned.2);
+    }
+    // With a trace there is no first run: what counts is written at its end.
+    bench.run(&["trace", "-o", "t.json"], true);
+    for code in [0, 7] {
+        let script = format!("{program}; exit {code}");
+        let run =
+            |words: &[&str]| bench.run(&[words, &["--", "sh", "-c", &script]].concat(), false);
+        let (plain, tuned) = (
+            run(&["with"]),
+            run(&["tune", "--budget", "1", "--trace", "t.json"]),
+        );
+        assert_eq!(out(&tuned), out(&plain), "{}", err(&tuned));
+        assert_eq!(tuned.status.code(), Some(code), "{}", err(&tuned));
+    }
+}
+
+/// What a program reads from a terminal it wants in each run, and that is said.
+#[test]
+fn what_terminals_are_asked_again_is_told() {
+    let Some(bench) = Bench::new() else { return };
+    let tune = bench.command(&[]);
+    let program = "printf name:; read x; echo got $x; exec ./host proc2 plain scale.fatbin";
+    let words = format!("\"$BINARY\" tune --budget 1 -- sh -c '{program}'");
+    // Has a terminal.
+    let mut script = Command::new("script");
+    script
+        .args(["-qec", &words, "/dev/null"])
+        .current_dir(bench.folder.path());
+    script.envs(
+        tune.get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
+    script.env("BINARY", tune.get_program());
+    std::fs::write(bench.path("typed"), "one\ntwo\nthree\n").expect("written");
+    let typed = std::fs::File::open(bench.path("typed")).expect("opened");
+    let ended = script.stdin(typed).output().expect("starts");
+    let shown = out(&ended);
+    assert!(ended.status.success(), "{shown}");
+    assert_eq!(shown.matches("name:got one").count(), 1, "{shown}");
+    assert_eq!(shown.matches("it wants again").count(), 2, "{shown}");
+    assert!(shown.contains("runs with the winners"), "{shown}");
 }
 
 #[test]
@@ -844,6 +966,30 @@ fn exit_codes_are_the_programs() {
             "{}",
             err(&missing)
         );
+    }
+    // What is closed is closed for the program.
+    for (closed, script) in [
+        (">&-", "echo no"),
+        ("<&-", "read x"),
+        ("2>&-", "echo no >&2"),
+    ] {
+        let mut plain = Command::new("sh");
+        plain.args(["-c", &format!("exec sh -c '{script}' {closed}")]);
+        let plain = plain.status().expect("starts").code();
+        assert!(plain.is_some_and(|code| code != 0), "{closed}");
+        for command in ["trace", "tune", "with"] {
+            let own = env!("CARGO_BIN_EXE_warpwright");
+            let words = format!("exec {own} {command} -- sh -c '{script}' {closed}");
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &words]).current_dir(bench.folder.path());
+            let set = bench.command(&[]);
+            shell.envs(
+                set.get_envs()
+                    .filter_map(|(name, value)| Some((name, value?))),
+            );
+            let ended = shell.output().expect("starts");
+            assert_eq!(ended.status.code(), plain, "{command} {closed}");
+        }
     }
     assert_eq!(bench.run(&["with"], false).status.code(), Some(2));
     // Arguments are bytes.

@@ -17,7 +17,7 @@ use crate::driver::{self, Relaxed};
 use crate::functions::{self, Kind, Replacement, current_context};
 use crate::grafts::{Effect, Grafted, Of, Plan, Version, effect};
 use crate::notes::{folder, note, say, write};
-use crate::reserve::has_room;
+use crate::reserve::{has_room, has_stack};
 use crate::state::{
     Mode, State, fall_asleep, guarded, mode, replacing, settings, stand_aside, state,
 };
@@ -255,6 +255,9 @@ fn look(handle: &mut Handle, image: Result<&[u8], &'static str>, way: Way<'_>) {
         }
         // What had this handle before is gone.
         state().modules.loaded.remove(&(*handle as usize));
+        if !has_stack() {
+            return unknown("the thread that loads it has little stack");
+        }
         if mode() == Mode::With && state().modules.store().1.is_empty() {
             return say("the store is empty: nothing is replaced");
         }

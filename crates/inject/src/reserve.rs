@@ -102,6 +102,28 @@ unsafe impl GlobalAlloc for Reserve {
     }
 }
 
+/// Is there room for work on a module on the calling thread's stack? That of the first thread grows, and where a program
+/// has put a stack of its own in its place nobody can tell.
+pub fn has_stack() -> bool {
+    /// Bytes, several times what a release build takes.
+    const WANTED: usize = 48 << 10;
+    // SAFETY: zeros are attributes, which are filled below.
+    let mut attributes: libc::pthread_attr_t = unsafe { std::mem::zeroed() };
+    let here = std::ptr::from_ref(&attributes).addr();
+    let (mut start, mut size) = (std::ptr::null_mut(), 0);
+    // SAFETY: the calling thread, and outputs of the right types.
+    unsafe {
+        let is_first = libc::gettid() == libc::getpid();
+        if is_first || libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) != 0 {
+            return true;
+        }
+        libc::pthread_attr_getstack(&raw const attributes, &raw mut start, &raw mut size);
+        libc::pthread_attr_destroy(&raw mut attributes);
+    }
+    let room = here.checked_sub(start.addr());
+    room.is_none_or(|room| room > size || room >= WANTED)
+}
+
 /// Does work on so many bytes fit into what the process may still have? Reading them, what is made of them, and room for
 /// the program itself to go on.
 pub fn has_room(bytes: usize) -> bool {

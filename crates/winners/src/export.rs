@@ -51,10 +51,8 @@ pub fn winners(bytes: &[u8]) -> Result<Vec<Winner>, StoreError> {
     let damaged = || StoreError::Head(RecordError::Damaged);
     let end = body.iter().position(|&byte| byte == b'\n');
     let (line, rest) = body.split_at(end.ok_or_else(damaged)?);
-    let line = std::str::from_utf8(line).ok();
-    let count = line.and_then(|line| line.strip_prefix("records ")?.parse::<usize>().ok());
     let winners = records(&rest[1..])?;
-    match count == Some(winners.len()) {
+    match line == format!("records {}", winners.len()).as_bytes() {
         true => Ok(winners),
         false => Err(damaged()),
     }

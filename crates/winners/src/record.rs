@@ -252,7 +252,7 @@ impl Winner {
             odd if odd.contains(char::is_control) => Err(RecordError::Lacks(name)),
             text => Ok(text.to_owned()),
         };
-        let number = |name| fact(name)?.parse().map_err(|_| RecordError::Lacks(name));
+        let number = |name| number(fact(name)?).ok_or(RecordError::Lacks(name));
         let (guard, shape) = match version {
             1 => {
                 let class = fact("class")?.parse::<LaunchClass>();
@@ -336,9 +336,15 @@ pub(crate) fn head<'a>(
     if first != magic {
         return Err(RecordError::Damaged);
     }
-    let version = version.parse().map_err(|_| RecordError::Damaged)?;
-    let length = length.parse().map_err(|_| RecordError::Damaged)?;
+    let version = number(version).ok_or(RecordError::Damaged)?;
+    let length = number(length).ok_or(RecordError::Damaged)?;
     Ok((version, length, digest, &bytes[end + 1..]))
+}
+
+/// A number as it is written here: without a sign and zeros in front.
+fn number<N: FromStr + ToString>(text: &str) -> Option<N> {
+    let number: N = text.parse().ok()?;
+    (number.to_string() == text).then_some(number)
 }
 
 fn is_hexadecimal(digest: &str) -> bool {

@@ -186,12 +186,22 @@ fn exports_are_whole() {
         bad[end] ^= 1;
         assert!(export::winners(&bad).is_err(), "{end}");
     }
-    // The right digest over another number of records.
-    let fewer = [&b"records 3\n"[..], &all[0].to_bytes()].concat();
-    let digest = warpwright_winners::sha256(&fewer);
-    let head = format!("warpwright-export 1 {} {digest}\n", fewer.len());
-    let fewer = export::winners(&[head.as_bytes(), &fewer].concat());
-    assert!(matches!(fewer, Err(StoreError::Head(RecordError::Damaged))));
+    // The right digest over another number of records, and over numbers that are written otherwise.
+    for (sign, line) in [
+        ("", "records 3"),
+        ("", "records +1"),
+        ("", "records 01"),
+        ("+", "records 1"),
+    ] {
+        let odd = [line.as_bytes(), b"\n", &all[0].to_bytes()].concat();
+        let digest = warpwright_winners::sha256(&odd);
+        let head = format!("warpwright-export 1 {sign}{} {digest}\n", odd.len());
+        let odd = export::winners(&[head.as_bytes(), &odd].concat());
+        assert!(
+            matches!(odd, Err(StoreError::Head(RecordError::Damaged))),
+            "{sign}{line}"
+        );
+    }
     let text = String::from_utf8_lossy(&export).replacen(" 1 ", " 2 ", 1);
     let later = export::winners(text.as_bytes());
     assert!(matches!(later, Err(StoreError::LaterExport(2))));

@@ -374,12 +374,15 @@ int main(int argc, char **argv) {
         for (int i = 0; i < 5; i++) words[i] = argv[4 + i][0] ? argv[4 + i] : NULL;
         compile(words[0], words[1], words[2], words[3], words[4]);
     }
-    if (IS("cancelled")) {
+    if (IS("cancelled") || IS("narrow")) { /* or with as little stack as a thread may have */
         pthread_t thread;
+        pthread_attr_t how;
         void *result;
         pthread_barrier_init(&barrier, NULL, 2);
-        pthread_create(&thread, NULL, cancelled, NULL);
-        pthread_cancel(thread);
+        pthread_attr_init(&how);
+        if (IS("narrow")) pthread_attr_setstacksize(&how, 20 << 10);
+        pthread_create(&thread, &how, cancelled, NULL);
+        if (IS("cancelled")) pthread_cancel(thread);
         pthread_barrier_wait(&barrier);
         pthread_join(thread, &result);
         printf("%ld\n", (long)result);

@@ -677,6 +677,31 @@ fn threads_are_cancelled_where_they_would_be() {
     }
 }
 
+/// A thread with hardly any stack loads its module as it does without the library, and others get their winners.
+fn little_stack_ends_nobody() {
+    let (store, size) = store(&variant("fake_fast"));
+    let setup = |mode| Setup {
+        mode,
+        scenario: "narrow",
+        store: Some(store.path()),
+        ..Setup::default()
+    };
+    let plain = run(&setup(""));
+    assert!(plain.stdout().starts_with("3\n"), "{}", plain.stdout());
+    for mode in ["with", "trace", "trace+with"] {
+        let with = run(&setup(mode));
+        assert_eq!(with.output.status, plain.output.status, "{mode}");
+        assert_eq!(with.stdout(), plain.stdout(), "{mode}: {}", with.log);
+        assert!(
+            with.log.contains("has little stack"),
+            "{mode}: {}",
+            with.log
+        );
+        let used = if mode == "trace" { 0 } else { 2 };
+        assert_eq!(with.of_size(size), used, "{mode}: {}", with.log);
+    }
+}
+
 fn forks_are_survived() {
     let (store, size) = store(&variant("fake_fast"));
     for mode in ["with", "trace"] {
@@ -2054,8 +2079,8 @@ fn little_memory_ends_nobody() {
     }
     // From the start.
     let (store, size) = store(&fast.cubin);
-    for limit in ["64000", "100000000"] {
-        let words = format!("ulimit -v {limit}; exec \"$0\" \"$@\"");
+    for (limit, is_used) in [("-v 64000", false), ("-v 100000000", true), ("-s 64", true)] {
+        let words = format!("ulimit {limit}; exec \"$0\" \"$@\"");
         let before = ["sh", "-c", &words];
         let setup = |mode| Setup {
             mode,
@@ -2067,7 +2092,7 @@ fn little_memory_ends_nobody() {
         let what = format!("{limit}: {}", with.log);
         assert_eq!(with.stdout(), plain.stdout(), "{what}");
         assert_eq!(with.output.status, plain.output.status, "{what}");
-        assert!(limit.len() < 9 || with.of_size(size) == 2, "{what}");
+        assert!(!is_used || with.of_size(size) == 2, "{what}");
     }
 }
 
@@ -2254,7 +2279,8 @@ fn unfit_winners_do_not_reach_the_driver() {
 }
 
 fn main() {
-    let tests: [(&str, fn()); 43] = [
+    let tests: [(&str, fn()); 44] = [
+        ("little_stack_ends_nobody", little_stack_ends_nobody),
         ("little_memory_ends_nobody", little_memory_ends_nobody),
         (
             "damaged_modules_are_not_read_beyond",

@@ -17,7 +17,7 @@ use super::verify;
 use crate::args::{Cli, DbAction, DbArgs};
 use crate::commands::print_json;
 use crate::failure::Failure;
-use crate::input::write_atomically;
+use crate::input::{behind_links, folder_of, write_atomically};
 use warpwright_report::table::Table;
 
 impl From<StoreError> for Failure {
@@ -95,11 +95,8 @@ pub fn run(cli: &Cli, args: &DbArgs) -> Result<(), Failure> {
 /// is written.
 fn export(store: &Store, output: &Path) -> Result<(), Failure> {
     let own = store.folder().canonicalize().ok();
-    let folder = match output.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
-    let places = [output.canonicalize(), folder.canonicalize()];
+    let real = behind_links(output).unwrap_or_else(|_| output.to_owned());
+    let places = [real.canonicalize(), folder_of(&real).canonicalize()];
     let is_inside = |place: &PathBuf| own.as_ref().is_some_and(|own| place.starts_with(own));
     if places.iter().flatten().any(is_inside) {
         return Err(Failure::input(format!(
@@ -144,7 +141,7 @@ fn verify_with(cli: &Cli, store: &Store, program: &[OsString]) -> Result<(), Fai
     let mut words = command(program)?;
     caches::fresh(&mut words, folder.path());
     look(&mut words, folder.path(), "trace")?;
-    let status = run_program(words, None)?;
+    let status = run_program(words)?;
     let told = verify_seen(cli, store, program, folder.path());
     ended(exit_code(status), told)
 }

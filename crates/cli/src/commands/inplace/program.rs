@@ -133,21 +133,17 @@ pub fn become_it(mut command: Command) -> Failure {
     not_started(&name, &command.exec())
 }
 
-/// Runs the program to its end; its standard output goes to a file if one is given.
-pub fn run(command: Command, stdout: Option<File>) -> Result<ExitStatus, Failure> {
-    run_beside(command, stdout, &mut |child| child.wait())
+/// Runs the program to its end.
+pub fn run(command: Command) -> Result<ExitStatus, Failure> {
+    run_beside(command, &mut |child| child.wait())
 }
 
 /// How often something is looked after while a program runs.
 const INTERVAL: Duration = Duration::from_millis(2);
 
 /// The same, and meanwhile `work` is done again and again.
-pub fn run_with(
-    command: Command,
-    stdout: File,
-    mut work: impl FnMut(),
-) -> Result<ExitStatus, Failure> {
-    run_beside(command, Some(stdout), &mut |child| {
+pub fn run_with(command: Command, mut work: impl FnMut()) -> Result<ExitStatus, Failure> {
+    run_beside(command, &mut |child| {
         loop {
             work();
             if let Some(status) = child.try_wait()? {
@@ -160,12 +156,8 @@ pub fn run_with(
 
 fn run_beside(
     mut command: Command,
-    stdout: Option<File>,
     wait: &mut dyn FnMut(&mut Child) -> std::io::Result<ExitStatus>,
 ) -> Result<ExitStatus, Failure> {
-    if let Some(file) = stdout {
-        command.stdout(file);
-    }
     // Signals are for the program; what it did until then is still worth telling.
     signals::begin();
     let name = command.get_program().to_owned();
@@ -181,11 +173,19 @@ fn run_beside(
 /// How a command ends behind its program's run: with the program's exit code, and if that tells nothing with its own.
 pub fn ended(status: u8, told: Result<(), Failure>) -> Result<(), Failure> {
     match (told, status) {
-        (told, 0) => told,
+        (Ok(()), 0) => Ok(()),
         (Ok(()), code) => Err(Failure::Quiet(code)),
-        (Err(failure), code) => {
+        (Err(failure), code) => Err(failed_behind(code, failure)),
+    }
+}
+
+/// The same where the command fails.
+pub fn failed_behind(status: u8, failure: Failure) -> Failure {
+    match status {
+        0 => failure,
+        code => {
             let _ = failure.report(false);
-            Err(Failure::Quiet(code))
+            Failure::Quiet(code)
         }
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! A program starts with the signals held back and ignored that this process was started with: neither what is held back
 //! here is its own, nor that Rust's start ignores SIGPIPE, nor that SIGCHLD is not ignored here, without which nobody can
-//! wait for a program, nor that SIGXFSZ is, so that a file that grows too large is an error and no end.
+//! wait for a program, nor that SIGXFSZ is, so that a file that grows too large is an error and no end. What was closed of
+//! standard input, output and error is closed for it, too: Rust's start opens `/dev/null` there.
 
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Mutex, Once, OnceLock, PoisonError};
 use std::time::Duration;
 
+use nix::libc;
 use nix::sys::signal::{SigHandler, SigSet, Signal, kill, raise, signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{Pid, getpid, getsid};
@@ -41,8 +43,10 @@ const OURS: [(Signal, SigHandler); 3] = [
     (Signal::SIGXFSZ, SigHandler::SigIgn),
 ];
 static IGNORED: [AtomicBool; OURS.len()] = [const { AtomicBool::new(false) }; OURS.len()];
+/// Which of standard input, output and error this process was started without.
+static CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
 
-/// Runs before `main`, and before Rust's own start changes what is done with SIGPIPE.
+/// Runs before `main`, and before Rust's own start changes what is done with SIGPIPE and opens what is closed.
 #[used]
 #[allow(unsafe_code)]
 // SAFETY: the section holds pointers to functions that are called once.
@@ -56,13 +60,19 @@ extern "C" fn before_main() {
         let before = unsafe { signal(ours, here) };
         is_ignored.store(matches!(before, Ok(SigHandler::SigIgn)), Ordering::Relaxed);
     }
+    for (number, is_closed) in (0..).zip(&CLOSED) {
+        // SAFETY: a number that may be no descriptor is asked for, and an error is the answer.
+        let is_open = unsafe { libc::fcntl(number, libc::F_GETFD) } != -1;
+        is_closed.store(!is_open, Ordering::Relaxed);
+    }
 }
 
 fn held() -> Option<SigSet> {
     *HELD.get_or_init(|| SigSet::thread_get_mask().ok())
 }
 
-/// Has a program start with the signals held back and ignored that this process was started with.
+/// Has a program start with the signals held back and ignored that this process was started with, and without the
+/// descriptors that were closed.
 #[allow(unsafe_code)]
 pub fn hand_down(command: &mut Command) {
     let held = held();
@@ -76,6 +86,12 @@ pub fn hand_down(command: &mut Command) {
             unsafe { signal(ours, own) }?;
         }
         held.map_or(Ok(()), |held| held.thread_set_mask())?;
+        for (number, is_closed) in (0..).zip(&CLOSED) {
+            if is_closed.load(Ordering::Relaxed) {
+                // SAFETY: nothing of this process uses it between fork and exec.
+                unsafe { libc::close(number) };
+            }
+        }
         Ok(())
     };
     // SAFETY: calls that are allowed between fork and exec, on values that were made before.

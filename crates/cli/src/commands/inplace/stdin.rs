@@ -132,6 +132,14 @@ fn kept() -> std::io::Result<Input> {
     Ok(Input::Pipe(kept))
 }
 
+/// What is to be said with the start of another run: terminals are handed on, and what is typed there is not kept.
+pub fn wanted_again() -> &'static str {
+    match std::io::IsTerminal::is_terminal(&std::io::stdin()) {
+        true => " (its output is not shown; what it reads from the terminal it wants again)",
+        false => "",
+    }
+}
+
 /// Gives the program's next run all of the standard input.
 ///
 /// # Errors

@@ -31,7 +31,7 @@ pub fn run(cli: &Cli, args: &TraceArgs) -> Result<(), Failure> {
             look(&mut program, folder.path(), "trace")?;
         }
     }
-    let status = run_program(program, None)?;
+    let status = run_program(program)?;
     ended(exit_code(status), tell(args, folder.path()))
 }
 

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{Resource, getrlimit};
@@ -27,7 +28,9 @@ use super::caches;
 use super::candidates::{Code, Proposed, Wanted, is_original, make, propose};
 use super::db::store as open_store;
 use super::document::{Launched, Trace};
-use super::program::{command, ended, exit_code, inject, run as run_program, run_with};
+use super::program::{
+    command, ended, exit_code, failed_behind, inject, run as run_program, run_with,
+};
 use super::search::{Builder, Searching};
 use super::signals::{self, asked_to_end};
 use super::stdin;
@@ -181,7 +184,7 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
     let folder = super::work::folder()?;
     let mut last = see(args, folder.path())?;
     let tuned = tune(cli, args, &store, folder.path(), &mut last);
-    forward(last.stdout, last.code, tuned)
+    forward(last.output, last.code, tuned)
 }
 
 /// What the command itself may come to need while it builds and proves; bytes.
@@ -211,7 +214,7 @@ fn tune(
 ) -> Result<(), Failure> {
     let Some(facts) = last.trace.gpu.clone() else {
         nothing_was_seen();
-        return Ok(());
+        return last.show(args);
     };
     if asked_to_end() {
         return Ok(());
@@ -224,15 +227,14 @@ fn tune(
     let mut targets = targets(cli, args, last, &gpu)?;
     let tried = targets.iter().filter(|t| t.is_tried()).count();
     if tried > 0 {
-        eprintln!("versions are tried for {}", counted(tried, "kernel"));
+        let again = stdin::wanted_again();
+        eprintln!("versions are tried for {}{again}", counted(tried, "kernel"));
         let toolkit = session::toolkit(cli).ok();
         let modules = last.modules.clone();
         let tools = (toolkit.as_ref(), &gpu);
         try_all(args, folder, &mut targets, (last, &modules), tools)?;
-    } else if last.stdout.is_none() {
-        // The trace was made before; the program is run all the same.
-        last.code = exit_code(run_program(command(&args.words)?, None)?);
     }
+    last.show(args)?;
     if asked_to_end() {
         drop_all(&mut targets, "a signal asked the program to end");
     }
@@ -353,7 +355,10 @@ fn confirm(
         Store::at(&db).put(&winner)?;
     }
     let program = &args.words;
-    eprintln!("the program runs with the winners");
+    eprintln!(
+        "the program runs with the winners{}",
+        stdin::wanted_again()
+    );
     let begun = Instant::now();
     let (mut beside, mut runs) = (Beside::default(), Vec::new());
     for run in 0..MOST_CONFIRMATIONS {
@@ -365,9 +370,8 @@ fn confirm(
         stdin::give(&mut words)?;
         words.env("WARPWRIGHT_TURNS", run.to_string());
         words.env("WARPWRIGHT_DB", &db);
-        let stdout = output()?;
-        let status = run_program(words, Some(stdout.try_clone().map_err(failed)?))?;
-        let code = exit_code(status);
+        let stdout = seen.output(&mut words)?;
+        let code = exit_code(run_program(words)?);
         if code != seen.code {
             complain!(
                 "the program ended with {code} beside its winners, with {} before: nothing is kept",
@@ -378,7 +382,7 @@ fn confirm(
         }
         runs.push(read(&work, program, warpwright_gpu::utc_now())?);
         beside.add(&work)?;
-        seen.stdout = Some(stdout);
+        seen.count(stdout, code);
         if asked_to_end() {
             drop_all(targets, "a signal asked the program to end");
             return Ok(());
@@ -557,31 +561,73 @@ struct Seen {
     trace: Trace,
     /// Folder with the modules.
     modules: PathBuf,
-    stdout: Option<File>,
+    output: Shown,
     code: u8,
     /// What the trials said.
     trials: Vec<Note>,
 }
 
-/// Where a program's standard output goes until it is known whether that run counts: memory, since a disk may be full.
-fn output() -> Result<File, Failure> {
-    let made = rustix::fs::memfd_create("stdout", rustix::fs::MemfdFlags::CLOEXEC);
-    let made = made.and_then(|file| {
-        // As into a pipe: who opens it anew writes behind what is there.
-        rustix::fs::fcntl_setfl(&file, rustix::fs::OFlags::APPEND)?;
-        Ok(file)
-    });
-    let made = made.map_err(|e| Failure::input(format!("no place for the program's output: {e}")));
-    Ok(File::from(made?))
+/// What became of the program's standard output, which comes once.
+enum Shown {
+    /// A run wrote it where this command's goes.
+    Yes,
+    /// No run counts so far: the trace was made before.
+    No,
+    /// The output of the last run that counts.
+    Kept(File),
 }
 
-/// The program's standard output, once, and its exit code.
-fn forward(stdout: Option<File>, code: u8, told: Result<(), Failure>) -> Result<(), Failure> {
+impl Seen {
+    /// Sets where the standard output of another run goes: nowhere, or where none was shown into memory until it is known
+    /// whether the run counts, since a disk may be full.
+    fn output(&self, program: &mut Command) -> Result<Option<File>, Failure> {
+        if matches!(self.output, Shown::Yes) {
+            program.stdout(Stdio::null());
+            return Ok(None);
+        }
+        let failed = |e| Failure::input(format!("no place for the program's output: {e}"));
+        let made = rustix::fs::memfd_create("stdout", rustix::fs::MemfdFlags::CLOEXEC);
+        let made = made.and_then(|file| {
+            // As into a pipe: who opens it anew writes behind what is there.
+            rustix::fs::fcntl_setfl(&file, rustix::fs::OFlags::APPEND)?;
+            Ok(File::from(file))
+        });
+        let file = made.map_err(|e| failed(e.into()))?;
+        program.stdout(file.try_clone().map_err(failed)?);
+        Ok(Some(file))
+    }
+
+    /// A run that [`Seen::output`] was for counts.
+    fn count(&mut self, stdout: Option<File>, code: u8) {
+        if let Some(stdout) = stdout {
+            self.output = Shown::Kept(stdout);
+            self.code = code;
+        }
+    }
+
+    /// Runs the program as it is if no run counts.
+    fn show(&mut self, args: &TuneArgs) -> Result<(), Failure> {
+        if matches!(self.output, Shown::No) && !asked_to_end() {
+            let mut words = command(&args.words)?;
+            stdin::give(&mut words)?;
+            eprintln!("the program runs as it is{}", stdin::wanted_again());
+            self.code = exit_code(run_program(words)?);
+            self.output = Shown::Yes;
+        }
+        Ok(())
+    }
+}
+
+/// The program's standard output, if it did not come yet, and its exit code.
+fn forward(output: Shown, code: u8, told: Result<(), Failure>) -> Result<(), Failure> {
     let copy = |mut file: File| {
         file.seek(SeekFrom::Start(0))?;
         std::io::copy(&mut file, &mut std::io::stdout())
     };
-    let copied = stdout.map_or(Ok(0), copy);
+    let copied = match output {
+        Shown::Kept(file) => copy(file),
+        Shown::Yes | Shown::No => Ok(0),
+    };
     let copied = copied.map_err(|e| Failure::input(format!("standard output: {e}")));
     ended(code, copied.and(told))
 }
@@ -597,7 +643,7 @@ fn see(args: &TuneArgs, folder: &Path) -> Result<Seen, Failure> {
         return Ok(Seen {
             trace,
             modules,
-            stdout: None,
+            output: Shown::No,
             code: 0,
             trials: Vec::new(),
         });
@@ -610,23 +656,16 @@ fn see(args: &TuneArgs, folder: &Path) -> Result<Seen, Failure> {
     look(&mut words, &modules, "trace")?;
     stdin::give(&mut words)?;
     eprintln!("the program runs as it is");
-    let stdout = output()?;
-    let status = run_program(words, Some(stdout.try_clone().map_err(failed)?))?;
-    let code = exit_code(status);
+    let code = exit_code(run_program(words)?);
     caches::find_ptx(&modules);
-    match read(&modules, program, warpwright_gpu::utc_now()) {
-        Ok(trace) => Ok(Seen {
-            trace,
-            modules,
-            stdout: Some(stdout),
-            code,
-            trials: Vec::new(),
-        }),
-        Err(why) => match forward(Some(stdout), code, Err(why.into())) {
-            Err(failure) => Err(failure),
-            Ok(()) => Err(Failure::Quiet(1)),
-        },
-    }
+    let trace = read(&modules, program, warpwright_gpu::utc_now());
+    Ok(Seen {
+        trace: trace.map_err(|why| failed_behind(code, why.into()))?,
+        modules,
+        output: Shown::Yes,
+        code,
+        trials: Vec::new(),
+    })
 }
 
 /// The hot kernels with their candidates, or why there are none.
@@ -770,12 +809,11 @@ fn try_all(
         if std::env::var_os("WARPWRIGHT_LOG").is_none() {
             program.env("WARPWRIGHT_LOG", work.join("log"));
         }
-        let stdout = output()?;
+        let stdout = seen.output(&mut program)?;
         let mut builder = Builder::new(tools, &work, modules);
-        let beside = stdout.try_clone().map_err(failed)?;
-        let status = run_with(program, beside, || builder.answer(targets))?;
-        let code = exit_code(status);
+        let code = exit_code(run_with(program, || builder.answer(targets))?);
         if asked_to_end() {
+            seen.count(stdout, code);
             return Ok(());
         }
         let culprits = culprits(&work);
@@ -806,8 +844,7 @@ fn try_all(
         }
         seen.trials = notes(&work, "trials")?;
         judge(targets, &seen.trials, &crashed);
-        seen.stdout = Some(stdout);
-        seen.code = code;
+        seen.count(stdout, code);
         return Ok(());
     }
     complain!("too many candidates took the program down: nothing is kept");
