@@ -21,7 +21,7 @@ SCALE = """.visible .entry scale(.param .u64 p, .param .u32 n) {
 """
 SCENARIOS = ["plain", "library", "file", "enumerate", "attributes", "unload", "graph", "capture", "threads", "cooperative",
              "cluster", "node-cluster", "node-copy", "required-cluster", "preferred-cluster", "policy", "extra", "link",
-             "fork-first", "fork-later", "contexts"]
+             "fork-first", "fork-later", "contexts", "narrow"]
 DOORS = ["dlsym", "proc1", "proc2", "thread", "local", "linked"]
 Run = collections.namedtuple("Run", "code out err")
 
@@ -592,25 +592,29 @@ def tools(b):
 
 
 def starts(b):
-    """A program starts with the signals held back and ignored, and the limits, that the command was started with."""
+    """A program starts with the signals held back and ignored, the limits and the closed descriptors of the command."""
     d = b.dice
     held = d.sample([1, 2, 3, 10, 12, 13, 15, 17, 25], d.choice([0, 1, 3]))
     ignored = d.sample([1, 2, 3, 10, 12, 13, 15, 17, 25], d.choice([0, 1, 3]))
+    closed, stack = d.sample([0, 1, 2], d.choice([0, 0, 1, 2])), d.choice([8 << 20, 256 << 10, 64 << 10])
 
     def before():
         for one in [1, 2, 3, 10, 12, 13, 15, 17, 25]:
             signal.signal(one, signal.SIG_IGN if one in ignored else signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, held)
         resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+        resource.setrlimit(resource.RLIMIT_STACK, (stack, resource.getrlimit(resource.RLIMIT_STACK)[1]))
+        for one in closed:
+            os.close(one)
 
     b.store(b.good())
-    script = "grep -E 'SigBlk|SigIgn' /proc/self/status; ulimit -n -f; exit 7"
+    script = "grep -E 'SigBlk|SigIgn' /proc/self/status; ulimit -n -f -s; exit 7"
     words = d.choice([["sh", "-c", script], ["grep", "-E", "SigBlk|SigIgn|SigCgt", "/proc/self/status"]])
     env = dict(b.env, WARPWRIGHT_DB=b.at("store"), WARPWRIGHT_LOG="/dev/null")
     command = d.choice(["trace", "tune", "with"])
     plain, found = [ran([*start, *words], env, preexec_fn=before, restore_signals=False)
                     for start in ([], [b.binary, command, "--"])]
-    b.same(f"{command} started with {held} held back and {ignored} ignored", plain, found)
+    b.same(f"{command} started with {held} held back, {ignored} ignored, {closed} closed, a stack of {stack}", plain, found)
 
 
 def breaks(b):

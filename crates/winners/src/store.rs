@@ -6,13 +6,14 @@
 //!
 //! Whoever can write the folder decides what is launched: one that everybody can write is refused.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, statat};
 
 use crate::aside::{Aside, sweep};
 use crate::export;
@@ -409,10 +410,21 @@ fn newest(files: &[PathBuf]) -> Vec<PathBuf> {
     if files.len() <= MOST_OF_KERNEL {
         return files.to_vec();
     }
-    let written = |path: &PathBuf| fs::metadata(path).and_then(|data| data.modified()).ok();
+    // By their names in the folder: its path is walked once.
+    let folder = files.first().and_then(|path| path.parent());
+    let folder = folder.and_then(|folder| fs::File::open(folder).ok());
+    let written = |path: &PathBuf| {
+        let data = statat(folder.as_ref()?, path.file_name()?, AtFlags::empty()).ok()?;
+        Some((data.st_mtime, data.st_mtime_nsec))
+    };
     let mut dated: Vec<_> = files.iter().map(|path| (written(path), path)).collect();
-    dated.sort_by_key(|(written, path)| (Reverse(*written), path.as_os_str()));
+    let latest = |a: &(_, &PathBuf), b: &(_, &PathBuf)| {
+        let names = || a.1.as_os_str().cmp(b.1.as_os_str());
+        Ord::cmp(&b.0, &a.0).then_with(names)
+    };
+    dated.select_nth_unstable_by(MOST_OF_KERNEL, latest);
     dated.truncate(MOST_OF_KERNEL);
+    dated.sort_unstable_by(latest);
     dated.into_iter().map(|(_, path)| path.clone()).collect()
 }
 

@@ -355,10 +355,7 @@ fn confirm(
         Store::at(&db).put(&winner)?;
     }
     let program = &args.words;
-    eprintln!(
-        "the program runs with the winners{}",
-        stdin::wanted_again()
-    );
+    eprintln!("the program runs with the winners{}", stdin::wanted_again());
     let begun = Instant::now();
     let (mut beside, mut runs) = (Beside::default(), Vec::new());
     for run in 0..MOST_CONFIRMATIONS {
