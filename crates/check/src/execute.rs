@@ -102,6 +102,9 @@ impl<S: Semantics> Machine<'_, S> {
             .iter()
             .map(|arg| self.arg(side, arg, guard))
             .collect();
+        for &(index, low, high) in &step.bounds {
+            self.terms.bound(args[index], low, high);
+        }
         if step.reads_flag {
             args.push(self.terms.assume(guard, self.flags[side]));
         }
@@ -131,8 +134,16 @@ impl<S: Semantics> Machine<'_, S> {
             if let Some(value) = value {
                 let term = match step.known.get(index) {
                     Some(&Some((known, high))) if known == high => self.terms.constant(known),
+                    Some(&Some((low, high))) => {
+                        let term = self.result(&results, index);
+                        self.terms.bound(term, low, high);
+                        term
+                    }
                     _ => self.result(&results, index),
                 };
+                if step.alignment > 1 {
+                    self.terms.align(term, step.alignment);
+                }
                 self.write(side, *value, term, guard);
             }
         }
@@ -212,10 +223,20 @@ impl<S: Semantics> Machine<'_, S> {
                 let product = terms.mul(bits, a, b);
                 terms.add(bits, product, c)
             }
-            (Meaning::MulWide { bits, signed }, &[a, b]) => terms.mul_wide(bits, signed, a, b),
+            (Meaning::MulWide { bits, signed }, &[a, b]) => {
+                let product = terms.mul_wide(bits, signed, a, b);
+                if bits == 32 && !signed {
+                    terms.computed_by(product, [a, b], None);
+                }
+                product
+            }
             (Meaning::MulAddWide { bits, signed }, &[a, b, c]) => {
                 let product = terms.mul_wide(bits, signed, a, b);
-                terms.add(2 * bits, product, c)
+                let sum = terms.add(2 * bits, product, c);
+                if bits == 32 && !signed {
+                    terms.computed_by(sum, [a, b], Some(c));
+                }
+                sum
             }
             (Meaning::Shl(bits), &[a, b]) => terms.shl(op, bits, a, b),
             (Meaning::ZeroExtend { from, to }, &[a]) => terms.zero_extend(from, to, a),
@@ -285,18 +306,21 @@ impl<S: Semantics> Machine<'_, S> {
                 let zero = terms.constant(0);
                 terms.sub(bits, zero, a)
             }
-            (Meaning::Divide(bits), &[a, b]) if terms.as_power(b).is_some() => {
-                let power = terms.as_power(b).unwrap_or_default();
-                let shift = terms.sym(&format!("shr.u{bits}"));
-                let power = terms.constant(power.into());
-                terms.make(Head::Op(shift, 0), [a, power])
+            (Meaning::Divide { bits, signed }, &[a, b])
+                if let Some(d) = terms.divisor(bits, signed, a, b) =>
+            {
+                terms.divide(bits, a, d)
             }
-            (Meaning::Remainder(bits), &[a, b]) if terms.as_power(b).is_some() => {
-                let and = terms.sym(&format!("and.b{bits}"));
-                let mask = terms.add_const(bits, b, -1);
-                let mut args = [a, mask];
-                terms.in_order(&mut args);
-                terms.make(Head::Op(and, 0), args)
+            (Meaning::Remainder { bits, signed }, &[a, b])
+                if let Some(d) = terms.divisor(bits, signed, a, b) =>
+            {
+                terms.remainder(bits, a, d)
+            }
+            (Meaning::Shr(64), &[a, b])
+                if let Some(by) = terms.as_const(b)
+                    && let Some(quotient) = terms.quotient(a, by) =>
+            {
+                quotient
             }
             _ => return Results::Operation(op, args.clone()),
         };
@@ -427,7 +451,9 @@ impl<S: Semantics> Machine<'_, S> {
             address,
             bytes: access.bytes * access.lanes,
             guard,
-            is_vector: access.lanes > 1 && !step.is_aligned,
+            is_vector: access.lanes > 1
+                && !step.is_aligned
+                && self.terms.alignment(address) < u64::from(access.bytes * access.lanes),
         });
     }
 

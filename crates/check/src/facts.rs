@@ -178,6 +178,11 @@ impl Terms {
                     false => a_range.0 >= b_range.1 || self.is_still_apart(bits, signed, b, a),
                 }
             }
+            // All its bits are known.
+            (Head::Equal(bits), &[a, b]) if holds => {
+                let low = self.congruence(a);
+                low.bits >= bits && self.as_const(b) == Some(low.rest)
+            }
             (Head::Equal(bits), &[a, b]) if !holds => {
                 let range = |x| self.facts.range(self, bits, false, x, DEPTH);
                 let (first, second) = (range(a), range(b));

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::facts::Facts;
 use crate::state::State;
-use crate::term::{Head, Term, Terms, sign_extended};
+use crate::term::{Head, Term, Terms, sign_extended, truncate};
 
 /// Registers of one loop that are looked at, ways to write each, and facts.
 const MOST_VARIABLES: usize = 24;
@@ -338,6 +338,7 @@ impl Induction {
             guesses.extend(bounds_of_ends(terms, &guess, &variables));
         }
         for variable in &variables {
+            guesses.extend(low_bits(terms, variable));
             guesses.extend(starts(terms, variable));
         }
         guesses.dedup();
@@ -350,10 +351,11 @@ impl Induction {
         });
     }
 
-    /// Is there anything that was guessed?
-    pub(crate) fn has_relations(&self) -> bool {
+    /// Is there anything that was guessed, and more than facts about branches?
+    pub(crate) fn is_of_use(&self) -> bool {
+        let is_low = |guess: &Guess| matches!(guess.parts[0], Part::Low(..));
         let mut headers = self.headers.values();
-        headers.any(|header| !header.relations.is_empty())
+        headers.any(|header| !header.relations.is_empty() || header.guesses.iter().any(is_low))
     }
 
     /// What holds on the first way around, of the values that the next round begins with.
@@ -545,6 +547,32 @@ fn bounds_of_ends(terms: &mut Terms, guess: &Guess, variables: &[Variable]) -> V
         }
     }
     found
+}
+
+/// Bits of a variable that its steps do not change.
+fn low_bits(terms: &mut Terms, variable: &Variable) -> Option<Guess> {
+    let step = step_of(terms, variable)?;
+    let first = terms.congruence(variable.first);
+    let bits = step.trailing_zeros().min(first.bits);
+    let rest = terms.constant(truncate(first.rest, bits));
+    (bits > 0).then_some(Guess {
+        head: Head::Equal(bits),
+        holds: true,
+        parts: [
+            Part::Low(variable.position, bits, variable.bits),
+            Part::Term(rest),
+        ],
+    })
+}
+
+/// The low bits of a value, if a fact says them: how many, and what they are.
+pub(crate) fn low_fact(terms: &Terms, fact: Term, value: Term) -> Option<(u32, u64)> {
+    let (Head::Equal(bits), &[part, rest]) = (terms.head(fact), terms.args(fact)) else {
+        return None;
+    };
+    let is_low = matches!(terms.head(part), Head::Extract { lo: 0, bits: own, .. } if own == bits);
+    let rest = terms.as_const(rest).filter(|_| is_low)?;
+    (terms.args(part) == [value]).then_some((bits, rest))
 }
 
 /// A counter does not come to the other side of where it begins.

@@ -1,6 +1,7 @@
 //! The independent checker: is one function a correct rewrite of another?
 
 mod compare;
+mod congruence;
 mod execute;
 mod facts;
 mod fold;
@@ -14,6 +15,7 @@ mod memory;
 mod product;
 mod prove;
 mod ptx;
+mod quotient;
 mod range;
 mod report;
 mod sass;

@@ -227,7 +227,10 @@ impl<'a, S: Semantics> Prover<'a, S> {
 
     fn prove(&mut self) -> Verdict {
         let plain = self.prove_for_unset();
-        if !matches!(plain, Verdict::Refuted(_)) || !self.guess() {
+        // What is guessed of loops shows alignment, too.
+        let is_open =
+            matches!(plain, Verdict::Refuted(_)) || plain.cause() == Some(Cause::Alignment);
+        if !is_open || !self.guess() {
             return plain;
         }
         let guessed = self.prove_for_unset();
@@ -253,7 +256,7 @@ impl<'a, S: Semantics> Prover<'a, S> {
             induction.guess(&mut self.machine.terms, &arrivals, &state);
         }
         // Forced decisions want facts alone.
-        let found = self.is_guided || induction.has_relations();
+        let found = self.is_guided || induction.is_of_use();
         self.induction = found.then_some(induction);
         found
     }

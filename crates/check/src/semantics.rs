@@ -128,6 +128,8 @@ pub struct Step {
     pub fold: Option<Fold>,
     /// Results, by number, whose values lie between two numbers.
     pub known: SmallVec<[Option<(u64, u64)>; 2]>,
+    /// Its result is a multiple of that, as far as launches say so.
+    pub alignment: u64,
     /// Arguments, by number, whose values lie between two numbers.
     pub bounds: SmallVec<[(usize, u64, u64); 1]>,
 }
@@ -149,6 +151,7 @@ impl Step {
             writes_flag: false,
             fold: None,
             known: SmallVec::new(),
+            alignment: 1,
             bounds: SmallVec::new(),
         }
     }
@@ -448,10 +451,22 @@ pub enum Meaning {
     SubCarry(u32),
     /// 0 - a
     Negate(u32),
-    /// a / b without signs: a shift where b is a power of two.
-    Divide(u32),
-    /// The remainder of that: a mask where b is a power of two.
-    Remainder(u32),
+    /// a / b.
+    Divide {
+        /// Bits of a number.
+        bits: u32,
+        /// Are they signed?
+        signed: bool,
+    },
+    /// The remainder of that.
+    Remainder {
+        /// Bits of a number.
+        bits: u32,
+        /// Are they signed?
+        signed: bool,
+    },
+    /// a without its low b bits, or 0 from b = bits on, zeros coming in from the left.
+    Shr(u32),
 }
 
 /// How a comparison is written in terms of another one.

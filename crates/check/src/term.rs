@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 use warpwright_flow::Value;
 
 use crate::facts::Facts;
+use crate::quotient::Numbers;
 use crate::semantics::{Coordinate, Name, Split};
 use crate::wholes::Wholes;
 
@@ -110,7 +111,7 @@ const MAX_PARTS: usize = 16;
 pub(crate) type Args = SmallVec<[Term; 4]>;
 
 /// Parts of a sum, with their factors.
-type Parts = SmallVec<[(Term, u64); MAX_PARTS]>;
+pub(crate) type Parts = SmallVec<[(Term, u64); MAX_PARTS]>;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Node {
@@ -132,6 +133,10 @@ pub(crate) struct Terms {
     pub(crate) facts: Facts,
     /// What is known of coordinates.
     wholes: Wholes,
+    /// Where numbers lie, and what products they are.
+    pub(crate) numbers: Numbers,
+    /// Zeros at the end of parameters, where launches say so.
+    pub(crate) aligned: FxHashMap<Term, u32>,
 }
 
 impl Terms {
@@ -303,7 +308,7 @@ impl Terms {
     }
 
     /// Adds `factor` times `term` to a sum of parts with factors; false if there are too many.
-    fn parts(
+    pub(crate) fn parts(
         &self,
         bits: u32,
         term: Term,

@@ -14,7 +14,7 @@ use warpwright_launch::Guard;
 use warpwright_pass::passes::{
     Allocate, Cache, Compact, Demote, LoadPolicy, MaxNReg, MaxNTid, MinNCtaPerSm, Prefetch, Reduce,
     Remat, Reshape, Schedule, ScheduleBy, SmemSpilling, Specialize, SpillShared, SpillToShared,
-    StorePolicy, Target, Tests, Throttle, ThrottleBy, Unroll, UsageLevel,
+    StorePolicy, Target, Tests, Throttle, ThrottleBy, Unroll, UsageLevel, Vectorize,
 };
 use warpwright_pass::throttle::{array_for, by_registers, registers_for};
 use warpwright_pass::{Invocation, Level, Recipe};
@@ -43,6 +43,7 @@ pub fn is_rewritten(recipe: &Recipe) -> bool {
             || pass.get::<Unroll>().is_some()
             || pass.get::<Cache>().is_some()
             || pass.get::<Specialize>().is_some()
+            || pass.get::<Vectorize>().is_some()
     };
     recipe.at(Level::Ptx).any(rewrites)
 }
@@ -420,6 +421,10 @@ pub fn axes(facts: &Choices<'_>, scored: &[Candidate]) -> Vec<Axis> {
             .into(),
         ]
     };
+    // Neighbours of one iteration, and of four.
+    let vectors = || Vectorize { bytes: 16 }.into();
+    let mut loops: Vec<Vec<Invocation>> = [4, 8, 1, 2].map(unroll).into();
+    loops.extend([vec![vectors()], [unroll(4), vec![vectors()]].concat()]);
     let orders: Vec<Vec<Invocation>> = match ran_right(EditedCode::ControlFields, facts.sm) {
         true => [ScheduleBy::Height, ScheduleBy::Place]
             .map(|by| vec![Schedule::tried(by, 0).into()])
@@ -445,7 +450,7 @@ pub fn axes(facts: &Choices<'_>, scored: &[Candidate]) -> Vec<Axis> {
     vec![
         axis("shape", None, shapes.collect()),
         axis("constants", None, constants.collect()),
-        axis("unroll", Some("registers"), [4, 8, 1, 2].map(unroll).into()),
+        axis("unroll", Some("registers"), loops),
         axis("cache", None, hints().map(|hint| vec![hint.into()]).into()),
         axis("registers", None, registers),
         axis("spills", Some("registers"), spills),

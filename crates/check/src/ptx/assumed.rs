@@ -1,6 +1,6 @@
 //! What a guard on launches says of a kernel's special registers and parameters.
 
-use warpwright_launch::{Extent, Field, Guard, Quantity};
+use warpwright_launch::{Extent, Field, Guard, Quantity, Set};
 use warpwright_ptx::SpecialReg;
 use warpwright_target::BLOCK_DIMENSIONS;
 
@@ -52,11 +52,22 @@ impl Assumed {
         }
     }
 
-    /// What `bytes` bytes of a parameter can be, if something is known.
-    pub(super) fn parameter(&self, index: usize, at: i64, bytes: u32) -> Option<Range> {
+    /// The numbers that `bytes` bytes of a parameter can be.
+    fn set(&self, index: usize, at: i64, bytes: u32) -> Option<(Field, Set)> {
         let (param, at) = (u16::try_from(index).ok()?, u32::try_from(at).ok()?);
         let field = Field::new(param, at, u8::try_from(bytes).ok()?)?;
-        let set = self.guard.known(Quantity::Param(field));
+        Some((field, self.guard.known(Quantity::Param(field))))
+    }
+
+    /// What `bytes` bytes of a parameter are multiples of.
+    pub(super) fn alignment(&self, index: usize, at: i64, bytes: u32) -> u64 {
+        let set = self.set(index, at, bytes);
+        set.map_or(1, |(_, set)| 1 << set.step().trailing_zeros())
+    }
+
+    /// What `bytes` bytes of a parameter can be, if something is known.
+    pub(super) fn parameter(&self, index: usize, at: i64, bytes: u32) -> Option<Range> {
+        let (field, set) = self.set(index, at, bytes)?;
         let is_any = set.low() == 0 && set.high() == field.most();
         (!is_any).then(|| Range::new(set.low(), set.high()))
     }

@@ -82,6 +82,13 @@ impl<'m> PtxFunction<'m> {
         self.assumed.parameter(index, at, bytes)
     }
 
+    /// What `bytes` bytes of a kernel's parameter are multiples of, as far as it is assumed.
+    pub(super) fn alignment(&self, symbol: Symbol, at: i64, bytes: u32) -> u64 {
+        let mut params = self.view.function().params.iter();
+        let index = params.position(|param| Symbol::Var(param.var) == symbol);
+        index.map_or(1, |index| self.assumed.alignment(index, at, bytes))
+    }
+
     /// Is it certain that an instruction is never executed?
     fn is_off(&self, inst: Inst) -> bool {
         self.known.guards.get(&inst) == Some(&false)

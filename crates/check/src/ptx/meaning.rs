@@ -57,8 +57,20 @@ pub(super) fn meaning(opcode: &Opcode, step: &Step, is_exact: bool) -> Meaning {
             compare(first, comparison, &mods, results)
         }
         (Some(Op::Neg), [_], 1, 1) => with_bits(integer.filter(|of| of.1), Meaning::Negate),
-        (Some(Op::Div), [_], 2, 1) => with_bits(integer.filter(|of| !of.1), Meaning::Divide),
-        (Some(Op::Rem), [_], 2, 1) => with_bits(integer.filter(|of| !of.1), Meaning::Remainder),
+        (Some(Op::Div), [_], 2, 1) => match integer {
+            Some((bits, signed)) => Meaning::Divide { bits, signed },
+            None => Meaning::Opaque,
+        },
+        (Some(Op::Rem), [_], 2, 1) => match integer {
+            Some((bits, signed)) => Meaning::Remainder { bits, signed },
+            None => Meaning::Opaque,
+        },
+        (Some(Op::Shr), [_], 2, 1) => match first {
+            Some(Type::B16 | Type::B32 | Type::B64 | Type::U16 | Type::U32 | Type::U64) => {
+                Meaning::Shr(first.map_or(32, Type::bits))
+            }
+            _ => Meaning::Opaque,
+        },
         (Some(op), _, 2.., 1) if commutes(op, &mods, first, args) => Meaning::Commutative,
         (Some(Op::Not), ["pred"], 1, 1) => Meaning::Not,
         _ => Meaning::Opaque,

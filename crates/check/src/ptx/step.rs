@@ -379,6 +379,10 @@ impl Builder<'_> {
         };
         let extend = self.extend(ty, operands)?;
         if let (Some(Space::Param), PtxBase::Symbol(symbol)) = (self.opcode.space, address.base) {
+            if lanes == 1 && extend == Extend::No {
+                let alignment = self.function.alignment(symbol, address.offset, ty.bytes());
+                self.step.alignment = alignment;
+            }
             self.step.known = (0..lanes)
                 .map(|lane| {
                     let at = address.offset + i64::from(lane * ty.bytes());

@@ -21,3 +21,4 @@ pub mod spare;
 pub mod specialize;
 pub mod spill_shared;
 pub mod unroll;
+pub mod vectorize;

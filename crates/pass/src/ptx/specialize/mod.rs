@@ -7,14 +7,15 @@
 //!
 //! Departure: what ptxas folds by itself is left to it. What it does not see is written down: branches that all threads
 //! take, or none, because their indices lie in ranges; above all grid-stride loops that turn once or never (`ranges`).
-//! A division by a constant stays one, although ptxas 13.5 expands it as if the divisor were unknown: the checker has no
-//! rule yet by which a product is a quotient. Pointers are no numbers that a launch repeats: whoever states them does so by name.
+//! Divisions by constants become products, which ptxas 13.5 expands as if the divisor were unknown (`quotients`).
+//! Pointers are no numbers that a launch repeats: whoever states them does so by name.
 //!
 //! Requires a kernel whose opcodes are all known. Preserves what each thread computes, bit by bit, at launches that
 //! meet the guard; the guard says all that was stated. With `guarded` both versions stand behind one uniform branch at
 //! the kernel's entry, and the result is right for all launches.
 
 mod entry;
+mod quotients;
 mod ranges;
 
 use std::collections::BTreeSet;
@@ -34,6 +35,7 @@ use crate::ptx::facts::view;
 use crate::refusal::Refusal;
 use crate::reliance::Footprint;
 use crate::site::Site;
+pub(super) use ranges::bits_of as integer_bits;
 
 /// The pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -180,11 +182,21 @@ fn specialize(pass: &Specialize, site: &Site, fuel: &mut Fuel) -> Outcome<String
         ..*site
     };
     let (text, decided) = ranges::write(&here, &guard, fuel)?;
-    if made.changes == 0 && decided == 0 && fuel.left() > 0 {
+    let (module, _) = Module::parse(&site.module.name, &text);
+    let here = Site {
+        module: &module,
+        ..*site
+    };
+    let (text, divisions) = quotients::write(&here, &guard, fuel)?;
+    if made.changes + decided + divisions == 0 && fuel.left() > 0 {
         return Err(Refusal::NothingToDo("use of what is stated"));
     }
+    let multiplied = match divisions {
+        0 => String::new(),
+        n => format!(", {} without dividing", count(n, "division")),
+    };
     let note = format!(
-        "{} of the launch, {} decided",
+        "{} of the launch, {} decided{multiplied}",
         count(made.constants, "constant"),
         count(decided, "branch")
     );
@@ -285,7 +297,7 @@ fn other_block([x, y, z]: [u32; 3]) -> Refusal {
 }
 
 /// `@p ` as it is written before an instruction.
-fn guard_text(view: &View<'_>, inst: Inst) -> String {
+pub(super) fn guard_text(view: &View<'_>, inst: Inst) -> String {
     let data = &view.body().insts[inst];
     let head = warpwright_ptx::Span::new(data.span.start, data.opcode_span.start);
     view.module().text(head).to_owned()
@@ -334,6 +346,14 @@ fn load(view: &View<'_>, inst: Inst) -> Option<Vec<Lane>> {
         })
     };
     targets.into_iter().enumerate().map(lane).collect()
+}
+
+/// The parameter that a load reads one element of.
+pub(super) fn loaded_field(view: &View<'_>, inst: Inst) -> Option<Field> {
+    match load(view, inst)?.as_slice() {
+        [lane] => Some(lane.field),
+        _ => None,
+    }
 }
 
 /// A load of a scalar parameter, or of several, as moves of what is known.

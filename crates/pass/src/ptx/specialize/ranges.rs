@@ -17,7 +17,7 @@ use crate::refusal::Refusal;
 use crate::site::Site;
 
 /// From the first to the last number.
-type Range = (u64, u64);
+pub(super) type Range = (u64, u64);
 
 /// Registers of which something is known; predicates are 0 or 1.
 type State = BTreeMap<Reg, Range>;
@@ -56,7 +56,7 @@ pub(super) fn write(
 
 struct Analysis<'a> {
     view: &'a View<'a>,
-    guard: &'a Guard,
+    rules: Rules<'a>,
     cfg: Cfg,
     entries: Vec<Option<State>>,
     visits: Vec<u32>,
@@ -74,7 +74,7 @@ impl<'a> Analysis<'a> {
             visits: vec![0; cfg.block_count()],
             cfg,
             view,
-            guard,
+            rules: Rules { view, guard },
         }
     }
 
@@ -183,7 +183,7 @@ impl<'a> Analysis<'a> {
         if holds == Some(false) {
             return;
         }
-        let result = self.result(inst, state);
+        let result = self.rules.result(inst, &|reg| state.get(&reg).copied());
         for reg in self.view.defs(inst) {
             let is_first =
                 matches!(body.operands(inst).first(), Some(Operand::Reg(first)) if *first == reg);
@@ -199,16 +199,25 @@ impl<'a> Analysis<'a> {
             }
         }
     }
+}
 
+/// What instructions compute of numbers whose sign bit is clear.
+#[derive(Clone, Copy)]
+pub(super) struct Rules<'a> {
+    pub(super) view: &'a View<'a>,
+    pub(super) guard: &'a Guard,
+}
+
+impl Rules<'_> {
     /// What an instruction's first result can be.
-    fn result(&self, inst: Inst, state: &State) -> Option<Range> {
+    pub(super) fn result(&self, inst: Inst, read: &dyn Fn(Reg) -> Option<Range>) -> Option<Range> {
         let body = self.view.body();
         let opcode = self.view.module().opcode(&body.insts[inst]);
         let operands = body.operands(inst);
         let ty = *opcode.types.last()?;
-        let arg = |n: usize| self.operand(operands.get(n)?, ty, state);
+        let arg = |n: usize| self.operand(operands.get(n)?, ty, read);
         let of_pred = |n: usize| match operands.get(n)? {
-            Operand::Reg(reg) => state.get(reg).copied(),
+            Operand::Reg(reg) => read(*reg),
             _ => None,
         };
         let to = bits_of(*opcode.types.first()?)?;
@@ -224,13 +233,17 @@ impl<'a> Analysis<'a> {
             (Op::Mul, ["lo", _]) => product(arg(1)?, arg(2)?)?,
             (Op::Mul, ["wide", _]) => return fits(product(arg(1)?, arg(2)?)?, 2 * to),
             (Op::Mad, ["lo", _]) => sum(product(arg(1)?, arg(2)?)?, arg(3)?)?,
-            (Op::Mad, ["wide", _]) => return None,
+            (Op::Mad, ["wide", _]) => {
+                let wide = if to == 32 { Type::U64 } else { Type::U32 };
+                let third = self.operand(operands.get(3)?, wide, read)?;
+                return fits(sum(product(arg(1)?, arg(2)?)?, third)?, 2 * to);
+            }
             (Op::Shl, [_]) => {
-                let by = self.amount(operands.get(2)?, state)?;
+                let by = self.amount(operands.get(2)?, read)?;
                 product(arg(1)?, (1 << by, 1 << by))?
             }
             (Op::Shr, [_]) => {
-                let by = self.amount(operands.get(2)?, state)?;
+                let by = self.amount(operands.get(2)?, read)?;
                 let (low, high) = arg(1)?;
                 (low >> by, high >> by)
             }
@@ -275,18 +288,21 @@ impl<'a> Analysis<'a> {
     }
 
     /// A shift's amount.
-    fn amount(&self, operand: &Operand, state: &State) -> Option<u64> {
-        let (low, high) = self.operand(operand, Type::U32, state)?;
+    fn amount(&self, operand: &Operand, read: &dyn Fn(Reg) -> Option<Range>) -> Option<u64> {
+        let (low, high) = self.operand(operand, Type::U32, read)?;
         (low == high && low < 31).then_some(low)
     }
 
     /// A number whose sign bit is clear.
-    fn operand(&self, operand: &Operand, ty: Type, state: &State) -> Option<Range> {
+    pub(super) fn operand(
+        &self,
+        operand: &Operand,
+        ty: Type,
+        read: &dyn Fn(Reg) -> Option<Range>,
+    ) -> Option<Range> {
         let bits = bits_of(ty)?;
         match *operand {
-            Operand::Reg(reg) if bits_of(self.view.body().reg_type(reg)) == Some(bits) => {
-                state.get(&reg).copied()
-            }
+            Operand::Reg(reg) if bits_of(self.view.body().reg_type(reg)) == Some(bits) => read(reg),
             Operand::Imm(imm) => {
                 let value = imm.seen_as(ty);
                 fits((value, value), bits)
@@ -306,7 +322,7 @@ impl<'a> Analysis<'a> {
 }
 
 /// Bits of a type of integers.
-fn bits_of(ty: Type) -> Option<u32> {
+pub(in crate::ptx) fn bits_of(ty: Type) -> Option<u32> {
     use Type::{B16, B32, B64, S16, S32, S64, U16, U32, U64};
     matches!(ty, B16 | B32 | B64 | S16 | S32 | S64 | U16 | U32 | U64).then(|| ty.bits())
 }
