@@ -26,6 +26,7 @@ mod state;
 mod term;
 mod together;
 mod trace;
+mod uniform;
 mod verdict;
 mod wholes;
 

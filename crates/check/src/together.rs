@@ -8,13 +8,18 @@
 //! come next, or different such decisions. The walk over the product graph pairs the nodes of the two. If each is always paired with
 //! the same one, the two graphs are the same, and so are the sets of threads that arrive; an instruction
 //! that was duplicated, merged, or moved into or out of an arm has two partners.
+//!
+//! Only copies of one instruction may be its partners (a loop that was unrolled), if all threads of a block that come
+//! to the copied piece together go through it together: they come in by one way, and every decision in it that leads to
+//! different copies is uniform (`uniform.rs`).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use rustc_hash::{FxHashMap, FxHashSet};
 use warpwright_flow::{Inst, Transfer};
 
 use crate::machine::Machine;
-use crate::product::{Node, Place, Run};
+use crate::product::{Decision, Node, Place, Run};
 use crate::prove::Prover;
 use crate::semantics::Semantics;
 use crate::verdict::{Cause, Reason};
@@ -24,7 +29,7 @@ use crate::verdict::{Cause, Reason};
 enum Next {
     /// Nothing: they go round for ever.
     Nothing,
-    /// The same for all: this collective instruction of the original.
+    /// The same for all: this collective instruction of one of the functions.
     Inst(Inst),
     /// The same for all: they leave in this way.
     Left(Transfer),
@@ -65,16 +70,23 @@ impl Pairs {
 
 impl<S: Semantics> Prover<'_, S> {
     /// Do the same threads meet at the same instructions? Every thread is known to do the same.
-    pub(crate) fn same_together(&self) -> Result<(), Reason> {
-        let pairs = self
+    pub(crate) fn same_together(&mut self) -> Result<(), Reason> {
+        let met = self
             .collectives()
             .map_err(|pair| self.parted(pair.map(Some)))?;
-        if pairs.0[0].is_empty() {
-            return Ok(());
+        let mut pairs = Pairs::default();
+        match met.iter().find_map(|&pair| pairs.join(pair).err()) {
+            _ if met.is_empty() => Ok(()),
+            Some(pair) => self.together_in_copies(&met, pair),
+            None => self.decided_alike(&self.parting(0), &|_| false),
         }
+    }
+
+    /// Has each decision after which different things come next one partner, but those that go by themselves?
+    fn decided_alike(&self, parts: &[bool], goes: &dyn Fn(usize) -> bool) -> Result<(), Reason> {
         let mut decisions = Pairs::default();
-        for (node, parts) in self.product.nodes.iter().zip(self.parting()) {
-            let Some(decision) = node.decision.filter(|_| parts) else {
+        for (number, node) in self.product.nodes.iter().enumerate() {
+            let Some(decision) = node.decision.filter(|_| parts[number] && !goes(number)) else {
                 continue;
             };
             let Some(pair) = decision.pair() else {
@@ -87,9 +99,76 @@ impl<S: Semantics> Prover<'_, S> {
         Ok(())
     }
 
+    /// Do threads go together through the pieces that were copied?
+    fn together_in_copies(
+        &mut self,
+        met: &BTreeSet<[Inst; 2]>,
+        pair: [Inst; 2],
+    ) -> Result<(), Reason> {
+        let apart = |prover: &Self| Err(prover.parted(pair.map(Some)));
+        let mut originals = BTreeMap::new();
+        let is_copy = |&[a, b]: &[Inst; 2]| *originals.entry(b).or_insert(a) == a;
+        if !met.iter().all(is_copy) {
+            return apart(self);
+        }
+        let copied = self.copied();
+        if !self.comes_in_one_way(&copied) {
+            return apart(self);
+        }
+        let uniform = self.uniform();
+        let parts = [self.parting(0), self.parting(1)];
+        let parts: Vec<bool> = (parts[0].iter().zip(&parts[1]))
+            .map(|(a, b)| *a || *b)
+            .collect();
+        for (number, node) in self.product.nodes.iter().enumerate() {
+            let is_forced = node
+                .decision
+                .is_some_and(|decision| decision.forced.is_some());
+            if parts[number] && copied[number] && !uniform[number] && !is_forced {
+                return apart(self);
+            }
+        }
+        self.decided_alike(&parts, &|number| copied[number])
+    }
+
+    /// Nodes at places of the original that run at several places of the rewritten function.
+    fn copied(&self) -> Vec<bool> {
+        let mut places: FxHashMap<Place, FxHashSet<Place>> = FxHashMap::default();
+        for node in &self.product.nodes {
+            if matches!(node.run, Run::Both(..) | Run::Original(_)) {
+                places
+                    .entry(node.original)
+                    .or_default()
+                    .insert(node.rewritten);
+            }
+        }
+        let several = |node: &Node| places.get(&node.original).is_some_and(|all| all.len() > 1);
+        self.product.nodes.iter().map(several).collect()
+    }
+
+    /// Does control come from elsewhere to one copy of each place alone?
+    fn comes_in_one_way(&self, copied: &[bool]) -> bool {
+        let nodes = &self.product.nodes;
+        let mut entered: FxHashMap<Place, Place> = FxHashMap::default();
+        let mut ways = (nodes.iter().enumerate()).flat_map(|(number, node)| {
+            let from = node.preds.iter().map(|pred| pred.0 as usize);
+            from.map(move |from| (from, number))
+        });
+        // The entry's place is come to from outside as well.
+        if copied.first() == Some(&true) {
+            return false;
+        }
+        ways.all(|(from, to)| {
+            let node = &nodes[to];
+            copied[from]
+                || !copied[to]
+                || *entered.entry(node.original).or_insert(node.rewritten) == node.rewritten
+        })
+    }
+
     /// Pairs the collective instructions of both functions along all paths.
-    fn collectives(&self) -> Result<Pairs, [Inst; 2]> {
-        let mut pairs = Pairs::default();
+    fn collectives(&self) -> Result<BTreeSet<[Inst; 2]>, [Inst; 2]> {
+        let mut met = BTreeSet::new();
         let nodes = &self.product.nodes;
         let mut arriving: Vec<Option<Ahead>> = vec![None; nodes.len()];
         arriving[0] = Some(Ahead::default());
@@ -100,7 +179,7 @@ impl<S: Semantics> Prover<'_, S> {
                 ahead.0[side].push_back(inst);
             }
             while let [Some(&a), Some(&b)] = [ahead.0[0].front(), ahead.0[1].front()] {
-                pairs.join([a, b])?;
+                met.insert([a, b]);
                 ahead.0.iter_mut().for_each(|side| {
                     side.pop_front();
                 });
@@ -116,17 +195,17 @@ impl<S: Semantics> Prover<'_, S> {
                 }
             }
         }
-        Ok(pairs)
+        Ok(met)
     }
 
     /// Which nodes decide what threads meet next: the smallest set such that behind each way of any decision one thing
     /// comes next, a decision of the set among them (the weak control closure of Danicic et al., TCS 2011, of the
-    /// collective instructions and the ways to leave).
-    fn parting<'a>(&'a self) -> Vec<bool> {
+    /// collective instructions and the ways to leave), as one of the two functions has them.
+    fn parting<'a>(&'a self, side: usize) -> Vec<bool> {
         let nodes = &self.product.nodes;
         let mut parts = vec![false; nodes.len()];
         loop {
-            let next = self.what_comes_next(&parts);
+            let next = self.what_comes_next(&parts, side);
             let ways = |node: &'a Node| node.succs.iter().map(|&succ| next[succ as usize]);
             let is_new = |number: usize, node: &'a Node| !parts[number] && node.decision.is_some();
             let open = nodes.iter().enumerate().filter(|&(number, node)| {
@@ -156,7 +235,7 @@ impl<S: Semantics> Prover<'_, S> {
     }
 
     /// What threads meet next from the start of each node on, where these nodes decide.
-    fn what_comes_next(&self, parts: &[bool]) -> Vec<Next> {
+    fn what_comes_next(&self, parts: &[bool], side: usize) -> Vec<Next> {
         let nodes = &self.product.nodes;
         let own: Vec<Option<Next>> = nodes
             .iter()
@@ -165,10 +244,14 @@ impl<S: Semantics> Prover<'_, S> {
                 (Run::Nothing, Place::Left(way)) => Some(Next::Left(way)),
                 (run, _) => {
                     let mut passed = passed(&self.machine, run);
-                    let first = passed.find(|&(side, _)| side == 0);
+                    let first = passed.find(|&(of, _)| of == side);
                     let decision = node.decision.filter(|_| parts);
+                    let decides = |decision: Decision| {
+                        let own = decision.insts[side].map(|inst| (side, inst));
+                        own.or(decision.deciding())
+                    };
                     first.map(|(_, inst)| Next::Inst(inst)).or(decision
-                        .and_then(|decision| decision.deciding())
+                        .and_then(decides)
                         .map(|(side, inst)| Next::Decision(side, inst)))
                 }
             })

@@ -6,6 +6,7 @@ use warpwright_driver::KernelReport;
 use warpwright_pass::names::parameters_of;
 use warpwright_pass::passes::{
     Cache, LoadPolicy, MaxNReg, Prefetch, Reshape, Specialize, StorePolicy, Unroll, UsageLevel,
+    Vectorize,
 };
 use warpwright_pass::{BlockSource, Invocation, Recipe};
 
@@ -127,6 +128,11 @@ fn in_source(pass: &Invocation, types: &[String]) -> Option<String> {
         };
         return Some(format!("`#pragma unroll {}` at {which}", unroll.factor));
     }
+    if pass.get::<Vectorize>().is_some() {
+        let text =
+            "neighbouring elements of a thread as one `float4` or `float2`, of aligned pointers";
+        return Some(text.to_owned());
+    }
     if let Some(reshape) = pass.get::<Reshape>() {
         let [now, then] = [reshape.from?, reshape.block].map(extents);
         return Some(format!(
@@ -226,15 +232,15 @@ mod tests {
         };
         let said = of(
             "reshape(64x4x1, from=32x8x1, grid=12x48x1); specialize(block=32x8x1, params=param0:4=384&param2+8:4=5); \
-             unroll(8); cache(loads=no-allocate, stores=streaming); maxnreg(64)",
+             unroll(8); vectorize; cache(loads=no-allocate, stores=streaming); maxnreg(64)",
         );
         assert_eq!(
             said.as_deref(),
             Some(
                 "launch it with blocks of 64×4 in the place of 32×8, as many threads in all; as constants (template \
                  arguments): `blockDim` = 32×8, parameter 1 = 384, parameter 3 (its byte 8) = 5; `#pragma unroll 8` at its \
-                 loops; loads as `ld.global.L1::no_allocate` (inline PTX), stores by `__stcs`; `__maxnreg__(64)`, without \
-                 launch bounds (measured 0.50 of the time)"
+                 loops; neighbouring elements of a thread as one `float4` or `float2`, of aligned pointers; loads as \
+                 `ld.global.L1::no_allocate` (inline PTX), stores by `__stcs`; `__maxnreg__(64)`, without launch bounds (measured 0.50 of the time)"
             )
         );
         let part = of("unroll(1); schedule(waits=alone, margin=0)").expect("an edit");

@@ -15,11 +15,13 @@
 //! unrolls such loops whole.
 //!
 //! Requires loops that are entered at their header alone and lie in one piece of the text. Loops in which threads meet
-//! (barriers, shuffles, calls) are left alone. Preserves the order of all accesses of a thread, and what each computes, bit
+//! (barriers, shuffles) are unrolled with a test in each copy, where all threads go around alike (`uniform`); those with
+//! calls are left alone. Preserves the order of all accesses of a thread, and what each computes, bit
 //! by bit; ptxas may fuse operations of neighbouring iterations ([`fusion`]).
 
 mod counted;
 mod region;
+mod uniform;
 
 use std::collections::BTreeSet;
 
@@ -163,12 +165,18 @@ impl<'v> Plan<'v> {
             let form = Form::Left;
             return Ok(Plan { region, form });
         }
-        region.may_be_copied()?;
+        let meets = region.may_be_copied()?;
         if region.len() * pass.factor as usize > MOST_INSTRUCTIONS {
             return Err(Refusal::InTheWay("its loop is too long for so many copies"));
         }
         let counted = match pass.tests {
             Tests::Each => None,
+            Tests::Hoisted if meets => {
+                return Err(Refusal::InTheWay(
+                    "threads meet in its loop between the tests",
+                ));
+            }
+            Tests::Auto if meets => None,
             Tests::Hoisted => Some(Counted::new(view, cfg, &region, pass.factor)?),
             Tests::Auto => Counted::new(view, cfg, &region, pass.factor).ok(),
         };

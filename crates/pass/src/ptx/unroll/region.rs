@@ -6,6 +6,7 @@ use warpwright_flow::{Block, Cfg, Function as _, Loop, Loops};
 use warpwright_ptx::opcode::Control;
 use warpwright_ptx::{Inst, Item, Label, Operand, Span, View};
 
+use super::uniform;
 use crate::refusal::Refusal;
 
 /// An innermost loop that lies in one piece: from its header's label to the branch back at its end.
@@ -157,22 +158,22 @@ impl<'v> Region<'v> {
         }
     }
 
-    /// May its instructions stand in several places?
+    /// May its instructions stand in several places? Says whether threads meet in it.
     ///
     /// # Errors
-    /// Threads meet in it.
-    pub(super) fn may_be_copied(&self) -> Result<(), Refusal> {
+    /// Others are called in it, or threads meet that do not go around alike.
+    pub(super) fn may_be_copied(&self) -> Result<bool, Refusal> {
         let (module, body) = (self.view.module(), self.view.body());
-        let meets = |at: Inst| {
-            let opcode = module.opcode(&body.insts[at]);
-            let effect = opcode.effect();
-            effect.convergent || effect.barrier || matches!(opcode.control(), Control::Call)
-        };
-        match self.insts().any(meets) {
+        let calls = |at: Inst| matches!(module.opcode(&body.insts[at]).control(), Control::Call);
+        if self.insts().any(calls) {
+            return Err(Refusal::InTheWay("its loop calls a function"));
+        }
+        let meets = self.insts().any(|at| uniform::meets(self.view, at));
+        match meets && !uniform::stays_together(self.view, self) {
             true => Err(Refusal::InTheWay(
-                "threads meet in its loop, at a barrier, an exchange within a warp or a call",
+                "threads meet in its loop, and might not all go around alike",
             )),
-            false => Ok(()),
+            false => Ok(meets),
         }
     }
 
@@ -194,7 +195,7 @@ impl<'v> Region<'v> {
         &self.blocks
     }
 
-    fn holds(&self, at: Inst) -> bool {
+    pub(super) fn holds(&self, at: Inst) -> bool {
         self.first <= at && at <= self.last
     }
 
