@@ -1,7 +1,7 @@
 //! Reading what the user names, and writing results without ever leaving half a file.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, IsTerminal, Read, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -165,7 +165,8 @@ pub fn contents_within(path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
     if data.len() > limit {
         return Err(too_large());
     }
-    let bytes = drain(file.take(limit + 1), Writer::of(&data)).map_err(fail)?;
+    let writer = Writer::of(&file, &data);
+    let bytes = drain(file.take(limit + 1), writer).map_err(fail)?;
     match bytes.len() as u64 > limit {
         true => Err(too_large()),
         false => Ok(bytes),
@@ -175,19 +176,20 @@ pub fn contents_within(path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
 /// Who fills what is read.
 #[derive(PartialEq)]
 enum Writer {
-    /// Nobody that could be waited for: of a file, some of which in `/proc` have nothing to read at times.
+    /// Nobody that could be waited for: of a file or device, some of which have nothing to read at times.
     Nobody,
     /// Of a pipe with a name, who may not be there yet.
     Fifo,
+    /// Of a socket or standard input, or at a terminal.
     Other,
 }
 
 impl Writer {
-    fn of(data: &std::fs::Metadata) -> Writer {
+    fn of(file: &File, data: &std::fs::Metadata) -> Writer {
         match data.file_type() {
             kind if kind.is_fifo() => Writer::Fifo,
-            kind if kind.is_file() => Writer::Nobody,
-            _ => Writer::Other,
+            kind if kind.is_socket() || file.is_terminal() => Writer::Other,
+            _ => Writer::Nobody,
         }
     }
 }

@@ -7,9 +7,10 @@
 //! Whoever can write the folder decides what is launched: one that everybody can write is refused.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -100,9 +101,9 @@ pub struct Entry {
     pub winner: Result<Winner, RecordError>,
 }
 
-/// The files with winners that may be used, by the starts of their kernels' digests.
+/// The names of files with winners that may be used, by the starts of their kernels' digests.
 #[derive(Debug, Clone, Default)]
-pub struct Index(BTreeMap<String, Vec<PathBuf>>);
+pub struct Index(BTreeMap<String, Vec<OsString>>);
 
 impl Index {
     /// Are there none?
@@ -116,13 +117,8 @@ impl Index {
     }
 
     /// Files of a kernel.
-    pub fn of(&self, kernel: &str) -> &[PathBuf] {
+    pub fn of(&self, kernel: &str) -> &[OsString] {
         self.0.get(key(kernel)).map_or(&[], Vec::as_slice)
-    }
-
-    /// All names, which say what the store holds: a file's name changes with what it is for.
-    pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
-        self.0.values().flatten()
     }
 }
 
@@ -170,12 +166,14 @@ impl Store {
     /// The folder cannot be read, or everybody can write it.
     pub fn index(&self) -> Result<Index, StoreError> {
         let mut index = Index::default();
-        for path in self.files()? {
-            let name = path.file_name().and_then(|name| name.to_str());
-            let start = name.and_then(|name| name.get(..NAMED));
-            if let Some(start) = start.filter(|_| has_ending(&path, USED)) {
-                let start = start.to_owned();
-                index.0.entry(start).or_default().push(path);
+        for name in self.names()? {
+            let start = name.to_str().and_then(|name| name.get(..NAMED));
+            let Some(start) = start.filter(|_| has_ending(&name, USED)) else {
+                continue;
+            };
+            match index.0.get_mut(start) {
+                Some(names) => names.push(name),
+                None => drop(index.0.insert(start.to_owned(), vec![name])),
             }
         }
         Ok(index)
@@ -184,8 +182,8 @@ impl Store {
     /// The winners that may be used for a kernel, on whatever GPU: [`in_order`]. Files that cannot be read are passed
     /// over, and of very many the oldest.
     pub fn of(&self, index: &Index, kernel: &str) -> Vec<Winner> {
-        let files = newest(index.of(kernel));
-        let read = files.iter().filter_map(|path| read(path).ok());
+        let names = newest(&self.folder, index.of(kernel));
+        let read = names.filter_map(|name| read(&self.folder.join(name)).ok());
         let own = read.filter(|winner| winner.kernel == kernel && winner.standing.is_used());
         in_order(own.collect())
     }
@@ -199,7 +197,8 @@ impl Store {
             winner: read(&path),
             path,
         };
-        Ok(self.files()?.into_iter().map(entry).collect())
+        let names = self.names()?.into_iter();
+        Ok(names.map(|name| entry(self.folder.join(name))).collect())
     }
 
     /// Finds out whether winners can be kept, before somebody works for them.
@@ -293,7 +292,8 @@ impl Store {
         kept.collect()
     }
 
-    fn files(&self) -> Result<Vec<PathBuf>, StoreError> {
+    /// Of its files, in order.
+    fn names(&self) -> Result<Vec<OsString>, StoreError> {
         self.exposure()?;
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
@@ -302,15 +302,10 @@ impl Store {
         };
         // One that cannot be told is passed over: the rest is there.
         let names = entries.flatten().map(|entry| entry.file_name());
-        let is_own = |name: &OsString| {
-            [USED, UNUSED]
-                .iter()
-                .any(|end| has_ending(Path::new(name), end))
-        };
-        // As names: paths are compared part by part.
+        let is_own = |name: &OsString| [USED, UNUSED].iter().any(|end| has_ending(name, end));
         let mut names: Vec<OsString> = names.filter(is_own).collect();
-        names.sort();
-        Ok(names.iter().map(|name| self.folder.join(name)).collect())
+        names.sort_unstable();
+        Ok(names)
     }
 }
 
@@ -364,8 +359,10 @@ fn exposure_of(data: &fs::Metadata, is_store: bool, is_safe: bool) -> Option<Exp
     }
 }
 
-fn has_ending(path: &Path, wanted: &str) -> bool {
-    path.extension().is_some_and(|ending| ending == wanted)
+/// Of a name, and not all of it.
+fn has_ending(name: &OsStr, wanted: &str) -> bool {
+    let before = name.as_bytes().strip_suffix(wanted.as_bytes());
+    before.is_some_and(|before| before.len() > 1 && before.ends_with(b"."))
 }
 
 /// Is the first one to stay where the second one would be?
@@ -405,27 +402,24 @@ pub fn in_order(mut winners: Vec<Winner>) -> Vec<Winner> {
     ordered
 }
 
-/// The latest of some files.
-fn newest(files: &[PathBuf]) -> Vec<PathBuf> {
-    if files.len() <= MOST_OF_KERNEL {
-        return files.to_vec();
-    }
+/// The latest of some files of a folder.
+fn newest<'n>(folder: &Path, names: &'n [OsString]) -> impl Iterator<Item = &'n OsString> {
     // By their names in the folder: its path is walked once.
-    let folder = files.first().and_then(|path| path.parent());
-    let folder = folder.and_then(|folder| fs::File::open(folder).ok());
-    let written = |path: &PathBuf| {
-        let data = statat(folder.as_ref()?, path.file_name()?, AtFlags::empty()).ok()?;
+    let opened = (names.len() > MOST_OF_KERNEL).then(|| fs::File::open(folder).ok());
+    let opened = opened.flatten();
+    let written = |name: &OsString| {
+        let data = statat(opened.as_ref()?, name, AtFlags::empty()).ok()?;
         Some((data.st_mtime, data.st_mtime_nsec))
     };
-    let mut dated: Vec<_> = files.iter().map(|path| (written(path), path)).collect();
-    let latest = |a: &(_, &PathBuf), b: &(_, &PathBuf)| {
-        let names = || a.1.as_os_str().cmp(b.1.as_os_str());
-        Ord::cmp(&b.0, &a.0).then_with(names)
-    };
-    dated.select_nth_unstable_by(MOST_OF_KERNEL, latest);
-    dated.truncate(MOST_OF_KERNEL);
-    dated.sort_unstable_by(latest);
-    dated.into_iter().map(|(_, path)| path.clone()).collect()
+    let mut dated: Vec<_> = names.iter().map(|name| (written(name), name)).collect();
+    let latest =
+        |a: &(_, &OsString), b: &(_, &OsString)| Ord::cmp(&b.0, &a.0).then_with(|| a.1.cmp(b.1));
+    if dated.len() > MOST_OF_KERNEL {
+        dated.select_nth_unstable_by(MOST_OF_KERNEL, latest);
+        dated.truncate(MOST_OF_KERNEL);
+        dated.sort_unstable_by(latest);
+    }
+    dated.into_iter().map(|(_, name)| name)
 }
 
 /// A record of a file: a regular one of bounded size that not everybody can write. A pipe would block for ever.
