@@ -185,7 +185,7 @@ impl Decoder<'_> {
         }
         let f = operation(name, ty, false)?;
         let f_global = match (name, ty) {
-            ("add", Type::F32) => Some(operation(name, ty, true)?),
+            ("add", Type::F32 | Type::F64) => Some(operation(name, ty, true)?),
             _ => None,
         };
         self.emit(Op::Atomic(Atomic {
