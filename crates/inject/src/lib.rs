@@ -27,6 +27,7 @@ mod driver;
 mod functions;
 mod grafts;
 mod graph;
+mod helpers;
 mod launch;
 mod memory;
 mod mirrors;

@@ -1,7 +1,8 @@
 //! The trace: how often each kernel is launched in which way, and how long it takes on the GPU.
 //!
 //! A launch is put between two events; what they say is read when they are through, never waited for while the
-//! program runs. Launches that are being captured are not timed: the graph that they go into is, as a whole, and
+//! program runs. Where winners and originals take turns, the device is kept busy until all of it is queued: else what is
+//! short would take what the host takes. Launches that are being captured are not timed: the graph that they go into is, as a whole, and
 //! its time is divided among its kernels by their number.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -15,6 +16,7 @@ use warpwright_winners::lines::{Beside, Launches, Note, Steady};
 use crate::abi::{Code, Handle, NOT_READY, SUCCESS};
 use crate::driver::{self, Relaxed};
 use crate::functions::{described, identify};
+use crate::helpers::Helpers;
 use crate::launch::Launch;
 use crate::notes::rewrite;
 use crate::params::Passed;
@@ -45,6 +47,8 @@ pub struct Trace {
     by_handle: BTreeMap<(usize, LaunchClass), usize>,
     /// Events of no use at present, by context.
     free: BTreeMap<usize, Vec<[usize; 2]>>,
+    /// Our own kernels, by context; none where they cannot be loaded.
+    helpers: BTreeMap<usize, Option<Helpers>>,
     pending: VecDeque<Pending>,
     /// Places in `launches`, by executable graph.
     graphs: BTreeMap<usize, Vec<usize>>,
@@ -251,6 +255,7 @@ impl Trace {
     /// Handles are about to lose their meaning.
     pub fn close(&mut self) {
         self.by_handle.clear();
+        self.helpers.clear();
     }
 
     /// A handle stands for another kernel.
@@ -357,6 +362,9 @@ fn timed(stream: Handle, call: impl FnOnce() -> Code, of: Option<Timed>) -> Code
             let _relaxed = Relaxed::new();
             calibrate(stream);
             let (context, events) = state().trace.events()?;
+            if matches!(of, Timed::Launch(_, Turn::Own | Turn::Winner)) {
+                hold(context, stream);
+            }
             // SAFETY: the event is ours, the stream the program's.
             let code = unsafe { driver::event_record(events[0] as Handle, stream) };
             (code == SUCCESS).then_some((context, events, of))
@@ -387,6 +395,20 @@ fn timed(stream: Handle, call: impl FnOnce() -> Code, of: Option<Timed>) -> Code
         });
     }
     code
+}
+
+/// Keeps the device busy while the next calls are queued, where that can be.
+fn hold(context: usize, stream: Handle) {
+    let known = state().trace.helpers.get(&context).copied();
+    let helpers = known.unwrap_or_else(|| {
+        let loaded = Helpers::load().ok();
+        state().trace.helpers.insert(context, loaded);
+        loaded
+    });
+    if let Some(helpers) = helpers {
+        // Without it the time is the host's as well.
+        let _ = helpers.hold(stream, None);
+    }
 }
 
 /// Two events with nothing between them are some time apart, too.

@@ -39,6 +39,7 @@ use crate::functions::{
     Kind as Handles, Known, current_context, described, give_settings, identify,
 };
 use crate::grafts::{Of, Version};
+use crate::helpers::Helpers;
 use crate::launch::Launch;
 use crate::memory::{Closed, Kind, Unclear, has_gates, pass, reachable};
 use crate::mirrors::{Brought, Mirror, Owner};
@@ -47,8 +48,6 @@ use crate::notes::{folder, note, quietly, say, write};
 use crate::params::{Passed, buffer};
 use crate::state::{Mode, guarded, mode, settings, stand_aside, state};
 
-/// The comparison of two pieces of memory, which the driver compiles.
-const HELPERS: &str = concat!(include_str!("helpers.ptx"), "\0");
 /// Memory is compared in pieces of so many bytes; what was written is known by piece.
 const PIECE: u64 = 4 << 20;
 /// Device memory that stays free.
@@ -56,8 +55,6 @@ const SLACK: u64 = 256 << 20;
 /// Time for one set of turns, and bounds for the number of turns.
 const TIMING: Duration = Duration::from_millis(500);
 const TURNS: (u32, u32) = (7, 151);
-/// How long the device is kept busy while a launch is queued, in nanoseconds.
-const GATE_NS: u64 = 30_000;
 /// Launches that tell the state of the caches, and those for which it does not matter.
 const TASTES: usize = 5;
 /// See [`TASTES`].
@@ -1224,11 +1221,8 @@ struct Saved {
     pieces: Vec<Piece>,
     /// Device memory of ours.
     own: Vec<u64>,
-    diff: Handle,
-    flush: Handle,
-    module: Handle,
+    helpers: Helpers,
     result: u64,
-    blocks: u32,
     /// Memory that fills the cache, and how many pieces of 16 bytes it has.
     cache: (u64, u64),
     /// Do launches find nothing in the cache?
@@ -1253,35 +1247,12 @@ impl Saved {
             stream,
             pieces: Vec::new(),
             own: Vec::new(),
-            diff: std::ptr::null_mut(),
-            flush: std::ptr::null_mut(),
-            module: std::ptr::null_mut(),
+            helpers: Helpers::load().map_err(no)?,
             result: 0,
-            blocks: 256,
             cache: (0, 0),
             is_cold: false,
             spread: None,
         };
-        // SAFETY: a text that ends in a zero; outputs of the right types.
-        unsafe {
-            ok(driver::module_load(
-                &raw mut saved.module,
-                HELPERS.as_ptr().cast(),
-            ))
-            .map_err(no)?;
-            let both = [
-                (&raw mut saved.diff, c"ww_diff"),
-                (&raw mut saved.flush, c"ww_flush"),
-            ];
-            for (function, name) in both {
-                ok(driver::module_function(
-                    function,
-                    saved.module,
-                    name.as_ptr(),
-                ))
-                .map_err(no)?;
-            }
-        }
         saved.result = saved.alloc(16).map_err(no)?;
         for (program, bytes) in blocks {
             let copy = saved.alloc(bytes).map_err(no)?;
@@ -1364,70 +1335,22 @@ impl Saved {
 
     /// What stands before a launch that is timed.
     fn prepare(&self) -> Result<(), Code> {
-        let (mut base, mut chunks, mut gate) = (self.cache.0, self.cache.1, GATE_NS);
-        let blocks = match self.is_cold {
-            true => 4 * self.blocks,
-            false => {
-                chunks = 0;
-                1
-            }
-        };
-        let mut params: [*mut c_void; 3] = [
-            (&raw mut base).cast(),
-            (&raw mut chunks).cast(),
-            (&raw mut gate).cast(),
-        ];
-        let null = std::ptr::null_mut();
-        // SAFETY: the kernel takes these three; the memory has so many pieces.
-        ok(unsafe {
-            driver::launch_kernel(
-                self.flush,
-                blocks,
-                1,
-                1,
-                512,
-                1,
-                1,
-                0,
-                self.stream,
-                params.as_mut_ptr(),
-                null,
-            )
-        })
+        self.helpers
+            .hold(self.stream, self.is_cold.then_some(self.cache))
     }
 
     /// Bytes that differ.
     fn compare(&self, a: u64, b: u64, bytes: u64) -> Result<u64, Code> {
         let initial = [0u64, u64::MAX];
         let mut found = [0u64; 2];
-        let (mut a, mut b, mut bytes, mut result) = (a, b, bytes, self.result);
-        let mut params: [*mut c_void; 4] = [
-            (&raw mut a).cast(),
-            (&raw mut b).cast(),
-            (&raw mut bytes).cast(),
-            (&raw mut result).cast(),
-        ];
-        let null = std::ptr::null_mut();
-        // SAFETY: the kernel takes these four; the result has 16 bytes.
+        // SAFETY: the result has 16 bytes.
         unsafe {
             ok(driver::memory_from_host(
                 self.result,
                 initial.as_ptr().cast(),
                 16,
             ))?;
-            ok(driver::launch_kernel(
-                self.diff,
-                self.blocks,
-                1,
-                1,
-                512,
-                1,
-                1,
-                0,
-                self.stream,
-                params.as_mut_ptr(),
-                null,
-            ))?;
+            self.helpers.diff(self.stream, [a, b, bytes], self.result)?;
             ok(wait(self.stream, Duration::from_secs(60)))?;
             ok(driver::memory_to_host(
                 found.as_mut_ptr().cast(),
@@ -1544,15 +1467,11 @@ impl Saved {
 
 impl Drop for Saved {
     fn drop(&mut self) {
-        // SAFETY: memory and module of ours, which nothing uses any more.
-        unsafe {
-            for &address in &self.own {
-                driver::memory_free(address);
-            }
-            if !self.module.is_null() {
-                driver::module_unload(self.module);
-            }
+        for &address in &self.own {
+            // SAFETY: memory of ours, which nothing uses any more.
+            unsafe { driver::memory_free(address) };
         }
+        self.helpers.unload();
     }
 }
 
