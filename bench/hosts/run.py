@@ -78,7 +78,7 @@ def cmake():
     ran("cmake", ["cmake", "-B", plain, HERE])
     ran("cmake", ["cmake", "--build", plain])
     ran("cmake with the drop-in", ["cmake", f"-DCMAKE_CUDA_COMPILER={folder}/nvcc", "-B", safe, HERE])
-    changes = {"WARPWRIGHT_PTXAS": "safe", "WARPWRIGHT_PTXAS_BUDGET": "10", "WARPWRIGHT_PTXAS_LOG": str(log)}
+    changes = {"WARPWRIGHT_PTXAS": "safe", "WARPWRIGHT_PTXAS_SMEM": "declared", "WARPWRIGHT_PTXAS_BUDGET": "10", "WARPWRIGHT_PTXAS_LOG": str(log)}
     ran("build with the drop-in", ["cmake", "--build", safe], **changes)
     result["log"] = noted(log)
     ran("opt of a program", [warpwright, "opt", plain / "app", "-o", WORK / "app-opt"])
@@ -160,7 +160,7 @@ def extension():
     nvcc = ran("nvcc --folder", [TOOL / "warpwright", "nvcc", "--folder"]).strip() + "/nvcc"
     script, log = [sys.executable, HERE / "extension.py"], WORK / "extension.log"
     arch = {"TORCH_CUDA_ARCH_LIST": "9.0"}
-    changes = {"PYTORCH_NVCC": nvcc, "WARPWRIGHT_PTXAS": "safe", "WARPWRIGHT_PTXAS_BUDGET": "10", "WARPWRIGHT_PTXAS_LOG": str(log)}
+    changes = {"PYTORCH_NVCC": nvcc, "WARPWRIGHT_PTXAS": "safe", "WARPWRIGHT_PTXAS_SMEM": "declared", "WARPWRIGHT_PTXAS_BUDGET": "10", "WARPWRIGHT_PTXAS_LOG": str(log)}
     plain = last("extension", script, **arch, TORCH_EXTENSIONS_DIR=str(WORK / "e1"))
     safe = last("extension, safe", script, **arch, **changes, TORCH_EXTENSIONS_DIR=str(WORK / "e2"))
     if not plain or not safe or plain["digest"] != safe["digest"]:

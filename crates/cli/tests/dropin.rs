@@ -40,13 +40,19 @@ const SMALL: &str = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .en
 struct Bench {
     folder: tempfile::TempDir,
     toolkit: Toolkit,
+    /// `WARPWRIGHT_PTXAS_SMEM`
+    smem: &'static str,
 }
 
 impl Bench {
     fn new(test: &str) -> Option<Bench> {
         let toolkit = require_toolkit(test)?;
         let folder = tempfile::tempdir().unwrap();
-        let bench = Bench { folder, toolkit };
+        let bench = Bench {
+            folder,
+            toolkit,
+            smem: "",
+        };
         std::fs::write(
             bench.path("k.cu"),
             KERNELS.replace("FENCE", "while (*(volatile float *)p == 0) {}"),
@@ -56,6 +62,15 @@ impl Bench {
         std::fs::write(bench.path("small.ptx"), SMALL).unwrap();
         std::fs::write(bench.path("broken.ptx"), SMALL.replace("ret;", "rot;")).unwrap();
         Some(bench)
+    }
+
+    /// Where no launch gives dynamic shared memory that the code does not declare.
+    fn declared(test: &str) -> Option<Bench> {
+        let bench = Bench::new(test)?;
+        Some(Bench {
+            smem: "declared",
+            ..bench
+        })
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -76,6 +91,7 @@ impl Bench {
             .env("WARPWRIGHT_DB", self.path("winners"))
             .env("WARPWRIGHT_PTXAS_LOG", self.path("log"))
             .env("WARPWRIGHT_PTXAS_BUDGET", "60")
+            .env("WARPWRIGHT_PTXAS_SMEM", self.smem)
             .env("WARPWRIGHT_PTXAS", policy);
         command
     }
@@ -231,7 +247,7 @@ fn the_version_tells_policies_apart() {
 /// Triton 3.9 gives an undocumented option to ptxas; builds of our own get it too. What is not known is logged.
 #[test]
 fn an_option_of_triton_reaches_every_build() {
-    let Some(bench) = Bench::new("an_option_of_triton_reaches_every_build") else {
+    let Some(bench) = Bench::declared("an_option_of_triton_reaches_every_build") else {
         return;
     };
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/hosts/moments.cu");
@@ -268,7 +284,7 @@ fn an_option_of_triton_reaches_every_build() {
 
 #[test]
 fn spills_that_moved_are_told_truly_and_proved() {
-    let Some(bench) = Bench::new("spills_that_moved_are_told_truly_and_proved") else {
+    let Some(bench) = Bench::declared("spills_that_moved_are_told_truly_and_proved") else {
         return;
     };
     bench.spilling_ptx();
@@ -331,6 +347,48 @@ fn spills_that_moved_are_told_truly_and_proved() {
     for out in &outs {
         assert!(std::fs::read(bench.path(out)).unwrap() == expected, "{out}");
     }
+}
+
+/// A launch may give a kernel dynamic shared memory that it does not declare, all that is left beside its own: a build with
+/// more of its own would not start. So spills stay unless it is said that no launch does, or the kernel's recipe is named.
+#[test]
+fn no_build_asks_for_more_shared_memory_unasked() {
+    let Some(bench) = Bench::new("no_build_asks_for_more_shared_memory_unasked") else {
+        return;
+    };
+    bench.spilling_ptx();
+    let call = ["-arch=sm_90", "k.ptx", "-o", "out"];
+    let shared = |variable: &str, value: &str| {
+        let program = Path::new(env!("CARGO_BIN_EXE_warpwright-ptxas"));
+        let mut command = bench.command(program, "safe", &call);
+        let output = command.env(variable, value).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let cubin = Cubin::parse(&std::fs::read(bench.path("out")).unwrap()).unwrap();
+        let log = bench.log().lines().last().unwrap().to_owned();
+        (cubin.kernel("spills").unwrap().shared_bytes, log)
+    };
+    let (before, log) = shared("WARPWRIGHT_PTXAS_SMEM", "");
+    assert!(
+        log.contains("spills: ") && !log.contains("spills: spill-to-shared"),
+        "{log}"
+    );
+    assert!(
+        log.contains("its spills stay out of shared memory"),
+        "{log}"
+    );
+    assert!(log.contains("WARPWRIGHT_PTXAS_SMEM=declared"), "{log}");
+    let (after, log) = shared("WARPWRIGHT_PTXAS_SMEM", "declared");
+    assert!(
+        after > before && log.contains("spills: spill-to-shared"),
+        "{log}"
+    );
+    let (named, log) = shared("WARPWRIGHT_PTXAS_RECIPES", "spills=spill-to-shared");
+    assert!(named == after && log.contains("named by"), "{log}");
+    let (slip, log) = shared("WARPWRIGHT_PTXAS_SMEM", "none");
+    assert!(
+        slip == before && log.contains("WARPWRIGHT_PTXAS_SMEM=none"),
+        "{log}"
+    );
 }
 
 /// A register limit above what ptxas chose costs resident blocks. That is for kernels alone whose blocks cannot wait for
@@ -414,7 +472,7 @@ impl Bench {
 /// The budget is seconds because somebody waits; what is done within it is few builds, whoever waits.
 #[test]
 fn a_kernel_costs_few_builds() {
-    let Some(bench) = Bench::new("a_kernel_costs_few_builds") else {
+    let Some(bench) = Bench::declared("a_kernel_costs_few_builds") else {
         return;
     };
     bench.spilling_ptx();
@@ -808,7 +866,7 @@ fn a_winner_stands_in_where_launches_do_not_matter() {
 
 #[test]
 fn a_program_is_built_with_it() {
-    let Some(bench) = Bench::new("a_program_is_built_with_it") else {
+    let Some(bench) = Bench::declared("a_program_is_built_with_it") else {
         return;
     };
     let program = Path::new(env!("CARGO_BIN_EXE_warpwright"));

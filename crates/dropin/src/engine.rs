@@ -2,10 +2,13 @@
 //!
 //! Goal: a build that is faster with near certainty, in half a second. Few candidates, each with no more
 //! spilling than the default build: another occupancy step within a fifth of the registers, the usage level
-//! that reorders most, and of a kernel that spills (proved) its spills in shared memory and the highest register
-//! limits that a launch permits. Taken is what promises a tenth of the time, or what `opt` would have it promise;
-//! a change that lives by more warps at the price of spilling is what the model is wrong about, and is never
-//! among them.
+//! that reorders most, and of a kernel that spills the highest register limits that a launch permits. Taken is what
+//! promises a tenth of the time, or what `opt` would have it promise; a change that lives by more warps at the price of
+//! spilling is what the model is wrong about, and is never among them.
+//!
+//! No build asks for more shared memory than the original: a launch may give as much dynamic shared memory as was left
+//! beside it, whether the code declares any or not, and would fail. So spills move to shared memory only where it is said
+//! that no launch does (`WARPWRIGHT_PTXAS_SMEM`), or by a recipe that is named.
 //!
 //! Fewer blocks resident than before are for kernels alone whose blocks cannot wait for each other: nobody here knows
 //! the launch. Where nobody knows its dynamic shared memory either, higher limits are all that is tried: they are rated as
@@ -17,7 +20,7 @@
 
 use warpwright_driver::Resources;
 use warpwright_driver::build::{Bench, Built, Workshop, mark_duplicates, resources_of};
-use warpwright_driver::candidate::Candidate;
+use warpwright_driver::candidate::{Because, Candidate};
 use warpwright_driver::choose;
 use warpwright_driver::opt::{
     Chosen, DEFAULT_BUDGET, OptError, Proofs, Request as OptRequest, finish,
@@ -37,7 +40,7 @@ use warpwright_toolkit::{BuildCache, ToolError, Toolkit};
 use crate::Better;
 use crate::messages::Facts;
 use crate::options::Request;
-use crate::policy::{GPU, RECIPES, Settings};
+use crate::policy::{GPU, RECIPES, SMEM, Settings};
 
 /// Predicted time over the default's that a change must promise.
 const SURE: f64 = 0.9;
@@ -135,6 +138,9 @@ pub enum Unchanged {
     /// All builds are the same code.
     #[error("the other builds are the same code")]
     Same,
+    /// A pass refuses it, by its name.
+    #[error("{0}")]
+    Refused(String),
     /// No build came out.
     #[error("{recipe}: {why}")]
     Rejected {
@@ -143,6 +149,12 @@ pub enum Unchanged {
         /// Why.
         why: String,
     },
+    /// Spills that shared memory might hold.
+    #[error(
+        "{0}; its spills stay out of shared memory, since a launch may give it dynamic shared memory that the code does not \
+         declare ({SMEM}=declared says that none does)"
+    )]
+    Spilling(Box<Unchanged>),
 }
 
 /// What was found out about a module.
@@ -229,6 +241,7 @@ pub fn better(
         let is_opaque = function.is_none_or(|f| f.opaque().is_some());
         let reliance = Reliance::of(&module, kernel);
         let setting = asked.scope.setting(&module, kernel, &gpu)?;
+        let setting_smem = setting.dynamic_smem;
         let code = default.kernel(kernel).ok_or(Unchanged::Absent);
         let named = settings.recipe(kernel).map(|recipe| Chosen {
             plan: Plan {
@@ -264,6 +277,7 @@ pub fn better(
                 };
                 let standing = Standing {
                     is_alone: kernels.len() == 1,
+                    has_no_more_smem: settings.smem_declared && setting_smem == Some(0),
                     reliance,
                 };
                 choose(&bench, untouched, standing)?
@@ -334,6 +348,8 @@ pub fn better(
 struct Standing {
     /// It is the module's only kernel.
     is_alone: bool,
+    /// Launches are known to give it no dynamic shared memory.
+    has_no_more_smem: bool,
     /// What it relies on.
     reliance: Reliance,
 }
@@ -368,7 +384,7 @@ fn recipes(
     if standing.is_alone {
         recipes.push(plain.with(UsageLevel { level: 10 }));
     }
-    if default.spills() {
+    if default.spills() && standing.has_no_more_smem {
         recipes.push(plain.with(SpillToShared { blocks: None }));
         // Where not all slots fit beside so many blocks, those that do.
         recipes.extend(blocks.map(|_| plain.with(SpillToShared { blocks })));
@@ -385,6 +401,7 @@ fn choose(
     let mut untouched = untouched;
     occupy(&bench.setting, &mut untouched.candidate);
     let default = untouched.candidate.resources().cloned().unwrap_or_default();
+    let stays = default.spills() && !standing.has_no_more_smem;
     let blocks = untouched.candidate.residency().map(|r| r.blocks);
     let recipes = recipes(bench, &default, blocks, standing);
     let mut built = vec![untouched];
@@ -413,6 +430,7 @@ fn choose(
     let candidates: Vec<&Candidate> = candidates.iter().map(|b| &b.candidate).collect();
     let promises: Vec<(&Candidate, f64)> = candidates
         .iter()
+        .filter(|c| standing.has_no_more_smem || asks_no_more(default, c))
         .filter_map(|c| Some((*c, promised(default, c)?)))
         .collect();
     let least = |a: &&(&Candidate, f64), b: &&(&Candidate, f64)| a.1.total_cmp(&b.1);
@@ -426,7 +444,7 @@ fn choose(
         let registers = candidate.resources().map(|r| r.registers);
         return Ok(Ok((Chosen { plan, registers }, Some(*predicted))));
     }
-    Ok(Err(match promises.iter().min_by(least) {
+    let why = match promises.iter().min_by(least) {
         best if bench.setting.dynamic_smem.is_none() => Unchanged::DynamicSmem {
             tried: match (candidates.is_empty(), best) {
                 (true, _) if default.resources().is_some_and(Resources::spills) => {
@@ -448,6 +466,10 @@ fn choose(
             wanted: wanted(default, candidate),
         },
         None => why_none(&candidates),
+    };
+    Ok(Err(match stays && bench.setting.dynamic_smem.is_some() {
+        true => Unchanged::Spilling(Box::new(why)),
+        false => why,
     }))
 }
 
@@ -456,12 +478,23 @@ fn wanted(default: &Candidate, candidate: &Candidate) -> f64 {
     1.0 - choose::promise(default, candidate, 1.0 - SURE)
 }
 
+/// Does a launch that had room beside the original have as much beside the candidate?
+fn asks_no_more(default: &Candidate, candidate: &Candidate) -> bool {
+    let shared = |c: &Candidate| c.resources().map(|r| r.shared_bytes);
+    shared(candidate) <= shared(default)
+}
+
 /// Why none of these promises anything.
 fn why_none(candidates: &[&Candidate]) -> Unchanged {
     let rejected = |c: &&Candidate| {
-        Some(Unchanged::Rejected {
-            recipe: c.recipe.to_string(),
-            why: c.rejected()?.to_string(),
+        let rejection = c.rejected()?;
+        let why = rejection.to_string();
+        Some(match rejection.because {
+            Because::Refused => Unchanged::Refused(why),
+            _ => Unchanged::Rejected {
+                recipe: c.recipe.to_string(),
+                why,
+            },
         })
     };
     match candidates {

@@ -20,6 +20,8 @@ pub const BUDGET: &str = "WARPWRIGHT_PTXAS_BUDGET";
 pub const LOG: &str = "WARPWRIGHT_PTXAS_LOG";
 /// Recipes of single kernels, which `safe` carries out in the place of its own: `NAME=RECIPE | NAME=RECIPE`.
 pub const RECIPES: &str = "WARPWRIGHT_PTXAS_RECIPES";
+/// `declared`: launches give dynamic shared memory only to kernels that declare it, so spills of others may move.
+pub const SMEM: &str = "WARPWRIGHT_PTXAS_SMEM";
 /// The GPU that code is for, by name, where the architecture does not say enough.
 pub const GPU: &str = "WARPWRIGHT_GPU";
 
@@ -83,6 +85,8 @@ pub struct Settings {
     pub recipes: Vec<(String, Recipe)>,
     /// No other kernel is.
     pub named_alone: bool,
+    /// Kernels that declare no dynamic shared memory are launched with none.
+    pub smem_declared: bool,
     /// Where winners are.
     pub store: Option<PathBuf>,
 }
@@ -141,6 +145,15 @@ impl Settings {
                 }),
             }
         }
+        let smem = text(SMEM);
+        let smem_declared = smem.as_deref() == Some("declared");
+        if let Some(value) = smem.filter(|_| !smem_declared) {
+            mistakes.push(Mistake {
+                name: SMEM,
+                value,
+                wanted: "declared",
+            });
+        }
         let named_alone = !recipes.is_empty() && text(POLICY).is_none();
         if named_alone {
             policy = Policy::Safe;
@@ -163,6 +176,7 @@ impl Settings {
             gpu: text(GPU),
             recipes,
             named_alone,
+            smem_declared,
             store: default_folder(variable),
         }
     }
@@ -211,6 +225,9 @@ impl Settings {
             parts.push_str(" named alone");
         }
         if self.policy == Policy::Safe {
+            if self.smem_declared {
+                parts.push_str(" smem declared");
+            }
             for (name, recipe) in &self.recipes {
                 parts.push_str(&format!(" {name}={recipe}"));
             }
