@@ -257,6 +257,16 @@ pub enum Error {
     /// A precondition that is none.
     #[error("`{0}` is no condition on sizes: say `n % 4 == 0`, `n >= 32`")]
     Condition(String),
+    /// An option about a size that no description has.
+    #[error("{option}: no description has a size `{name}` (they have {})", .known.join(", "))]
+    NoSize {
+        /// As it was stated.
+        option: String,
+        /// The name.
+        name: String,
+        /// What the sizes are called.
+        known: Vec<String>,
+    },
     /// No size at which both are launched.
     #[error("the two descriptions have no size in common at which {0}")]
     NoCommonSize(String),

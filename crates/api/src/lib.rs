@@ -34,7 +34,7 @@ pub use explain::Explained;
 pub use input::{Input, Level};
 pub use optimise::{Emit, Optimizer, Options, Outcome, Report, Unwatched, Watch};
 pub use refused::{Made, RefusedPtx, placed};
-pub use rewrite::{RewriteOptions, Rewritten, Word};
+pub use rewrite::{Reason, RewriteOptions, Rewritten, Word};
 pub use warpwright_driver::{Candidate, KernelReport};
 pub use warpwright_launch::{Launch, LaunchFile};
 pub use warpwright_pass::Recipe;

@@ -1,6 +1,6 @@
 //! Does a rewritten kernel, launched in its own way, compute what the original does?
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use warpwright_emu::Emulator;
@@ -101,9 +101,12 @@ pub struct Rewritten {
     pub verdict: Word,
     /// Launch by launch.
     pub launches: Vec<LaunchVerdict>,
-    /// Sizes at which the original itself does not run.
+    /// Sizes that were not tried, or that do not count.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<Skipped>,
+    /// What nothing here was tried for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub untried: Vec<Reason>,
 }
 
 /// What was found at one launch of each.
@@ -133,13 +136,30 @@ pub struct Reason {
     pub text: String,
 }
 
-/// A size that does not count.
-#[derive(Debug, Clone, Serialize)]
+/// A size that was not tried, or that does not count.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Skipped {
-    /// What was changed.
+    /// A size of the descriptions.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub size: String,
+    /// What was changed of it, or a parameter that was not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<String>,
-    /// Why not.
+    /// Why not, in a word.
+    pub code: &'static str,
+    /// In a sentence.
     pub why: String,
+}
+
+impl Skipped {
+    fn tried(at: &Try, code: &'static str, why: String) -> Skipped {
+        Skipped {
+            size: at.size.clone(),
+            set: at.words(),
+            code,
+            why,
+        }
+    }
 }
 
 /// A launch of each that is tried.
@@ -197,26 +217,39 @@ impl Optimizer {
             self.compared(b, &options.nvcc[1])?,
         ];
         let inputs = [a, b];
-        let tries = tries(options)?;
+        let (tries, skipped) = tries(options)?;
         let mut found = Rewritten {
             schema: "warpwright.rewrite/1",
             original: a.name.clone(),
             rewritten: b.name.clone(),
             verdict: Word::Proved,
             launches: Vec::new(),
-            skipped: Vec::new(),
+            skipped,
+            untried: Vec::new(),
         };
-        let mut terms = 0;
+        let (mut terms, mut largest) = (0, 0);
         let mut is_same = true;
         for at in &tries {
-            if at.derived && (terms > MOST_TERMS || found.has_failed()) {
+            if at.derived && found.has_failed() {
+                continue;
+            }
+            if at.derived && terms > MOST_TERMS {
+                let why = "so many terms were made that no further size is tried".to_owned();
+                found.skipped.push(Skipped::tried(at, "many-terms", why));
                 continue;
             }
             let sides = match sides(inputs, &modules, options, at) {
                 Ok(sides) => sides,
-                Err(_) if at.derived => continue,
+                Err(error) if at.derived => {
+                    let why = error.to_string();
+                    found.skipped.push(Skipped::tried(at, "description", why));
+                    continue;
+                }
                 Err(error) => return Err(error),
             };
+            let steps = sides.iter().flat_map(|side| &side.steps);
+            let lengths = steps.flat_map(|step| step.launch.buffers().map(|buffer| buffer.len));
+            largest = lengths.map(|n| n as u64).fold(largest, u64::max);
             is_same &= launched_alike(&sides);
             let result = one(&sides, options)?;
             terms += result.terms;
@@ -226,8 +259,7 @@ impl Optimizer {
                     .last()
                     .map(ToString::to_string)
                     .unwrap_or_default();
-                let set = at.words();
-                found.skipped.push(Skipped { set, why });
+                found.skipped.push(Skipped::tried(at, "original", why));
                 continue;
             }
             found.launches.push(verdict(at, &result));
@@ -236,6 +268,14 @@ impl Optimizer {
         found.verdict = worst.unwrap_or(Word::Tested);
         if is_same && found.verdict <= Word::Tested && self.proves(a, b, options) {
             found.prove();
+        }
+        if !matches!(found.verdict, Word::Proved) && !found.has_failed() {
+            found.untried.push(Reason {
+                code: "index-overflow",
+                text: format!(
+                    "indices of 32 bits that overflow: the largest buffer that was tried has {largest} elements"
+                ),
+            });
         }
         Ok(found)
     }
@@ -414,22 +454,32 @@ fn step(
 
 // ---- sizes
 
-/// The launches that are tried: the described ones, then odd and tiny ones made of the smallest.
-fn tries(options: &RewriteOptions<'_>) -> Result<Vec<Try>, Error> {
+/// The launches that are tried: the described ones, then odd and tiny ones made of the smallest; and what is not.
+fn tries(options: &RewriteOptions<'_>) -> Result<(Vec<Try>, Vec<Skipped>), Error> {
     let requires = options.requires.iter().map(|text| Condition::parse(text));
     let requires: Vec<Condition> = requires.collect::<Result<_, _>>()?;
-    let mut described = described(options)?;
+    are_sizes(options, &requires)?;
+    let (mut described, mut skipped) = described(options)?;
     described.retain(|at| requires.iter().all(|r| r.holds(&parameters(options, at))));
     let Some(smallest) = described.first().cloned() else {
         return Err(Error::NoCommonSize("what is required holds".to_owned()));
     };
     let mut all = described;
     if options.only_described || options.size.is_some() || !options.set.is_empty() {
-        return Ok(all);
+        return Ok((all, skipped));
     }
     let values = parameters(options, &smallest);
     let tiles = tiles(options, &smallest);
-    for name in scales(options) {
+    let (scales, alone) = scales(options);
+    for (name, whose) in alone {
+        skipped.push(Skipped {
+            size: String::new(),
+            set: vec![name.to_owned()],
+            code: "one-side",
+            why: format!("it is not varied, since only {whose} has it: name it alike in both"),
+        });
+    }
+    for name in scales {
         let Some(&value) = values.get(name) else {
             continue;
         };
@@ -453,7 +503,29 @@ fn tries(options: &RewriteOptions<'_>) -> Result<Vec<Try>, Error> {
             ..smallest
         });
     }
-    Ok(all)
+    Ok((all, skipped))
+}
+
+/// What is required or set must be a size that some description has.
+fn are_sizes(options: &RewriteOptions<'_>, requires: &[Condition]) -> Result<(), Error> {
+    let files = options.launches.iter().flatten();
+    let sizes = files.flat_map(|file| file.sizes().flat_map(|size| file.parameters(size)));
+    let known: BTreeSet<&str> = sizes.map(|(name, _)| name).collect();
+    let required = requires.iter().flat_map(|condition| {
+        let names = condition.left.names().into_iter();
+        let names = names.chain(condition.right.names());
+        names.map(|name| (format!("--require '{}'", condition.text), name))
+    });
+    let set = options.set.iter();
+    let set = set.map(|(name, value)| (format!("--set {name}={value}"), &**name));
+    match required.chain(set).find(|(_, name)| !known.contains(name)) {
+        None => Ok(()),
+        Some((option, name)) => Err(Error::NoSize {
+            option,
+            name: name.to_owned(),
+            known: known.into_iter().map(str::to_owned).collect(),
+        }),
+    }
 }
 
 /// The floating-point numbers among the arguments of both sides.
@@ -499,27 +571,32 @@ fn derived(value: i64, tiles: &[i64]) -> Vec<i64> {
     all
 }
 
-/// Parameters that grow the launches of both sides, and those that shapes depend on.
-fn scales<'o>(options: &'o RewriteOptions<'_>) -> Vec<&'o str> {
+/// A description, in words.
+const WHOSE: [&str; 2] = ["the original's description", "the other description"];
+
+/// Parameters that grow the launches of both sides, and those that shapes depend on; and those of one side alone.
+fn scales<'o>(options: &'o RewriteOptions<'_>) -> (Vec<&'o str>, Vec<(&'o str, &'static str)>) {
     let [first, second] = &options.launches;
     let in_blocks = |name: &&str| second.iter().any(|file| file.is_of_blocks(name));
     let extents = first.iter().flat_map(LaunchFile::extents);
-    let mut scales: Vec<&str> = first
-        .iter()
-        .flat_map(LaunchFile::scales)
+    let grown = first.iter().flat_map(LaunchFile::scales);
+    let all: BTreeSet<&str> = grown
         .chain(extents.filter(|name| !in_blocks(name)))
         .collect();
-    scales.sort_unstable();
-    scales.dedup();
     // Of the second side it must be a parameter at least: a grid of one block does not grow.
     let has = |file: &LaunchFile, name: &str| {
-        let sizes: Vec<&str> = file.sizes().collect();
-        sizes
-            .iter()
-            .any(|size| file.parameters(size).any(|(own, _)| own == name))
+        let mut sizes = file.sizes();
+        sizes.any(|size| file.parameters(size).any(|(own, _)| own == name))
     };
-    scales.retain(|name| options.launches[1].iter().all(|file| has(file, name)));
-    scales
+    let is_of = |files: &[LaunchFile], name: &str| files.iter().any(|file| has(file, name));
+    let (both, alone): (Vec<&str>, Vec<&str>) = all
+        .into_iter()
+        .partition(|name| second.iter().all(|file| has(file, name)));
+    let theirs = second.iter().flat_map(LaunchFile::extents);
+    let theirs: BTreeSet<&str> = theirs.filter(|name| !is_of(first, name)).collect();
+    let alone = alone.into_iter().map(|name| (name, WHOSE[0]));
+    let alone = alone.chain(theirs.into_iter().map(|name| (name, WHOSE[1])));
+    (both, alone.collect())
 }
 
 fn parameters(options: &RewriteOptions<'_>, at: &Try) -> BTreeMap<String, i64> {
@@ -533,32 +610,33 @@ fn parameters(options: &RewriteOptions<'_>, at: &Try) -> BTreeMap<String, i64> {
     all
 }
 
-/// The described sizes that both have and that are small enough, the smallest first.
-fn described(options: &RewriteOptions<'_>) -> Result<Vec<Try>, Error> {
-    let files: Vec<&LaunchFile> = options.launches.iter().flatten().collect();
-    let Some(first) = files.first() else {
+/// The described sizes that both have and that are small enough, the smallest first; and the others.
+fn described(options: &RewriteOptions<'_>) -> Result<(Vec<Try>, Vec<Skipped>), Error> {
+    let mut files = options.launches.iter().flatten();
+    let sizes: BTreeSet<&str> = files.clone().flat_map(LaunchFile::sizes).collect();
+    if files.next().is_none() {
         return Err(Error::NoCommonSize("anything is launched".to_owned()));
-    };
-    let has = |file: &&LaunchFile, size: &str| file.sizes().any(|own| own == size);
-    let sizes = first
-        .sizes()
-        .filter(|size| files.iter().all(|file| has(file, size)));
+    }
     let mut all: Vec<(u64, Try)> = Vec::new();
-    for size in sizes {
+    let mut skipped = Vec::new();
+    let is_wanted = |size: &&str| options.size.as_ref().is_none_or(|wanted| wanted == size);
+    for size in sizes.into_iter().filter(is_wanted) {
         let at = Try {
             size: size.to_owned(),
             set: options.set.clone(),
             numbers: Vec::new(),
             derived: false,
         };
-        let launches: Vec<Launch> = files
-            .iter()
+        if let Some(which) = without(options, size) {
+            let why = format!("{} has no such size", WHOSE[which]);
+            skipped.push(Skipped::tried(&at, "one-side", why));
+            continue;
+        }
+        let launches = options.launches.iter().flatten();
+        let launches: Vec<Launch> = launches
             .map(|file| file.resolve(size, &known(file, &at)))
             .collect::<Result<_, _>>()?;
         all.push((work(&launches), at));
-    }
-    if let Some(size) = &options.size {
-        all.retain(|(_, at)| at.size == *size);
     }
     all.sort_by_key(|(work, _)| *work);
     let small = all
@@ -566,12 +644,25 @@ fn described(options: &RewriteOptions<'_>) -> Result<Vec<Try>, Error> {
         .filter(|(work, _)| *work <= MOST_WORK)
         .count()
         .max(1);
-    all.truncate(small);
+    for (_, at) in all.drain(small.min(all.len())..) {
+        let why = format!(
+            "it is large, and nobody asked for it: `--size {}` tries it",
+            at.size
+        );
+        skipped.push(Skipped::tried(&at, "large", why));
+    }
     let all: Vec<Try> = all.into_iter().map(|(_, at)| at).collect();
     match all.is_empty() {
         true => Err(Error::NoCommonSize("both are launched".to_owned())),
-        false => Ok(all),
+        false => Ok((all, skipped)),
     }
+}
+
+/// The side that has a description without this size.
+fn without(options: &RewriteOptions<'_>, size: &str) -> Option<usize> {
+    let has = |file: &LaunchFile| file.sizes().any(|own| own == size);
+    let mut sides = options.launches.iter();
+    sides.position(|files| !files.iter().all(has))
 }
 
 /// Threads of some launches, and what their buffers take in the same measure.
@@ -588,6 +679,7 @@ fn work(launches: &[Launch]) -> u64 {
 
 /// `n % 4 == 0`
 struct Condition {
+    text: String,
     left: Expr,
     order: &'static str,
     right: Expr,
@@ -603,6 +695,7 @@ impl Condition {
         let (order, (left, right)) = found.ok_or_else(wrong)?;
         let side = |text: &str| Expr::parse(text.trim()).map_err(|_| wrong());
         Ok(Condition {
+            text: text.to_owned(),
             left: side(left)?,
             order,
             right: side(right)?,

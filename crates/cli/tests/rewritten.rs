@@ -248,6 +248,151 @@ fn what_is_too_large_for_terms_is_refused() {
     );
 }
 
+/// Two kernels with a description each: the exit code, the document and the screen.
+fn described(
+    folder: &Path,
+    kernels: [&str; 2],
+    tomls: [&str; 2],
+    more: &[&str],
+) -> (i32, Value, String) {
+    for (at, name) in ["a", "b"].iter().enumerate() {
+        std::fs::write(
+            folder.join(format!("{name}.ptx")),
+            module(&[kernels[at].to_owned()]),
+        )
+        .unwrap();
+        std::fs::write(folder.join(format!("{name}.toml")), tomls[at]).unwrap();
+    }
+    let words = "check a.ptx b.ptx --launch-a a.toml --launch-b b.toml";
+    let run = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_warpwright"));
+        let command = command.args(words.split(' ')).args(more);
+        command.current_dir(folder).output().unwrap()
+    };
+    let screen = run(more);
+    let document = run(&[more, &["--json"]].concat());
+    let said = [screen.stdout, screen.stderr].concat();
+    (
+        screen.status.code().unwrap(),
+        serde_json::from_slice(&document.stdout).unwrap_or_default(),
+        // As it was before it was wrapped.
+        String::from_utf8_lossy(&said)
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" "),
+    )
+}
+
+/// A description that says something else than the other one, or than both kernels, is no fault of the rewrite.
+#[test]
+fn descriptions_that_disagree_are_wrong_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let twice = map("k", "x", "y", "add.rn.f32 %f1, %f0, %f0;");
+    let right = launch("k", 64, "x", "y", true);
+    let half = right.replacen("[\"n\"]", "[\"n / 2\"]", 1);
+    let padded = right.replacen("[\"n\"]", "[\"n + 4\"]", 1);
+    let wide = right.replacen("\"f32\"", "\"f64\"", 1);
+    let narrow = right.replace(
+        "name = \"y\"\ntype = \"f32\"",
+        "name = \"y\"\ntype = \"f16\"",
+    );
+    let of = |tomls| described(folder.path(), [&twice, &twice], tomls, &[]);
+    for (other, said) in [
+        (
+            &half,
+            "`x` has 400 bytes in the original's and 200 in the other",
+        ),
+        (&padded, "`x` has 400 bytes in the original's and 416"),
+        (&wide, "`x` has 400 bytes in the original's and 800"),
+        (&narrow, "`y` has 400 bytes in the original's and 200"),
+    ] {
+        assert_ne!(other, &right);
+        let (exit, document, screen) = of([&right, other]);
+        assert_eq!(
+            (exit, &document["verdict"]),
+            (1, &Value::from("wrong-input")),
+            "{screen}"
+        );
+        assert!(screen.contains(said), "{said}: {screen}");
+    }
+    // Both say integers of what is a sum of floating point in another order.
+    let integers = right.replace(
+        "name = \"y\"\ntype = \"f32\"",
+        "name = \"y\"\ntype = \"s32\"",
+    );
+    let more = "ld.global.f32 %f2, [%d3]; mul.rn.f32 %f3, %f2, 0f40400000;";
+    let one = map("k", "x", "y", &format!("{more} add.rn.f32 %f1, %f3, %f0;"));
+    let other = map("k", "x", "y", "mul.rn.f32 %f1, %f0, 0f40A00000;");
+    let (exit, document, screen) =
+        described(folder.path(), [&one, &other], [&integers, &integers], &[]);
+    assert_eq!(
+        (exit, &document["verdict"]),
+        (1, &Value::from("wrong-input")),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("`y` is of type s32, and both kernels store f32"),
+        "{screen}"
+    );
+}
+
+/// What is not tried is said: large sizes, sizes of one side, indices that overflow; and each reason once.
+#[test]
+fn what_is_not_tried_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = map("k", "x", "y", "mul.rn.f32 %f1, %f0, 0f40800000;");
+    let other = map(
+        "k",
+        "x",
+        "y",
+        "add.rn.f32 %f2, %f0, %f0; add.rn.f32 %f1, %f2, %f2;",
+    );
+    let sizes = "n = 100\n[sizes.full]\nn = 9000000\n";
+    let toml = launch("k", 64, "x", "y", true).replace("n = 100\n", sizes);
+    let more = toml.replace("[sizes.full]", "[sizes.huge]\nn = 90000000\n[sizes.full]");
+    let rows = toml
+        .replace("n = 100\n", "n = 100\nrows = 1\n")
+        .replace("n = 9000000\n", "n = 9000000\nrows = 1\n")
+        .replace("[\"n\"]", "[\"rows\", \"n\"]");
+    let of = |tomls, more: &[&str]| described(folder.path(), [&one, &other], tomls, more);
+    let (exit, document, screen) = of([&rows, &more], &[]);
+    assert_eq!(
+        (exit, &document["verdict"]),
+        (5, &Value::from("equal-up-to-rounding")),
+        "{screen}"
+    );
+    let skipped = document["skipped"].as_array().unwrap();
+    let codes: Vec<&str> = skipped
+        .iter()
+        .map(|s| s["code"].as_str().unwrap())
+        .collect();
+    assert_eq!(codes, ["one-side", "large", "one-side"], "{screen}");
+    for said in [
+        "full: it is large, and nobody asked for it: `--size full` tries it",
+        "huge: the original's description has no such size",
+        "rows: it is not varied, since only the original's description has it",
+        "not tried: indices of 32 bits that overflow: the largest buffer that was tried has 129 elements",
+    ] {
+        assert!(screen.contains(said), "{said}: {screen}");
+    }
+    assert_eq!(
+        screen.matches("the same over the reals").count(),
+        1,
+        "{screen}"
+    );
+    let (exit, _, screen) = of([&toml, &toml], &["--require", "k % 4 == 0"]);
+    assert_eq!(exit, 1);
+    assert!(
+        screen.contains("--require 'k % 4 == 0': no description has a size `k` (they have n)"),
+        "{screen}"
+    );
+    let (exit, _, screen) = of([&toml, &toml], &["--set", "k=4"]);
+    assert!(
+        exit == 1 && screen.contains("no description has a size `k`"),
+        "{screen}"
+    );
+}
+
 #[test]
 fn outputs_are_paired_by_name_or_statement() {
     let folder = tempfile::tempdir().unwrap();

@@ -63,6 +63,9 @@ pub fn compare(a: &Side, b: &Side, paired: &Paired, options: &Options) -> AtLaun
     }
 }
 
+/// Characters of a term that is shown.
+const SHOWN: usize = 100;
+
 /// Known inputs make an address, a trip count or a mask known.
 fn can_be_fixed(why: &Why) -> bool {
     let Why::Refused { refusal, .. } = why else {
@@ -136,13 +139,14 @@ impl<'c> Comparison<'c> {
     }
 
     fn run(&mut self) -> Result<(Standing, Vec<Why>), Halt> {
+        self.described_alike()?;
         let (first, second) = (self.prepared(Which::First), self.prepared(Which::Second));
         let mut first = self.launched(Which::First, first, false)?;
         let mut second = self.launched(Which::Second, second, false)?;
         let fusible = self.terms.fusible;
         self.faults(Which::First, &first)?;
         self.faults(Which::Second, &second)?;
-        let outputs = self.outputs(&first, &second)?;
+        let outputs = self.outputs(&first);
         let elements = self.compared(&outputs, &mut first, &mut second);
         self.elements = elements.len();
         let mut why = Vec::new();
@@ -352,33 +356,37 @@ impl<'c> Comparison<'c> {
 
     // ---- comparing
 
-    fn outputs(&self, first: &Left, second: &Left) -> Result<Vec<Output>, Halt> {
-        let mut outputs = Vec::new();
-        for (name, described) in buffers(self.a).into_iter().filter(|(_, d)| d.output) {
-            let partner = self.paired.partner.iter().find(|(_, x)| **x == name);
-            let Some((y, _)) = partner else { continue };
-            let place = |left: &Left, name: &str| {
-                left.places
-                    .get(name)
-                    .map(|&at| (at, left.memory[at].len as usize))
-            };
-            let (Some((at, x)), Some((_, z))) = (place(first, &name), place(second, y)) else {
+    /// Data and outputs have one size in both descriptions; what a kernel alone works in need not.
+    fn described_alike(&self) -> Result<(), Halt> {
+        let second = buffers(self.b);
+        for (x, first) in buffers(self.a) {
+            let is_data = !pairing::is_unset(&first) && !pairing::is_given(&first);
+            let partner = self.paired.partner.iter().find(|(_, own)| **own == x);
+            let partner = partner.and_then(|(y, _)| second.iter().find(|(name, _)| name == y));
+            let Some((y, other)) = partner.filter(|_| first.output || is_data) else {
                 continue;
             };
-            if x != z {
-                let why = Why::Shape {
-                    output: name,
-                    bytes: [x, z],
-                };
+            let bytes = [first.buffer.size(), other.buffer.size()];
+            if bytes[0] != bytes[1] {
+                let names = [x, y.clone()];
+                let why = Why::Shape { names, bytes };
                 return Err(Halt::Found(Standing::WrongInput, vec![why]));
             }
-            outputs.push(Output {
+        }
+        Ok(())
+    }
+
+    fn outputs(&self, first: &Left) -> Vec<Output> {
+        let all = buffers(self.a).into_iter().filter(|(_, d)| d.output);
+        let output = |(name, described): (String, pairing::Described<'_>)| {
+            let &at = first.places.get(&name)?;
+            Some(Output {
                 number: first.memory[at].number,
                 name,
                 ty: described.buffer.ty,
-            });
-        }
-        Ok(outputs)
+            })
+        };
+        all.filter_map(output).collect()
     }
 
     fn compared(
@@ -443,6 +451,15 @@ impl<'c> Comparison<'c> {
         };
         let element = unequal[first];
         let name = outputs[element.output].name.clone();
+        let described = outputs[element.output].ty;
+        if let Some(stored) = self.stored_otherwise(described, element.values) {
+            let why = Why::Type {
+                output: name,
+                described,
+                stored,
+            };
+            return Err(Halt::Found(Standing::WrongInput, vec![why]));
+        }
         let values = element.values.map(|value| self.shown(value));
         let differs = Why::Differs {
             output: name.clone(),
@@ -464,6 +481,30 @@ impl<'c> Comparison<'c> {
                 Ok((Standing::Tested, Some(not_shown)))
             }
             Err(why) => Err(Halt::Found(Standing::Refuted, vec![why])),
+        }
+    }
+
+    /// The floating-point type that both sides store where the description says another.
+    fn stored_otherwise(&self, described: ElemType, values: [Val; 2]) -> Option<ElemType> {
+        let [x, y] = values.map(|value| self.stored(value));
+        let stored = x.filter(|_| x == y)?;
+        (stored != described).then_some(stored)
+    }
+
+    /// The floating-point type of what is stored, of parts and pieces put together too.
+    fn stored(&self, value: Val) -> Option<ElemType> {
+        let Val::Term(mut id) = value else {
+            return None;
+        };
+        while matches!(self.terms.node(id).kind(), Kind::Extract | Kind::Concat) {
+            id = self.terms.node(id).a;
+        }
+        match self.terms.domain(id) {
+            Domain::F16 => Some(ElemType::F16),
+            Domain::Bf16 => Some(ElemType::Bf16),
+            Domain::F32 => Some(ElemType::F32),
+            Domain::F64 => Some(ElemType::F64),
+            _ => None,
         }
     }
 
@@ -746,11 +787,15 @@ impl<'c> Comparison<'c> {
 
     // ---- words
 
+    /// A value as a term, to the depth at which it fits.
     fn shown(&self, value: Val) -> String {
-        match value {
-            Val::Bits(bits) => format!("{bits:#x}"),
-            Val::Term(id) => self.text(id, 4),
-        }
+        let id = match value {
+            Val::Bits(bits) => return format!("{bits:#x}"),
+            Val::Term(id) => id,
+        };
+        let texts = (1..=4).rev().map(|depth| self.text(id, depth));
+        let fitting = texts.into_iter().find(|text| text.len() <= SHOWN);
+        fitting.unwrap_or_else(|| self.text(id, 1))
     }
 
     fn text(&self, id: Id, depth: u32) -> String {

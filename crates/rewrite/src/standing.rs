@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 use warpwright_emu::symbolic::{Clash, Fault, FaultClass, Refusal};
+use warpwright_launch::ElemType;
 
 /// How sure it is, from the best to the worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -159,12 +160,21 @@ pub enum Why {
         /// The first element.
         index: usize,
     },
-    /// An output has another length on either side.
+    /// A buffer that counts has another length on either side.
     Shape {
-        /// Its name.
-        output: String,
+        /// Its names.
+        names: [String; 2],
         /// Bytes.
         bytes: [usize; 2],
+    },
+    /// What both kernels store in an output is of another type than the description says.
+    Type {
+        /// The output.
+        output: String,
+        /// As described.
+        described: ElemType,
+        /// As stored.
+        stored: ElemType,
     },
     /// The launch does not fit the kernel.
     Launch {
@@ -217,6 +227,7 @@ impl Why {
             Why::Overwritten { .. } => "overwritten",
             Why::InputWritten { .. } => "input-written",
             Why::Shape { .. } => "shape",
+            Why::Type { .. } => "type",
             Why::Launch { .. } => "launch",
             Why::Agrees { .. } => "agrees",
         }
@@ -369,9 +380,17 @@ impl fmt::Display for Why {
             Why::InputWritten { which, buffer, index } => {
                 write!(f, "{which} writes `{buffer}[{index}]`, which is no output")
             }
-            Why::Shape { output, bytes: [a, b] } => {
-                write!(f, "`{output}` has {a} bytes in one description and {b} in the other")
+            Why::Shape { names: [x, y], bytes: [a, b] } => {
+                write!(f, "the descriptions disagree: `{x}` has {a} bytes in the original's")?;
+                match x == y {
+                    true => write!(f, " and {b} in the other"),
+                    false => write!(f, ", and `{y}`, which stands for it, {b} in the other"),
+                }
             }
+            Why::Type { output, described, stored } => write!(
+                f,
+                "the description says that `{output}` is of type {described}, and both kernels store {stored}"
+            ),
             Why::Launch { which, text } => write!(f, "the launch of {which}: {text}"),
             Why::Agrees { tried, exactly } => {
                 let how = if *exactly { "bit for bit" } else { "within rounding" };

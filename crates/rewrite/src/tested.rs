@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warpwright_emu::{Options as RunOptions, Outcome};
+use warpwright_emu::{Fault, Options as RunOptions, Outcome};
 use warpwright_launch::{Buffer, ElemType, Generator, Init};
 
 use crate::pairing::{self, Paired};
@@ -208,13 +208,27 @@ fn run_step(step: &Step, which: Which, memory: &mut Memory) -> Result<(), Why> {
         }
         Ok(Outcome::Faulted(fault)) => Err(Why::FaultyOnNumbers {
             which,
-            fault: fault.to_string().trim_end().to_owned(),
+            fault: in_a_line(&fault),
         }),
         Err(error) => Err(Why::Launch {
             which,
             text: error.to_string(),
         }),
     }
+}
+
+fn in_a_line(fault: &Fault) -> String {
+    let place = match &fault.place.source {
+        Some((file, line)) => format!("{file}:{line}"),
+        None => format!("line {} of its PTX", fault.place.ptx_line),
+    };
+    let ([x, y, z], [bx, by, bz]) = (fault.thread, fault.block);
+    format!(
+        "{}: {}, thread ({x}, {y}, {z}) of block ({bx}, {by}, {bz}), at {place}: {}",
+        fault.kind.name(),
+        fault.message,
+        fault.place.instruction
+    )
 }
 
 /// The first element of an output that differs, beyond rounding unless `exactly`.

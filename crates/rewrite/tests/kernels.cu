@@ -492,3 +492,85 @@ extern "C" __global__ void not_from_one_on(const int *x, int *out, int n)
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) out[i] = !(__int_as_float(x[i]) >= 1.0f);
 }
+
+// ---- the larger of two: a maximum, a flag made a number and tested again, a choice between two places
+extern "C" __global__ void half_max(const unsigned short *x, const unsigned short *z, unsigned short *out, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) asm("max.f16 %0, %1, %2;" : "=h"(out[i]) : "h"(x[i]), "h"(z[i]));
+}
+
+__device__ bool above(unsigned short x, unsigned short z)
+{
+    unsigned short flag;
+    asm("{.reg .pred p; setp.gt.f16 p, %1, %2; selp.u16 %0, 1, 0, p;}" : "=h"(flag) : "h"(x), "h"(z));
+    return flag != 0;
+}
+
+extern "C" __global__ void half_larger(const unsigned short *x, const unsigned short *z, unsigned short *out, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = above(x[i], z[i]) ? x[i] : z[i];
+}
+
+extern "C" __global__ void wrong_half_smaller(const unsigned short *x, const unsigned short *z, unsigned short *out, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = above(x[i], z[i]) ? z[i] : x[i];
+}
+
+extern "C" __global__ void float_max(const float *x, const float *z, float *out, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = fmaxf(x[i], z[i]);
+}
+
+extern "C" __global__ void float_place(const float *x, const float *z, float *out, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = *(x[i] > z[i] ? x + i : z + i);
+}
+
+extern "C" __global__ void wrong_float_place(const float *x, const float *z, float *out, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = *(x[i] > z[i] ? x + i : z + i / 2);
+}
+
+// ---- the last block adds what all have left, by a counter of the module
+__device__ unsigned arrived = 0;
+
+extern "C" __global__ void sum_last_block(const float *x, float *part, float *out, int n)
+{
+    __shared__ bool last;
+    int t = threadIdx.x;
+    if (t == 0) {
+        float sum = 0.0f;
+        for (int i = blockIdx.x * 8; i < n && i < blockIdx.x * 8 + 8; i++) sum += x[i];
+        part[blockIdx.x] = sum;
+        __threadfence();
+        last = atomicInc(&arrived, gridDim.x) == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (last && t == 0) {
+        float sum = 0.0f;
+        for (int i = 0; i < gridDim.x; i++) sum += ((volatile float *)part)[i];
+        out[0] = sum;
+        arrived = 0;
+    }
+}
+
+extern "C" __global__ void wrong_sum_first_parts(const float *x, float *part, float *out, int n)
+{
+    if (threadIdx.x) return;
+    float sum = 0.0f;
+    for (int i = blockIdx.x * 8; i < n && i < blockIdx.x * 8 + 8; i++) sum += x[i];
+    part[blockIdx.x] = sum;
+    __threadfence();
+    if (atomicInc(&arrived, gridDim.x) == gridDim.x - 1) {
+        float all = 0.0f;
+        for (int i = 0; i + 1 < gridDim.x; i++) all += ((volatile float *)part)[i];
+        out[0] = all;
+        arrived = 0;
+    }
+}

@@ -82,6 +82,7 @@ fn described(at: At) -> LaunchFile {
         for word in &words[3..] {
             text += match *word {
                 "out" => "output = true\n",
+                "poison" => "init = \"poison\"\n",
                 "zeros" => "init = \"zeros\"\n",
                 "uniform" => "init = { kind = \"uniform\", low = -1.0, high = 1.0 }\n",
                 "bytes" => "init = { kind = \"bits\" }\n",
@@ -396,6 +397,41 @@ fn a_wider_sum_is_refuted() {
     );
 }
 
+/// A condition that was made a number and is tested again, and a choice between two places in memory that nobody writes.
+fn the_larger_of_two_is_a_maximum() {
+    const HALVES: &str = "x f16 n uniform; z f16 n uniform; out f16 n out; n s32 = n";
+    const FLOATS: &str = "x f32 n uniform; z f32 n uniform; out f32 n out; n s32 = n";
+    let of = |kernel, args| at(kernel, "ceil_div(n,32)", "32", args);
+    for (max, right, wrong, args) in [
+        ("half_max", "half_larger", "wrong_half_smaller", HALVES),
+        ("float_max", "float_place", "wrong_float_place", FLOATS),
+    ] {
+        stands(
+            of(max, args),
+            of(right, args),
+            &[40],
+            Standing::UpToRounding,
+        );
+        refuted(of(max, args), of(wrong, args), &[40], "shown");
+    }
+}
+
+/// A variable of the module counts the blocks.
+fn the_last_block_adds_what_all_have_left() {
+    let all = "x f32 n uniform; out f32 1 out; n s32 = n";
+    let parts = "x f32 n uniform; part f32 n poison; out f32 1 out; n s32 = n";
+    let serial = at("sum_all", "1", "1", all);
+    let of = |kernel| at(kernel, "ceil_div(n,8)", "32", parts);
+    let lengths = [1, 8, 40];
+    stands(
+        serial,
+        of("sum_last_block"),
+        &lengths[2..],
+        Standing::UpToRounding,
+    );
+    refuted(serial, of("wrong_sum_first_parts"), &lengths, "shown");
+}
+
 /// All in one: the kernels are compiled once.
 #[test]
 fn rewrites_stand_as_they_should() {
@@ -412,6 +448,8 @@ fn rewrites_stand_as_they_should() {
     a_path_for_the_tests_own_input_is_refuted();
     a_wider_sum_is_refuted();
     a_skipped_element_is_refuted();
+    the_larger_of_two_is_a_maximum();
+    the_last_block_adds_what_all_have_left();
 }
 
 /// What the original leaves as it was belongs to its outputs where it leaves other elements, too.

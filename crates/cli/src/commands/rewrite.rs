@@ -1,8 +1,9 @@
 //! `warpwright check --launch-a … --launch-b …`: a rewritten kernel at launches of its own.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use warpwright::{RewriteOptions, Rewritten, Word};
+use warpwright::{Reason, RewriteOptions, Rewritten, Word};
 use warpwright_launch::{ContentsError, LaunchFile};
 use warpwright_report::screen::wrap;
 
@@ -98,26 +99,51 @@ fn print(document: &Rewritten) {
         document.verdict.name(),
         meaning(document.verdict)
     );
+    let mut said = BTreeSet::new();
     for launch in &document.launches {
-        let set = launch.set.join(", ");
-        let at = match set.is_empty() {
-            true => launch.size.clone(),
-            false => format!("{} with {set}", launch.size),
-        };
         println!(
-            "  {at}: {} ({} output elements, {} terms)",
+            "  {}: {} ({} output elements, {} terms)",
+            at(&launch.size, &launch.set),
             launch.verdict.name(),
             launch.elements,
             launch.terms
         );
-        for reason in &launch.why {
+        // What differs from what was said of an earlier launch by its numbers alone is not said again.
+        let is_new =
+            |reason: &&Reason| said.insert((launch.verdict, without_numbers(&reason.text)));
+        for reason in launch.why.iter().filter(is_new) {
             println!("{}", wrap(&reason.text, "    ", "      ").join("\n"));
         }
     }
-    for skipped in &document.skipped {
-        let text = format!("not counted, {}: {}", skipped.set.join(", "), skipped.why);
+    let mut said = BTreeSet::new();
+    let reasons = document.skipped.iter().map(|s| (s.code, &*s.why));
+    for (code, why) in reasons.filter(|reason| said.insert(*reason)) {
+        let same = document.skipped.iter().filter(|s| s.why == why);
+        let all: Vec<String> = same.map(|s| at(&s.size, &s.set)).collect();
+        let what = match code {
+            "original" => "not counted",
+            _ => "not tried",
+        };
+        let text = format!("{what}, {}: {why}", all.join("; "));
         println!("{}", wrap(&text, "  ", "    ").join("\n"));
     }
+    for untried in &document.untried {
+        let text = format!("not tried: {}", untried.text);
+        println!("{}", wrap(&text, "  ", "    ").join("\n"));
+    }
+}
+
+/// `small with n=99`
+fn at(size: &str, set: &[String]) -> String {
+    match (size, set) {
+        (size, []) => size.to_owned(),
+        ("", set) => set.join(", "),
+        (size, set) => format!("{size} with {}", set.join(", ")),
+    }
+}
+
+fn without_numbers(text: &str) -> String {
+    text.chars().filter(|c| !c.is_ascii_digit()).collect()
 }
 
 fn meaning(word: Word) -> &'static str {

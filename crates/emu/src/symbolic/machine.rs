@@ -546,13 +546,10 @@ fn variable(memory: &mut Vec<Buffer>, global: &crate::memory::image::GlobalVaria
     let content = Content::Known(global.bytes.clone());
     let number = VARIABLES + memory.len() as u32;
     let len = global.bytes.len() as u64;
-    memory.push(Buffer::of_bytes(
-        &name,
-        (number, 32),
-        len,
-        global.constant,
-        &content,
-    ));
+    let mut buffer = Buffer::of_bytes(&name, (number, 32), len, global.constant, &content);
+    // A launch that begins anew makes it again: its accesses are logged from the start.
+    buffer.logged = !global.constant;
+    memory.push(buffer);
     memory.len() - 1
 }
 

@@ -877,11 +877,35 @@ impl Terms {
         if a == b && !domain.is_float() {
             return Val::Bits(u64::from(cmp.order() != Order::Lt));
         }
+        if !domain.is_float()
+            && cmp.order() == Order::Eq
+            && let Some(known) = self.choice(a, b)
+        {
+            return known;
+        }
         let (mut a, mut b) = (self.term(a), self.term(b));
         if matches!(cmp.order(), Order::Eq | Order::Nan) {
             (a, b) = (a.min(b), a.max(b));
         }
         Val::Term(self.intern(Node::new(Kind::Cmp, cmp.0, a, b, 0)))
+    }
+
+    /// A choice between two numbers, compared with a third: `(p ? 1 : 0) == 0` is `p` turned round.
+    fn choice(&mut self, a: Val, b: Val) -> Option<Val> {
+        let ((Val::Term(id), Val::Bits(bits)) | (Val::Bits(bits), Val::Term(id))) = (a, b) else {
+            return None;
+        };
+        let node = self.node(id);
+        if node.kind() != Kind::Select {
+            return None;
+        }
+        let p = Val::Term(node.a);
+        let sides = (self.bits_of(node.b)? == bits, self.bits_of(node.c)? == bits);
+        Some(match sides {
+            (true, false) => p,
+            (false, true) => self.not(p),
+            (both, _) => Val::Bits(u64::from(both)),
+        })
     }
 
     /// Not.

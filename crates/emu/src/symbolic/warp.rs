@@ -12,7 +12,33 @@ use crate::symbolic::collective::Copies;
 use crate::symbolic::fork::{Assumed, Before, put};
 use crate::symbolic::machine::{FaultClass, Machine, Note, Refusal, Stop};
 use crate::symbolic::memory::{Word, read, write};
-use crate::symbolic::term::{Domain, Id, Mode, Unset, Val};
+use crate::symbolic::term::{Domain, Id, Kind, Mode, Unset, Val};
+
+/// The condition of an address that is one of two, with something known added perhaps, and the two.
+fn choice(m: &mut Machine<'_>, id: Id) -> Option<(Val, [Val; 2])> {
+    let known = |m: &Machine<'_>, id: Id| m.terms.bits_of(id);
+    let node = m.terms.node(id);
+    let (chosen, added) = match node.kind() {
+        Kind::Select => (node, 0),
+        Kind::IAdd => match (known(m, node.a), known(m, node.b)) {
+            (Some(added), None) => (m.terms.node(node.b), added),
+            (None, Some(added)) => (m.terms.node(node.a), added),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    if chosen.kind() != Kind::Select {
+        return None;
+    }
+    let sides = [chosen.b, chosen.c].map(|side| match known(m, side) {
+        Some(bits) => Val::Bits(bits.wrapping_add(added)),
+        None => m.terms.iadd(Domain::I64, Val::Term(side), Val::Bits(added)),
+    });
+    Some((Val::Term(chosen.a), sides))
+}
+
+/// Nested choices between addresses that are followed.
+const CHOICES: u32 = 4;
 
 /// Lanes that run together.
 #[derive(Clone, Copy, Debug)]
@@ -611,16 +637,28 @@ impl Warp {
         (pc, lane): (u32, usize),
         access: &Access,
     ) -> Result<Target, Stop> {
-        let address = match self.lane(m, access.base, lane) {
-            Val::Bits(base) => base.wrapping_add_signed(access.offset),
-            Val::Term(id) => {
-                let base = self.simplified(m, lane, Val::Term(id));
-                match base {
-                    Val::Bits(base) => base.wrapping_add_signed(access.offset),
-                    Val::Term(id) => return Err(m.refuse(Refusal::Address(id), pc)),
-                }
-            }
-        };
+        match self.base(m, lane, access) {
+            Val::Bits(base) => self.target_at(m, (pc, lane), access, base),
+            Val::Term(id) => Err(m.refuse(Refusal::Address(id), pc)),
+        }
+    }
+
+    /// The address that a lane's access is based on.
+    fn base(&self, m: &Machine<'_>, lane: usize, access: &Access) -> Val {
+        match self.lane(m, access.base, lane) {
+            Val::Term(id) => self.simplified(m, lane, Val::Term(id)),
+            base => base,
+        }
+    }
+
+    fn target_at(
+        &self,
+        m: &Machine<'_>,
+        (pc, lane): (u32, usize),
+        access: &Access,
+        base: u64,
+    ) -> Result<Target, Stop> {
+        let address = base.wrapping_add_signed(access.offset);
         let address = match access.narrow {
             true => address & u64::from(u32::MAX),
             false => address,
@@ -784,17 +822,64 @@ impl Warp {
         }
     }
 
+    /// Reads an element at one of a few known addresses, chosen by data. Of memory that is never written both may be read;
+    /// elsewhere a thread that reads what it does not look at would race.
+    fn chosen(
+        &mut self,
+        m: &mut Machine<'_>,
+        (pc, lane): (u32, usize),
+        access: &Access,
+        (address, place): (Val, (u64, u32)),
+        depth: u32,
+    ) -> Result<Val, Stop> {
+        let id = match address {
+            Val::Bits(base) => {
+                let target = self.target_at(m, (pc, lane), access, base)?;
+                return Ok(self.read(m, (pc, lane), target, place));
+            }
+            Val::Term(id) => id,
+        };
+        let choice = choice(m, id).filter(|_| depth > 0);
+        let (condition, sides) = choice.ok_or_else(|| m.refuse(Refusal::Address(id), pc))?;
+        let mut values = [Val::Bits(0); 2];
+        for (value, side) in values.iter_mut().zip(sides) {
+            if let Val::Bits(base) = side {
+                let target = self.target_at(m, (pc, lane), access, base);
+                let is_read_only = match target {
+                    Ok(Target::Global(of, _)) => !m.memory[of].logged,
+                    _ => false,
+                };
+                if !is_read_only {
+                    return Err(m.refuse(Refusal::Address(id), pc));
+                }
+            }
+            *value = self.chosen(m, (pc, lane), access, (side, place), depth - 1)?;
+            // What nobody has written would stand in the result, though it may never be looked at.
+            if matches!(*value, Val::Term(id) if m.terms.node(id).kind() == Kind::Unset) {
+                return Err(m.refuse(Refusal::Address(id), pc));
+            }
+        }
+        Ok(m.terms.select(condition, values[0], values[1]))
+    }
+
     fn load(&mut self, m: &mut Machine<'_>, pc: u32, mask: Mask, load: &Load) -> Result<(), Stop> {
         let access = &load.access;
         let mut results = [([0u64; WARP], 0 as Mask); 8];
         for lane in lanes_of(mask) {
-            let target = self.target(m, (pc, lane), access)?;
+            let base = self.base(m, lane, access);
+            let target = match base {
+                Val::Bits(base) => Some(self.target_at(m, (pc, lane), access, base)?),
+                Val::Term(_) => None,
+            };
             for (at, dst) in load.dsts.iter().enumerate() {
                 if dst.is_none() {
                     continue;
                 }
                 let place = (at as u64 * u64::from(access.elem), access.elem);
-                let value = self.read(m, (pc, lane), target, place);
+                let value = match target {
+                    Some(target) => self.read(m, (pc, lane), target, place),
+                    None => self.chosen(m, (pc, lane), access, (base, place), CHOICES)?,
+                };
                 let value = self.simplified(m, lane, value);
                 let value = match load.signed {
                     true => {
