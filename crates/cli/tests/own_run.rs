@@ -143,7 +143,7 @@ fn what_does_not_build_or_end_is_said() {
         ),
         (
             "int main(int n, char **) { float *x; cudaMalloc(&x, 4096); k<<<n, 96>>>(x); for (volatile int i = 0; n < 2; ) i = 1; }",
-            "it was ended after 12 s",
+            "it was ended after 12 s (--budget of `explain` and `launch` gives it longer)",
             "ran",
             60,
         ),
@@ -195,6 +195,11 @@ fn a_program_of_several_files_is_built_of_them() {
         (
             "k.cu",
             "#include \"k.cuh\"\nextern \"C\" void go(float *x, int n) { k<<<n, 64>>>(x); }\n",
+        ),
+        // Of something else.
+        (
+            "old.cpp",
+            "#include \"gone.h\"\nint other() { return 1; }\n",
         ),
         (
             "get.cpp",

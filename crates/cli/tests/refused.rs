@@ -239,3 +239,32 @@ fn the_codes_own_launch_is_known_and_promises_nothing() {
         "seen"
     );
 }
+
+/// An index by the wrong one of two sizes: numbers that are all one do not tell them apart.
+#[test]
+fn an_index_by_another_size_is_refuted() {
+    let Some(toolkit) = require_toolkit("an index by another size") else {
+        return;
+    };
+    let bench = Bench::new(&toolkit);
+    let text = |size: &str| {
+        format!(
+            ".version 8.0\n.target sm_90\n.address_size 64\n\
+             .visible .entry k(.param .u64 x, .param .u64 y, .param .u32 n, .param .u32 m)\n{{\n\
+             .reg .b32 %r<8>;\n.reg .b64 %d<6>;\nld.param.u64 %d0, [x];\nld.param.u64 %d1, [y];\n\
+             ld.param.u32 %r0, [{size}];\nmov.u32 %r1, %tid.x;\nmul.lo.s32 %r2, %r1, %r0;\n\
+             mul.wide.u32 %d2, %r2, 4;\nmul.wide.u32 %d3, %r1, 4;\nadd.s64 %d4, %d0, %d2;\n\
+             add.s64 %d5, %d1, %d3;\nld.global.u32 %r3, [%d4];\nst.global.u32 [%d5], %r3;\nret;\n}}\n"
+        )
+    };
+    bench.file("m.ptx", &text("m"));
+    bench.file("n.ptx", &text("n"));
+    let document = bench.document(1, &["check", "m.ptx", "n.ptx"], "");
+    let witness = &document["functions"][0]["witness"];
+    assert!(
+        witness["step"].as_i64().is_some_and(|step| step != 0),
+        "{document}"
+    );
+    let said = document["functions"][0]["text"].as_str().unwrap();
+    assert!(said.contains("for each next one, word"), "{said}");
+}

@@ -158,6 +158,19 @@ fn wrong_requests_are_refused() {
             "fast",
         ),
     ];
+    let naive = folder.path().join("naive.cu");
+    let text = "__global__ void mm(const float *a, const float *b, float *c, int n) {\n\
+                int i = blockIdx.y * blockDim.y + threadIdx.y, j = blockIdx.x * blockDim.x + threadIdx.x;\n\
+                if (i < n && j < n) {\nfloat s = 0;\nfor (int k = 0; k < n; k++) s += a[i * n + k] * b[k * n + j];\n\
+                c[i * n + j] = s;\n}\n}\n";
+    std::fs::write(&naive, text).expect("a file");
+    let naive = naive.display().to_string();
+    let no_stencil = vec!["opt", &*naive, "-o", &*path, "--fp", "reassociate"];
+    let wrong = wrong.into_iter().chain([(
+        no_stencil,
+        2,
+        "has no effect on naive kernels: `#pragma warpwright naive reassociate`",
+    )]);
     for (arguments, code, what) in wrong {
         let output = warpwright(&arguments);
         assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));

@@ -25,11 +25,19 @@ pub struct Witness {
     pub blocks: u32,
     /// Threads per block.
     pub block: [u32; 3],
-    /// What every parameter is that is a number; one that is a float is a half more.
+    /// What the first parameter is that is a number; one that is a float is a half more.
     pub number: u32,
+    /// So much more is each next number.
+    #[serde(skip_serializing_if = "is_none")]
+    pub step: i32,
     /// What happens.
     #[serde(flatten)]
     pub happens: Happens,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // Serde hands it so.
+fn is_none(step: &i32) -> bool {
+    *step == 0
 }
 
 /// What a [`Witness`] shows.
@@ -68,11 +76,15 @@ impl fmt::Display for Witness {
         let threads = self.block.iter().product::<u32>();
         write!(
             f,
-            "launched with {} of {} and {} for every number, ",
+            "launched with {} of {} and {} ",
             count(self.blocks, "block"),
             count(threads, "thread"),
             self.number
         )?;
+        match self.step {
+            0 => f.write_str("for every number, ")?,
+            step => write!(f, "for the first number, {step:+} for each next one, ")?,
+        }
         match &self.happens {
             Happens::Fault { fault } => write!(f, "the emulator says: {fault}"),
             Happens::Word {
@@ -147,16 +159,18 @@ fn witness(
     let id = original
         .function(kernel)
         .filter(|_| options.assume.is_always())?;
-    // One thread alone has no races.
-    for (n, seed, is_alone) in [
-        (40, 1, false),
-        (5, 2, false),
-        (1, 3, false),
-        (0, 4, false),
-        (40, 5, true),
+    // One thread alone has no races. Of numbers that are all one none is seen to stand for another.
+    for (n, step, seed, is_alone) in [
+        (40, 0, 1, false),
+        (5, 0, 2, false),
+        (1, 0, 3, false),
+        (0, 0, 4, false),
+        (40, 0, 5, true),
+        (9, 4, 6, false),
+        (21, -5, 7, false),
     ] {
         let (blocks, block) = shape(original, id, options, is_alone);
-        let launch = launch(original, id, (blocks, block), (n, seed))?;
+        let launch = launch(original, id, (blocks, block), (n, step, seed))?;
         let Run::Finished(before) = run(original, &launch) else {
             continue;
         };
@@ -171,6 +185,7 @@ fn witness(
                 blocks,
                 block,
                 number: n,
+                step,
                 happens,
             });
         }
@@ -235,9 +250,11 @@ fn launch(
     module: &Module,
     id: FuncId,
     (blocks, [x, y, z]): (u32, [u32; 3]),
-    (n, seed): (u32, u32),
+    (first, step, seed): (u32, i32, u32),
 ) -> Option<String> {
     let function = module.functions.get(id)?;
+    let mut next = first;
+    let mut number = || std::mem::replace(&mut next, next.saturating_add_signed(step));
     let mut text = format!(
         "kernel = \"{}\"\n[sizes.small]\n[launch]\ngrid = [{blocks}]\nblock = [{x}, {y}, {z}]\n",
         function.name
@@ -251,7 +268,7 @@ fn launch(
         let (ty, bits) = (variable.ty, variable.ty.bits());
         match (ty.kind(), ty) {
             (TypeKind::Float, Type::F32 | Type::F64) => {
-                write!(text, "type = \"f{bits}\"\nvalue = {n}.5\n").ok()?;
+                write!(text, "type = \"f{bits}\"\nvalue = {}.5\n", number()).ok()?;
             }
             _ if is_pointer(ty) => write!(
                 text,
@@ -261,7 +278,7 @@ fn launch(
             )
             .ok()?,
             (TypeKind::Unsigned | TypeKind::Signed | TypeKind::Bits, _) if bits <= 32 => {
-                write!(text, "type = \"u{bits}\"\nvalue = {n}\n").ok()?;
+                write!(text, "type = \"u{bits}\"\nvalue = {}\n", number()).ok()?;
             }
             _ => return None,
         }

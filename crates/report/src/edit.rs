@@ -79,8 +79,14 @@ pub fn edits_of(report: &KernelReport) -> Vec<Edit> {
         return Vec::new();
     };
     let has_bounds = report.block_source == BlockSource::Bound;
-    let text = |pass: &Invocation| {
-        in_source(pass, &[]).filter(|_| !has_bounds || pass.get::<MaxNReg>().is_none())
+    let registers = chosen.resources().map(|found| found.registers);
+    let text = |pass: &Invocation| match pass.get::<MaxNReg>() {
+        Some(_) if has_bounds => None,
+        // What bounds leave is less than the limit, at times, and without them nothing keeps ptxas to it.
+        Some(limit) => Some(limited(
+            registers.map_or(limit.registers, |found| found.min(limit.registers)),
+        )),
+        None => in_source(pass, &[]),
     };
     let texts: Option<Vec<String>> = chosen.recipe.passes().iter().map(text).collect();
     // A part of a recipe promises nothing.
@@ -112,13 +118,17 @@ pub fn edit_in_place(recipe: &Recipe, name: &str, time: f64) -> Option<Edit> {
     })
 }
 
+fn limited(registers: u32) -> String {
+    format!("`__maxnreg__({registers})`, without launch bounds")
+}
+
 /// What a pass would be in CUDA C or on nvcc's command line; none for what no source says.
 fn in_source(pass: &Invocation, types: &[String]) -> Option<String> {
     if let Some(UsageLevel { level }) = pass.get() {
         return Some(format!("`-Xptxas --register-usage-level={level}`"));
     }
     if let Some(MaxNReg { registers }) = pass.get() {
-        return Some(format!("`__maxnreg__({registers})`, without launch bounds"));
+        return Some(limited(registers));
     }
     if let Some(unroll) = pass.get::<Unroll>() {
         let which = match (unroll.line, unroll.nth) {

@@ -647,6 +647,14 @@ fn next(kernels: &[KernelReport], about: &About<'_>) -> Vec<String> {
         (None, _) => lines.push("  next    no recipe gains, and nothing was written".into()),
         (Some(output), "ptx") => {
             lines.extend(wrap(&format!("wrote {output} (PTX)"), "  next    ", INDENT));
+            let spills = |kernel: &KernelReport| {
+                let resources = kernel.candidates[kernel.chosen].resources();
+                resources.is_some_and(|r| r.local_spill_bytes() > 0)
+            };
+            if kernels.iter().any(spills) {
+                let text = "-o OUT.cubin: machine code can also move what spills to shared memory";
+                lines.extend(wrap(text, INDENT, INDENT));
+            }
             if let Some(level) = level {
                 let text = format!("assemble it with ptxas --register-usage-level {level}");
                 lines.push(format!("{INDENT}{text}"));
@@ -975,6 +983,8 @@ mod tests {
         let said = |recipe: &str| in_source(&chosen(recipe));
         let registers = said("maxnreg(64)").unwrap();
         assert!(registers.contains("__maxnreg__(64)"), "{registers}");
+        // What the build took, where that is less: without its bounds it would take more.
+        assert_eq!(said("maxnreg(255)").as_ref(), Some(&registers));
         let both = said("maxnreg(64); usage-level(5)").unwrap();
         assert_eq!(both, registers + "; `-Xptxas --register-usage-level=5`");
         for other in [

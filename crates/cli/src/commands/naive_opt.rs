@@ -19,7 +19,7 @@ use warpwright_target::Gpu;
 
 use super::pass::source;
 use super::stencil_opt::{left as uses_left, target};
-use crate::args::{Cli, OptArgs};
+use crate::args::{Cli, Floating, OptArgs, StencilArgs};
 use crate::build;
 use crate::failure::Failure;
 use crate::input::{Input, Level, write_atomically};
@@ -170,6 +170,18 @@ fn no_stencil(why: &NoStencil) -> String {
         NoStencil::Refused(reason) => reason.message.clone(),
         NoStencil::NoNeighbours => "it reads no neighbourhood of its point".into(),
         NoStencil::Marked => "its pragma says so".into(),
+    }
+}
+
+/// Only its pragma lets a naive kernel's sums be reordered: the text says so wherever it goes.
+pub fn refuse_reassociate(args: &StencilArgs) -> Result<(), Failure> {
+    match args.fp {
+        Some(Floating::Reassociate) => Err(Failure::Usage(
+            "--fp reassociate is for stencils, and has no effect on naive kernels: `#pragma warpwright naive reassociate` \
+             in front of a kernel lets its sums be reordered"
+                .into(),
+        )),
+        _ => Ok(()),
     }
 }
 

@@ -50,6 +50,7 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         let kernel = args.kernel.one()?;
         let found = super::naive_opt::wanted(cli, kernel, &args.nvcc, &input)?;
         if !found.0.is_empty() {
+            super::naive_opt::refuse_reassociate(&args.stencil)?;
             return super::naive_opt::run(cli, args, &input, found);
         }
         return super::stencil_opt::run(cli, args, &input);

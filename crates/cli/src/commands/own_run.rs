@@ -70,7 +70,10 @@ enum Ended {
 impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Ended::Late(seconds) => write!(f, "it was ended after {seconds} s"),
+            Ended::Late(seconds) => write!(
+                f,
+                "it was ended after {seconds} s (--budget of `explain` and `launch` gives it longer)"
+            ),
             Ended::Code(code) => write!(
                 f,
                 "it ended with exit code {code} (--run-args gives it arguments)"
@@ -105,7 +108,9 @@ impl fmt::Display for Unseen {
             Unseen::SlowBuild(seconds) => write!(f, "its program does not build in {seconds} s"),
             Unseen::NotStarted(why) => write!(f, "its program does not start: {why}"),
             Unseen::NoLaunch(None) => f.write_str("its program launches nothing"),
-            Unseen::NoLaunch(Some(why)) => write!(f, "its program launches nothing: {why}"),
+            Unseen::NoLaunch(Some(why)) => {
+                write!(f, "its program launched nothing until then: {why}")
+            }
         }
     }
 }
@@ -273,13 +278,16 @@ fn build(
     let Err(alone) = alone else {
         return Ok(program);
     };
-    // Of several files.
+    // Of several files. One that does not compile belongs to something else, or the linker says what it lacks.
     for source in &sources.beside {
-        add(&mut objects, source)?;
+        match add(&mut objects, source) {
+            Ok(()) | Err(Unseen::NotBuilt(_)) => {}
+            Err(other) => return Err(other),
+        }
     }
-    match sources.beside.is_empty() {
-        true => Err(failed(alone)),
-        false => made
+    match objects.len() {
+        1 => Err(failed(alone)),
+        _ => made
             .link_shared(&objects, &others, &program)
             .map_err(failed)
             .map(|()| program),

@@ -85,6 +85,7 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
                 let what = "--build-only is for builds and for stencils, not yet for naive kernels";
                 return Err(Failure::Usage(what.into()));
             }
+            super::naive_opt::refuse_reassociate(&args.stencil)?;
             return super::naive_tune::run(cli, args, &input, found);
         }
         return super::stencil_tune::run(cli, args, input);
@@ -164,7 +165,7 @@ fn without_gpu(fault: Fault) -> Failure {
         Failure::Missing { what, mend } => Failure::Missing {
             what: format!(
                 "{what}
-`warpwright opt` chooses without a GPU; `tune --jobs DIR` packs the candidates for a machine that has one"
+`warpwright opt` chooses without a GPU (`trace --no-gpu` runs a program's kernels in the emulator); `tune --jobs DIR` packs the candidates for a machine that has one"
             ),
             mend,
         },

@@ -65,8 +65,8 @@ pub fn nothing_was_seen() {
     let has_no_driver = devices().is_err_and(|fault| fault.kind == FaultKind::Missing);
     match has_no_driver {
         true => complain!(
-            "no launch was seen: this machine has no NVIDIA driver (libcuda.so.1); `warpwright opt PROGRAM -o OUT` \
-             needs none"
+            "no launch was seen: this machine has no NVIDIA driver (libcuda.so.1); `warpwright trace --no-gpu -- PROGRAM` \
+             and `warpwright opt PROGRAM -o OUT` need none"
         ),
         false => complain!(
             "no launch was seen: the program does not use the driver, is linked statically, or must not be preloaded \
