@@ -254,7 +254,10 @@ fn launch(
 ) -> Option<String> {
     let function = module.functions.get(id)?;
     let mut next = first;
-    let mut number = || std::mem::replace(&mut next, next.saturating_add_signed(step));
+    let mut number = || {
+        let after = next.saturating_add_signed(step);
+        std::mem::replace(&mut next, after)
+    };
     let mut text = format!(
         "kernel = \"{}\"\n[sizes.small]\n[launch]\ngrid = [{blocks}]\nblock = [{x}, {y}, {z}]\n",
         function.name

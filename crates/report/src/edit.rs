@@ -128,7 +128,7 @@ fn in_source(pass: &Invocation, types: &[String]) -> Option<String> {
         return Some(format!("`-Xptxas --register-usage-level={level}`"));
     }
     if let Some(MaxNReg { registers }) = pass.get() {
-        return Some(limited(registers));
+        return Some(limited(*registers));
     }
     if let Some(unroll) = pass.get::<Unroll>() {
         let which = match (unroll.line, unroll.nth) {

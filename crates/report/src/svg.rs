@@ -130,7 +130,7 @@ pub fn curve(values: &[u64], marks: &[Mark]) -> String {
             escape(&mark.label)
         );
     }
-    text(&mut out, 36.0, 12.0, "end", &format!("{top}"));
+    text(&mut out, 36.0, 16.0, "end", &format!("{top}"));
     text(&mut out, 36.0, HEIGHT + 5.0, "end", "0");
     out.push_str("</svg>");
     out
