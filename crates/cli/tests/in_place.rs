@@ -458,6 +458,18 @@ fn exports_and_stores_are_kept_apart() {
     let whole = run(&["db", "export", "whole"]);
     assert!(whole.status.success(), "{}", err(&whole));
     let whole = std::fs::read(bench.path("whole")).expect("an export");
+    // What waits to be proved is no part of an export, and an export of nothing is none.
+    let other = |args: &[&str]| run(&[&["db", "--db", "other"], args].concat());
+    assert!(other(&["import", "whole"]).status.success());
+    let waiting = other(&["export", "none"]);
+    let what = (waiting.status.code(), err(&waiting));
+    assert!(
+        what.0 == Some(1) && what.1.contains("not proved here"),
+        "{what:?}"
+    );
+    assert!(!bench.path("none").exists());
+    std::fs::write(bench.path("none"), export::to_bytes::<Winner>(&[])).expect("written");
+    assert_eq!(other(&["import", "none"]).status.code(), Some(1));
     // The last one ends where the record begins.
     let record = whole.len() - before.len();
     for end in [0, whole.len() / 2, record] {
@@ -848,13 +860,17 @@ fn a_tuned_program_writes_where_the_command_does() {
     let program = "./host proc2 plain scale.fatbin";
     let late = "(while [ ! -e go ] && [ -e host ]; do sleep 0.02; done; echo late) 2> /dev/null &";
     let anew = format!("echo lost; {program} > /dev/stdout; echo first; {late}");
+    // These end as nobody reads any more: with other places for their output they would not.
+    let endless = format!("{program}; yes");
+    let stubborn = format!("trap '' PIPE; {program}; while echo y; do :; done; exit 3");
     let cases = [
         ("exec \"$@\" > out", &*anew),
         (
             "ulimit -f 8; exec \"$@\" > out",
             "echo first; head -c 20000 /dev/zero; echo last",
         ),
-        ("\"$@\" | head -n 1 > out", "yes"),
+        ("\"$@\" | head -n 1 > out", &endless),
+        ("\"$@\" | head -n 1 > out", &stubborn),
     ];
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let tune = bench.command(&["tune", "--budget", "0.3", "--"]);

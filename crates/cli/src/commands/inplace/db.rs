@@ -75,6 +75,12 @@ pub fn run(cli: &Cli, args: &DbArgs) -> Result<(), Failure> {
                 )));
             }
             let kept = store.import(&bytes, standing)?;
+            if kept.is_empty() {
+                return Err(Failure::input(format!(
+                    "`{}` has no winner: nothing is imported",
+                    file.display()
+                )));
+            }
             let is_new = |kept: &&Kept| matches!(kept, Kept::Written(_));
             let new = kept.iter().filter(is_new).count();
             eprintln!("{} imported", count(new, "winner"));
@@ -117,10 +123,25 @@ fn export(store: &Store, output: &Path) -> Result<(), Failure> {
     for (path, why) in &bad {
         complain!("`{}` is left out: {why}", path.display());
     }
-    if !bad.is_empty() && bad.len() == entries.len() {
+    if bad.len() == entries.len() {
         return Err(Failure::input(
             "no winner of the store can be read: nothing is exported",
         ));
+    }
+    let read = entries
+        .iter()
+        .filter_map(|entry| entry.winner.as_ref().ok());
+    match read.filter(|winner| !winner.standing.is_used()).count() {
+        0 => {}
+        waiting if waiting + bad.len() == entries.len() => {
+            return Err(Failure::input(
+                "the store's winners are from elsewhere and not proved here: nothing is exported",
+            ));
+        }
+        waiting => complain!(
+            "{} from elsewhere, not proved here, left out",
+            count(waiting, "winner")
+        ),
     }
     write_atomically(output, &export_of(&entries))?;
     match bad.len() {

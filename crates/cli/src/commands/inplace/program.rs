@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
+use nix::libc;
+use nix::sys::signal::Signal;
+
 use super::signals;
 use crate::failure::Failure;
 
@@ -195,6 +198,27 @@ fn not_started(name: &OsStr, why: &std::io::Error) -> Failure {
         "`{}` does not start: {why}",
         name.to_string_lossy()
     ))
+}
+
+/// Did a program that ended so end because nothing more could be written where its output goes? Where all is taken it might
+/// never end.
+pub fn is_cut_off(code: u8) -> bool {
+    let signals = [Signal::SIGPIPE, Signal::SIGXFSZ];
+    let is_by_signal = signals.iter().any(|&signal| code == 128 + signal as u8);
+    is_by_signal || (code != 0 && has_no_reader())
+}
+
+/// Is standard output a pipe or socket that nobody reads any more?
+#[allow(unsafe_code)]
+fn has_no_reader() -> bool {
+    let mut stdout = libc::pollfd {
+        fd: libc::STDOUT_FILENO,
+        events: 0,
+        revents: 0,
+    };
+    // SAFETY: one structure, and no waiting.
+    let found = unsafe { libc::poll(&raw mut stdout, 1, 0) };
+    found == 1 && stdout.revents & (libc::POLLERR | libc::POLLHUP) != 0
 }
 
 /// A program's exit code as ours; of a signal what shells make of it.

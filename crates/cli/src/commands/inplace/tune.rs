@@ -29,7 +29,7 @@ use super::candidates::{Code, Proposed, Wanted, is_original, make, propose};
 use super::db::store as open_store;
 use super::document::{Launched, Trace};
 use super::program::{
-    command, ended, exit_code, failed_behind, inject, run as run_program, run_with,
+    command, ended, exit_code, failed_behind, inject, is_cut_off, run as run_program, run_with,
 };
 use super::search::{Builder, Searching};
 use super::signals::{self, asked_to_end};
@@ -217,6 +217,10 @@ fn tune(
         return last.show(args);
     };
     if asked_to_end() {
+        return Ok(());
+    }
+    if is_cut_off(last.code) {
+        complain!("the program ended as nobody took its output any more: nothing is tried");
         return Ok(());
     }
     let gpu = lookup(&format!("sm_{}", facts.sm)).map_err(|e| Failure::input(e.to_string()))?;
