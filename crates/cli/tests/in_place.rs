@@ -613,6 +613,22 @@ fn input_reaches_every_run() {
             err(&tune)
         );
     }
+    // What no run reads stays where it is, but for what pipes hold.
+    let (reader, mut writer) = std::io::pipe().expect("a pipe");
+    let fed = std::thread::spawn(move || {
+        let mut written = 0;
+        while std::io::Write::write_all(&mut writer, &[0; 4096]).is_ok() {
+            written += 4096;
+        }
+        written
+    });
+    let tune = {
+        let mut command = bench.command(&["tune", "--", "sleep", "0.5"]);
+        command.stdin(reader).output().expect("starts")
+    };
+    assert!(tune.status.success(), "{}", err(&tune));
+    let written = fed.join().expect("joined");
+    assert!(written < 1 << 20, "{written} bytes");
 }
 
 /// A store that cannot be written is told before the program runs; one that breaks meanwhile costs neither the program's

@@ -1,6 +1,6 @@
 //! The standard input of a program that runs several times: each run gets all of it. A file is read from where it stood; what
-//! comes through a pipe is read once, as it comes, and kept in an unnamed file. Terminals and devices are handed on as they
-//! are.
+//! comes through a pipe is read once, as a run wants it, and kept in an unnamed file. Terminals and devices are handed on as
+//! they are.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -32,6 +32,8 @@ struct Kept {
 #[derive(Clone, Copy, Default)]
 struct State {
     bytes: u64,
+    /// How many some run wants: one that has got all waits for another.
+    wanted: u64,
     is_over: bool,
 }
 
@@ -48,10 +50,21 @@ impl Kept {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads until the end.
+    fn wait_while<'g>(
+        &self,
+        state: MutexGuard<'g, State>,
+        is_so: impl Fn(&State) -> bool,
+    ) -> MutexGuard<'g, State> {
+        let waited = self.more.wait_while(state, |state| is_so(state));
+        waited.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads what is wanted, until the end.
     fn fill(&self) {
         let mut piece = vec![0; PIECE];
         loop {
+            let state = self.lock();
+            drop(self.wait_while(state, |state| state.bytes >= state.wanted));
             let read = match std::io::stdin().lock().read(&mut piece) {
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
                 read => read,
@@ -85,12 +98,9 @@ impl Kept {
         let mut done = 0;
         loop {
             let mut state = self.lock();
-            while state.bytes == done && !state.is_over {
-                state = self
-                    .more
-                    .wait(state)
-                    .unwrap_or_else(PoisonError::into_inner);
-            }
+            state.wanted = state.wanted.max(done + 1);
+            self.more.notify_all();
+            let state = self.wait_while(state, |state| state.bytes == done && !state.is_over);
             let left = state.bytes - done;
             drop(state);
             let piece = &mut piece[..left.min(PIECE as u64) as usize];
