@@ -102,19 +102,23 @@ unsafe impl GlobalAlloc for Reserve {
     }
 }
 
-/// Is there room for work on a module on the calling thread's stack? That of the first thread grows, and where a program
-/// has put a stack of its own in its place nobody can tell.
+/// Is there room for work on a module on the calling thread's stack? Where a program has put a stack of its own in its place
+/// nobody can tell.
 pub fn has_stack() -> bool {
     /// Bytes, several times what a release build takes.
-    const WANTED: usize = 48 << 10;
+    const WANTED: usize = 64 << 10;
+    /// The first thread of a program that may have so much is not looked at: that takes long.
+    const MUCH: u64 = 1 << 20;
     // SAFETY: zeros are attributes, which are filled below.
     let mut attributes: libc::pthread_attr_t = unsafe { std::mem::zeroed() };
     let here = std::ptr::from_ref(&attributes).addr();
     let (mut start, mut size) = (std::ptr::null_mut(), 0);
     // SAFETY: the calling thread, and outputs of the right types.
     unsafe {
-        let is_first = libc::gettid() == libc::getpid();
-        if is_first || libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) != 0 {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        libc::getrlimit(libc::RLIMIT_STACK, &raw mut limit);
+        let is_roomy = libc::gettid() == libc::getpid() && limit.rlim_cur >= MUCH;
+        if is_roomy || libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) != 0 {
             return true;
         }
         libc::pthread_attr_getstack(&raw const attributes, &raw mut start, &raw mut size);

@@ -724,9 +724,14 @@ fn ask(target: &Target) -> Vec<Planned> {
 
 /// Is the process there that makes candidates?
 fn builder_lives() -> bool {
-    let builder = settings().builder;
-    // SAFETY: no signal is sent.
-    builder.is_none_or(|process| unsafe { libc::kill(process, 0) } == 0)
+    settings().builder.is_none_or(|process| {
+        // SAFETY: no signal is sent.
+        let is_there = unsafe { libc::kill(process, 0) } == 0;
+        // One that was killed stays until its parent looks.
+        let state = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        let state = state.rsplit(')').next().unwrap_or_default().trim_start();
+        is_there && !state.starts_with(['Z', 'X'])
+    })
 }
 
 fn trial(target: &Target, candidate: &str, outcome: Outcome) -> Note {

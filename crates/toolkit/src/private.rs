@@ -32,7 +32,10 @@ impl PrivateFolder {
         let private = Permissions::from_mode(0o700);
         let mut made = tempfile::Builder::new();
         let folder = made.prefix(PREFIX).permissions(private).tempdir()?;
-        let lock = File::create(folder.path().join(LOCK))?;
+        let lock = File::create(folder.path().join(LOCK)).inspect_err(|_| {
+            // To look into it takes descriptors, which may be what there are none of.
+            let _ = fs::remove_dir(folder.path());
+        })?;
         lock.lock()?;
         let made = PrivateFolder {
             folder,

@@ -1182,9 +1182,9 @@ fn searches_wait_for_answers() {
 /// The process that would answer is gone: the program goes on at once.
 fn searches_end_where_nobody_answers() {
     let fast = variant("fake_fast");
-    let mut gone = Command::new("true").spawn().expect("starts");
-    gone.wait().expect("ends");
-    let gone = gone.id().to_string();
+    // Killed, and its parent does not look; then it does.
+    let mut killed = Command::new("true").spawn().expect("starts");
+    let gone = killed.id().to_string();
     let never: [&[(&str, &str, &[u8])]; 1] = [&[]];
     let setup = Setup {
         mode: "try",
@@ -1193,15 +1193,18 @@ fn searches_end_where_nobody_answers() {
         variables: &[("HOST_REPEAT", "12"), ("WARPWRIGHT_BUILDER", &gone)],
         ..Setup::default()
     };
-    let begun = std::time::Instant::now();
-    let tried = run(&setup);
-    assert!(tried.output.status.success());
-    assert!(begun.elapsed().as_secs() < 30);
-    assert!(
-        trials(&tried)
-            .iter()
-            .any(|t| t.candidate == "fast" && t.set == 2)
-    );
+    for _ in 0..2 {
+        let begun = std::time::Instant::now();
+        let tried = run(&setup);
+        assert!(tried.output.status.success());
+        assert!(begun.elapsed().as_secs() < 30);
+        assert!(
+            trials(&tried)
+                .iter()
+                .any(|t| t.candidate == "fast" && t.set == 2)
+        );
+        killed.wait().expect("ends");
+    }
 }
 
 /// Results that differ in their last bits: only where the plan says so, and only numbers.
@@ -2079,7 +2082,13 @@ fn little_memory_ends_nobody() {
     }
     // From the start.
     let (store, size) = store(&fast.cubin);
-    for (limit, is_used) in [("-v 64000", false), ("-v 100000000", true), ("-s 64", true)] {
+    for (limit, is_used) in [
+        ("-v 64000", false),
+        ("-v 100000000", true),
+        ("-s 64", false),
+        ("-s 96", false),
+        ("-s 1024", true),
+    ] {
         let words = format!("ulimit {limit}; exec \"$0\" \"$@\"");
         let before = ["sh", "-c", &words];
         let setup = |mode| Setup {
