@@ -173,14 +173,17 @@ impl<S: Semantics> Prover<'_, S> {
             *bytes = accessed.bytes.min(*bytes);
         }
         for (log, executed) in logs.iter().zip(executed) {
-            for new in log.accesses[1].iter().filter(|new| new.is_vector) {
+            for new in log.accesses[1].iter().filter(|new| new.is_wide) {
+                let elsewhere = narrowest.get(&new.address);
+                if elsewhere.is_some_and(|&bytes| bytes >= new.bytes) {
+                    continue;
+                }
                 let mut here = log.accesses[0].iter().chain(&executed.accesses);
                 let is_here = here.any(|old| {
                     let is_executed = old.guard == new.guard || old.guard == self.machine.truth;
                     old.address == new.address && old.bytes >= new.bytes && is_executed
                 });
-                let elsewhere = narrowest.get(&new.address);
-                if !is_here && elsewhere.is_none_or(|&bytes| bytes < new.bytes) {
+                if !is_here {
                     findings.push(Finding::Misaligned { inst: new.inst });
                 }
             }

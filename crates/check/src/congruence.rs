@@ -89,6 +89,9 @@ impl Terms {
             (Head::ZeroExtend(from, _) | Head::SignExtend(from, _), &[a]) => within(of(a), from),
             (Head::Extract { lo: 0, bits, .. }, &[a]) => within(of(a), bits),
             (Head::Select, &[_, a, b]) => of(a).join(of(b)),
+            (Head::Concat, &[low, bits, ..]) => {
+                within(of(low), u32::try_from(self.as_const(bits)?).ok()?)
+            }
             (Head::Op(op, 0), &[a]) if self.text(op).starts_with("cvta.") => {
                 // Global memory has the same addresses as generic memory.
                 let is_global = self.text(op).split('.').any(|word| word == "global");

@@ -17,6 +17,9 @@ pub(crate) enum Results {
     Event(Term),
 }
 
+/// Bytes of the widest element that is never put together of others.
+const WORD: u32 = 4;
+
 /// The numbers of these memories.
 fn members(spaces: Spaces) -> impl Iterator<Item = usize> {
     (0..5).filter(move |memory| spaces.0 & 1 << memory != 0)
@@ -218,7 +221,60 @@ impl<S: Semantics> Machine<'_, S> {
             (Meaning::Add(bits), &[a, b]) => terms.add(bits, a, b),
             (Meaning::Sub(bits), &[a, b]) => terms.sub(bits, a, b),
             (Meaning::Mul(bits), &[a, b]) => terms.mul(bits, a, b),
-            (Meaning::Xor(bits), &[a, b]) => terms.xor(bits, a, b),
+            // The table itself may stand behind them.
+            (Meaning::Logic { bits, table }, args) => {
+                terms.logic(bits, table.into(), &args[..args.len().min(3)])
+            }
+            (Meaning::Permute(order), &[a, b, _]) => {
+                let bytes: Vec<_> = (0..4)
+                    .map(|at| {
+                        let byte = u32::from(order >> (4 * at) & 7);
+                        let from = if byte < 4 { a } else { b };
+                        (8, terms.extract(8 * (byte % 4), 8, 32, from))
+                    })
+                    .collect();
+                terms.join_pieces(&bytes)
+            }
+            (Meaning::Shr(bits), &[a, b]) => match terms.as_const(b) {
+                Some(by) => {
+                    let quotient = (bits == 64).then(|| terms.quotient(a, by)).flatten();
+                    quotient.unwrap_or_else(|| terms.shift_right(bits, a, by))
+                }
+                None => terms.make(Head::Op(op, 0), [a, b]),
+            },
+            (Meaning::ShrSigned(bits), &[a, b]) => match terms.as_const(b) {
+                Some(by) => terms.field(bits, true, a, by.min(u64::from(bits) - 1), bits.into()),
+                None => terms.make(Head::Op(op, 0), [a, b]),
+            },
+            (Meaning::Funnel { left, wrap }, &[a, b, by]) => match terms.as_const(by) {
+                Some(by) => {
+                    let by = if wrap {
+                        by as u32 % 32
+                    } else {
+                        by.min(32) as u32
+                    };
+                    let both = terms.concat(32, &[a, b]);
+                    terms.extract(if left { 32 - by } else { by }, 32, 64, both)
+                }
+                None => terms.make(Head::Op(op, 0), [a, b, by]),
+            },
+            (Meaning::Field { bits, signed }, &[a, at, count]) => {
+                match (terms.as_const(at), terms.as_const(count)) {
+                    // The low byte of each counts.
+                    (Some(at), Some(count)) if at & 0xff < u64::from(bits) => {
+                        terms.field(bits, signed, a, at & 0xff, count & 0xff)
+                    }
+                    _ => terms.make(Head::Op(op, 0), [a, at, count]),
+                }
+            }
+            (Meaning::Extreme { bits, signed, most }, &[a, b]) => {
+                terms.extreme(bits, signed, most, a, b)
+            }
+            (Meaning::Absolute(bits), &[a]) => {
+                let zero = terms.constant(0);
+                let negative = terms.sub(bits, zero, a);
+                terms.extreme(bits, true, true, a, negative)
+            }
             (Meaning::MulAdd(bits), &[a, b, c]) => {
                 let product = terms.mul(bits, a, b);
                 terms.add(bits, product, c)
@@ -302,6 +358,13 @@ impl<S: Semantics> Machine<'_, S> {
                 terms.in_order(&mut args);
                 return Results::Operation(op, args);
             }
+            (Meaning::FusibleSum, args) => {
+                let mut args = Args::from_slice(args);
+                if args.iter().any(|&arg| terms.is_no_product(arg)) {
+                    terms.in_order(&mut args);
+                }
+                return Results::Operation(op, args);
+            }
             (Meaning::Negate(bits), &[a]) => {
                 let zero = terms.constant(0);
                 terms.sub(bits, zero, a)
@@ -315,12 +378,6 @@ impl<S: Semantics> Machine<'_, S> {
                 if let Some(d) = terms.divisor(bits, signed, a, b) =>
             {
                 terms.remainder(bits, a, d)
-            }
-            (Meaning::Shr(64), &[a, b])
-                if let Some(by) = terms.as_const(b)
-                    && let Some(quotient) = terms.quotient(a, by) =>
-            {
-                quotient
             }
             _ => return Results::Operation(op, args.clone()),
         };
@@ -399,15 +456,23 @@ impl<S: Semantics> Machine<'_, S> {
             return self.load_slots(side, inst, access, address, guard);
         }
         self.accessed(side, inst, step, access, address, guard);
-        let lanes = (0..access.lanes).map(|lane| {
-            let address = self.element(access, address, lane);
-            let extent = self.extent(access, address, spaces);
+        let halves = access.words(spaces);
+        let word = Access {
+            bytes: access.bytes / halves,
+            lanes: access.lanes * halves,
+            ..access.clone()
+        };
+        let mut words = SmallVec::<[Term; 8]>::new();
+        for lane in 0..word.lanes {
+            let address = self.element(&word, address, lane);
+            let extent = self.extent(&word, address, spaces);
             let mut content = args.clone();
             content.insert(0, address);
             let content = self.seen(side, &content, extent, spaces);
-            self.loaded(side, inst, op, &content, guard, is_safe)
-        });
-        Results::Terms(lanes.collect())
+            words.push(self.loaded(side, inst, op, &content, guard, is_safe));
+        }
+        let lanes = words.chunks_exact(halves as usize);
+        Results::Terms(lanes.map(|parts| self.terms.concat(32, parts)).collect())
     }
 
     /// A load's arguments and the memories that it sees.
@@ -446,14 +511,16 @@ impl<S: Semantics> Machine<'_, S> {
         address: Term,
         guard: Term,
     ) {
+        let bytes = access.bytes * access.lanes;
+        let is_wide = access.lanes > 1 || bytes > WORD;
         self.log.accesses[side].push(Accessed {
             inst,
             address,
-            bytes: access.bytes * access.lanes,
+            bytes,
             guard,
-            is_vector: access.lanes > 1
+            is_wide: is_wide
                 && !step.is_aligned
-                && self.terms.alignment(address) < u64::from(access.bytes * access.lanes),
+                && self.terms.alignment(address) < u64::from(bytes),
         });
     }
 

@@ -2,6 +2,7 @@
 //! in every round of a loop (`induction.rs`).
 
 use smallvec::SmallVec;
+use warpwright_target::WARP_SIZE;
 
 use crate::semantics::Coordinate;
 use crate::term::{Head, Term, Terms, sign_extended, truncate};
@@ -86,7 +87,9 @@ impl Facts {
         let (mut low, mut high) = (least, most);
         let mut others = SmallVec::<[i128; 4]>::new();
         match (terms.head(x), terms.args(x)) {
-            (Head::Add(width), &[y, last]) if width == bits && depth > 0 => {
+            (Head::Add(width), &[y, last])
+                if width == bits && depth > 0 && terms.as_const(last).is_some() =>
+            {
                 if let Some(by) = terms.as_const(last) {
                     let by = i128::from(sign_extended(by, bits));
                     let (a, b) = self.range(terms, bits, signed, y, depth - 1);
@@ -95,8 +98,29 @@ impl Facts {
                     }
                 }
             }
-            (Head::ZeroExtend(from, to), _) if to == bits && from < to => {
-                (low, high) = all(from, false);
+            (Head::Add(width), &[y, z]) if width == bits && depth > 0 => {
+                let [a, b] = [y, z].map(|part| self.range(terms, bits, signed, part, depth - 1));
+                if a.0 + b.0 >= least && a.1 + b.1 <= most {
+                    (low, high) = (a.0 + b.0, a.1 + b.1);
+                }
+            }
+            (Head::Mul(width), &[y, last]) if width == bits && depth > 0 => {
+                if let Some(by) = terms.as_const(last) {
+                    let by = as_number(by, bits, signed);
+                    let (a, b) = self.range(terms, bits, signed, y, depth - 1);
+                    if by >= 0 && a >= 0 && b.checked_mul(by).is_some_and(|top| top <= most) {
+                        (low, high) = (a * by, b * by);
+                    }
+                }
+            }
+            (Head::ZeroExtend(from, to), &[y]) if to == bits && from < to => {
+                (low, high) = match depth {
+                    0 => all(from, false),
+                    _ => self.range(terms, from, false, y, depth - 1),
+                };
+            }
+            (Head::Input(register), _) => {
+                (low, high) = of_register(terms.text(register), (low, high))
             }
             // Dimensions of a block multiply to 1,024 at most.
             (Head::Coordinate(Coordinate::Thread(_)), _) if bits == 32 => (low, high) = (0, 1023),
@@ -137,6 +161,16 @@ impl Facts {
     }
 }
 
+/// Bounds of a special register, by the text of its read: lanes of a warp, and grids, whose dimensions fit in 31 bits.
+fn of_register(name: &str, otherwise: Range) -> Range {
+    match name {
+        "%laneid:32" => (0, i128::from(WARP_SIZE) - 1),
+        "%ctaid.x:32" | "%ctaid.y:32" | "%ctaid.z:32" => (0, i128::from(i32::MAX) - 1),
+        "%nctaid.x:32" | "%nctaid.y:32" | "%nctaid.z:32" => (1, i128::from(i32::MAX)),
+        _ => otherwise,
+    }
+}
+
 /// All numbers of so many bits.
 fn all(bits: u32, signed: bool) -> Range {
     let size = 1i128 << bits;
@@ -156,6 +190,16 @@ fn as_number(value: u64, bits: u32, signed: bool) -> i128 {
 }
 
 impl Terms {
+    /// Is a number of so many bits, read with a sign, never negative, whatever is known of where it is made?
+    pub(crate) fn is_never_negative(&self, bits: u32, x: Term) -> bool {
+        bits <= 64 && Facts::default().range(self, bits, true, x, DEPTH).0 >= 0
+    }
+
+    /// Has a number of so many bits none of them set from the `low`-th on, whatever is known of where it is made?
+    pub(crate) fn is_below(&self, bits: u32, x: Term, low: u32) -> bool {
+        bits <= 64 && Facts::default().range(self, bits, false, x, DEPTH).1 <= all(low, false).1
+    }
+
     /// Is a predicate true wherever the facts hold?
     pub(crate) fn proves(&mut self, goal: Term) -> bool {
         if self.as_const(goal) == Some(1) || self.facts.contains(goal) {

@@ -84,7 +84,7 @@ pub(crate) struct Accessed {
     pub(crate) bytes: u32,
     pub(crate) guard: Term,
     /// Must its alignment be shown?
-    pub(crate) is_vector: bool,
+    pub(crate) is_wide: bool,
 }
 
 /// What happened at one node.

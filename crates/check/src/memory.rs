@@ -3,7 +3,7 @@
 //! A memory is a chain of stores and events from the function's entry. A load is a function of its
 //! address and of the memory it reads; stores that surely miss it are skipped, so that a load may
 //! pass them. Stores that surely miss each other are brought into one order. 'Surely' means: in one
-//! state space, at the same unknown base plus constants whose byte ranges are apart.
+//! state space, at the same unknown base plus constants whose byte ranges are apart, or in two variables.
 
 use crate::term::{Args, Head, Sym, Term, Terms};
 
@@ -14,34 +14,41 @@ const REACH: usize = 192;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
     base: Term,
+    /// The variable that it is in, if that is known: no other one has its bytes.
+    variable: Option<Sym>,
     offset: i64,
     bytes: u32,
 }
 
 impl Extent {
     pub(crate) fn new(terms: &Terms, address: Term, bytes: u32) -> Extent {
+        let variable = terms.variable_of(address);
         match (terms.head(address), terms.args(address)) {
             (Head::Add(bits @ (32 | 64)), &[base, last]) => match terms.as_const(last) {
                 Some(offset) if bits == 32 => Extent {
                     base,
                     offset: i64::from(offset as u32 as i32),
                     bytes,
+                    variable,
                 },
                 Some(offset) => Extent {
                     base,
                     offset: offset as i64,
                     bytes,
+                    variable,
                 },
                 None => Extent {
                     base: address,
                     offset: 0,
                     bytes,
+                    variable,
                 },
             },
             _ => Extent {
                 base: address,
                 offset: 0,
                 bytes,
+                variable,
             },
         }
     }
@@ -51,11 +58,14 @@ impl Extent {
         // Far offsets might wrap around the address space and meet again.
         const NEAR: i64 = 1 << 30;
         let near = |extent: Extent| (-NEAR..NEAR).contains(&extent.offset);
-        self.base == other.base
-            && near(self)
-            && near(other)
-            && (self.offset + i64::from(self.bytes) <= other.offset
-                || other.offset + i64::from(other.bytes) <= self.offset)
+        let differ = |(a, b)| a != b;
+        let apart = self.variable.zip(other.variable).is_some_and(differ);
+        apart
+            || self.base == other.base
+                && near(self)
+                && near(other)
+                && (self.offset + i64::from(self.bytes) <= other.offset
+                    || other.offset + i64::from(other.bytes) <= self.offset)
     }
 
     fn order(self) -> (Term, i64) {

@@ -76,9 +76,7 @@ impl Terms {
             return self.zero();
         }
         if d.is_power_of_two() {
-            let shift = self.sym(&format!("shr.u{bits}"));
-            let power = self.constant(d.trailing_zeros().into());
-            return self.make(Head::Op(shift, 0), [a, power]);
+            return self.shift_right(bits, a, d.trailing_zeros().into());
         }
         if bits == 64 && most < 1 << 32 {
             let low = self.extract(0, 32, 64, a);
@@ -94,11 +92,8 @@ impl Terms {
     pub(crate) fn remainder(&mut self, bits: u32, a: Term, d: u64) -> Term {
         let is_whole = self.extent(bits, a, DEPTH).1 < i128::from(d);
         if d.is_power_of_two() && !is_whole {
-            let and = self.sym(&format!("and.b{bits}"));
             let mask = self.constant(d - 1);
-            let mut args = [a, mask];
-            self.in_order(&mut args);
-            return self.make(Head::Op(and, 0), args);
+            return self.logic(bits, 0b1000, &[a, mask]);
         }
         let quotient = self.divide(bits, a, d);
         let d = self.constant(d);

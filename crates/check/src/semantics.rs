@@ -52,6 +52,11 @@ pub trait Semantics: Function {
         Vec::new()
     }
 
+    /// Is an address of one variable never made from that of another one?
+    fn keeps_variables_apart(&self) -> bool {
+        false
+    }
+
     /// Memory that this version alone has, whatever the other one calls its own: a stack frame that
     /// holds nothing but spills. Its names must differ from the other version's.
     fn own_memory(&self) -> Vec<Variable> {
@@ -271,6 +276,19 @@ pub struct Access {
     pub extend: Extend,
 }
 
+impl Access {
+    /// Loads that one element of a load from these memories is made of: what is twice a word wide is loaded in words.
+    /// Memory that nothing changes is read as a whole.
+    pub(crate) fn words(&self, spaces: Spaces) -> u32 {
+        let is_double = self.bytes == 8 && self.extend == Extend::No;
+        if is_double && spaces != Spaces::default() {
+            2
+        } else {
+            1
+        }
+    }
+}
+
 /// Where an access goes, as far as spill slots are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SlotSpace {
@@ -306,6 +324,8 @@ pub struct Variable {
     pub align: u32,
     /// What else its declaration says; equal names with other declarations are refused.
     pub declaration: String,
+    /// Do its bytes belong to no other variable?
+    pub is_apart: bool,
     /// May other functions, or another activation of this one, name it?
     pub is_global: bool,
 }
@@ -395,8 +415,43 @@ pub enum Meaning {
         /// Are the factors signed?
         signed: bool,
     },
-    /// Exclusive or of two arguments of so many bits.
-    Xor(u32),
+    /// A function of each bit of arguments of so many bits: bit i of the table is what it gives where the bits of
+    /// the arguments, the first one lowest, are i.
+    Logic {
+        /// Bits of each argument.
+        bits: u32,
+        /// The table.
+        table: u8,
+    },
+    /// Bytes of the first two arguments, of 32 bits each, one for each four bits of this number.
+    Permute(u16),
+    /// a without its low b bits, or 0 from b = bits on, zeros coming in from the left.
+    Shr(u32),
+    /// The same with copies of the sign coming in.
+    ShrSigned(u32),
+    /// One word of two, of which the first is the low one, shifted.
+    Funnel {
+        /// The high word of both shifted to the left, or else the low one shifted to the right.
+        left: bool,
+        /// By the distance modulo 32, or else by 32 at most.
+        wrap: bool,
+    },
+    /// Bits of the first argument, the second one and so many, as the third says.
+    Field {
+        /// Bits of the first argument.
+        bits: u32,
+        /// Do copies of its highest bit stand above it?
+        signed: bool,
+    },
+    /// The lesser or the greater of two integers.
+    Extreme {
+        /// Their bits.
+        bits: u32,
+        /// Are they signed?
+        signed: bool,
+        /// The greater one?
+        most: bool,
+    },
     /// a · 2^b, or 0 from b = bits on.
     Shl(u32),
     /// Zeros above the low `from` bits.
@@ -445,10 +500,15 @@ pub enum Meaning {
     Relation(Form),
     /// A function of [`Step::op`] and the arguments, of which the first two may change places.
     Commutative,
+    /// A sum that may be fused with a product that is added. Of two products the order decides which one is fused
+    /// (ptxas fuses the first one), so its arguments may change places unless both may be products.
+    FusibleSum,
     /// a + b + flag
     AddCarry(u32),
     /// a + ~b + flag
     SubCarry(u32),
+    /// The greater of a and 0 - a, with signs.
+    Absolute(u32),
     /// 0 - a
     Negate(u32),
     /// a / b.
@@ -465,8 +525,6 @@ pub enum Meaning {
         /// Are they signed?
         signed: bool,
     },
-    /// a without its low b bits, or 0 from b = bits on, zeros coming in from the left.
-    Shr(u32),
 }
 
 /// How a comparison is written in terms of another one.

@@ -15,6 +15,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::linear::{FUEL, linear};
+use crate::pieces::of_numbers;
 use crate::semantics::{Coordinate, SlotSpace, Variable};
 use crate::term::{Head, Side, Sym, Term, Terms, sign_extended, truncate};
 
@@ -496,7 +497,20 @@ impl Evaluation<'_> {
             }
             Head::Add(bits) => truncate(arg(0)?.wrapping_add(arg(1)?), bits),
             Head::Mul(bits) => truncate(arg(0)?.wrapping_mul(arg(1)?), bits),
-            Head::Xor(bits) => truncate(arg(0)? ^ arg(1)?, bits),
+            Head::Logic { bits, table } => {
+                let values: Option<Vec<u64>> = (0..args.len()).map(arg).collect();
+                of_numbers(bits, table, &values?)
+            }
+            Head::Concat => {
+                let (mut at, mut found) = (0, 0);
+                for (part, bits) in args.chunks_exact(2).map(|part| (part[0], part[1])) {
+                    let bits = self.terms.as_const(bits)? as u32;
+                    let value = truncate(self.value(part)?, bits);
+                    found |= value.checked_shl(at)?;
+                    at += bits;
+                }
+                found
+            }
             Head::ZeroExtend(from, _) => truncate(arg(0)?, from),
             Head::SignExtend(from, to) => truncate(sign_extended(arg(0)?, from) as u64, to),
             Head::Extract { lo, bits, .. } if lo < 64 => truncate(arg(0)? >> lo, bits),

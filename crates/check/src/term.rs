@@ -14,7 +14,7 @@ use warpwright_flow::Value;
 
 use crate::facts::Facts;
 use crate::quotient::Numbers;
-use crate::semantics::{Coordinate, Name, Split};
+use crate::semantics::{Coordinate, Name, Split, Variable};
 use crate::wholes::Wholes;
 
 /// A term of a [`Terms`] table.
@@ -65,7 +65,11 @@ pub(crate) enum Head {
     Op(Sym, u8),
     Add(u32),
     Mul(u32),
-    Xor(u32),
+    /// A function of each bit of values of so many bits, by its table (`pieces.rs`).
+    Logic {
+        bits: u32,
+        table: u64,
+    },
     ZeroExtend(u32, u32),
     SignExtend(u32, u32),
     /// Bits `lo..lo + bits` of a value of `of` bits.
@@ -74,8 +78,8 @@ pub(crate) enum Head {
         bits: u32,
         of: u32,
     },
-    /// Parts of so many bits, low part first.
-    Concat(u32),
+    /// Pieces, low ones first, each with the number of its bits (`pieces.rs`).
+    Concat,
     /// condition, then, else
     Select,
     Not,
@@ -129,6 +133,8 @@ pub(crate) struct Terms {
     texts: Vec<String>,
     text_ids: FxHashMap<Text, Sym>,
     private_symbols: Vec<Sym>,
+    /// Are the bytes of a variable its alone?
+    apart: FxHashMap<Sym, bool>,
     /// What is known to hold where terms are made.
     pub(crate) facts: Facts,
     /// What is known of coordinates.
@@ -175,6 +181,34 @@ impl Terms {
         let sym = self.name_of(name);
         self.private_symbols.push(sym);
         sym
+    }
+
+    /// Makes known what a variable's declaration says.
+    pub(crate) fn declare(&mut self, variable: &Variable, are_apart: bool) {
+        let symbol = self.symbol(&variable.name);
+        self.align(symbol, variable.align.max(1).into());
+        let sym = self.name_of(&variable.name);
+        self.apart.insert(sym, variable.is_apart && are_apart);
+    }
+
+    /// The variable that an address points into, if it is one whose bytes are its own: the only one in a sum.
+    pub(crate) fn variable_of(&self, address: Term) -> Option<Sym> {
+        let mut found = None;
+        let mut work = Args::from_slice(&[address]);
+        let mut looked = 0;
+        while let Some(term) = work.pop() {
+            looked += 1;
+            if looked > 4 * MAX_PARTS {
+                return None;
+            }
+            match (self.head(term), self.args(term)) {
+                (Head::Add(_), args) => work.extend_from_slice(args),
+                (Head::Symbol(sym), _) if found.is_none() => found = Some(sym),
+                (Head::Symbol(_), _) => return None,
+                _ => {}
+            }
+        }
+        found.filter(|sym| self.apart.get(sym) == Some(&true))
     }
 
     pub(crate) fn head(&self, term: Term) -> Head {
@@ -281,6 +315,9 @@ impl Terms {
         if right == 0 {
             return a;
         }
+        if self.complemented(bits, a).is_some() {
+            return self.sum(bits, a, b);
+        }
         if let Some(left) = self.as_const(a) {
             return self.constant(truncate(left.wrapping_add(right), bits));
         }
@@ -331,6 +368,11 @@ impl Terms {
                     let by = self.as_const(last).unwrap_or_default();
                     work.push((x, factor.wrapping_mul(by)));
                 }
+                // ~x = -x - 1
+                (Head::Logic { .. }, &[x]) if self.complemented(bits, term).is_some() => {
+                    *constant = constant.wrapping_sub(factor);
+                    work.push((x, factor.wrapping_neg()));
+                }
                 _ => match parts.iter_mut().find(|part| part.0 == term) {
                     Some(part) => part.1 = part.1.wrapping_add(factor),
                     None => parts.push((term, factor)),
@@ -341,6 +383,16 @@ impl Terms {
             }
         }
         true
+    }
+
+    /// x, of the complement of a number of so many bits.
+    fn complemented(&self, bits: u32, term: Term) -> Option<Term> {
+        match (self.head(term), self.args(term)) {
+            (Head::Logic { bits: width, table }, &[x]) => {
+                (width == bits && table == 0b01).then_some(x)
+            }
+            _ => None,
+        }
     }
 
     fn of_parts(&mut self, bits: u32, mut parts: Parts, constant: u64) -> Term {
@@ -454,26 +506,6 @@ impl Terms {
         }
     }
 
-    /// Exclusive or is its own inverse.
-    pub(crate) fn xor(&mut self, bits: u32, a: Term, b: Term) -> Term {
-        let (a, b) = self.constant_last(a, b);
-        match (self.as_const(a), self.as_const(b)) {
-            (Some(a), Some(b)) => return self.constant(truncate(a ^ b, bits)),
-            (_, Some(0)) => return a,
-            _ if a == b => return self.constant(0),
-            _ => {}
-        }
-        for (whole, part) in [(a, b), (b, a)] {
-            if self.head(whole) == Head::Xor(bits)
-                && let [x, y] = *self.args(whole)
-                && (x == part || y == part)
-            {
-                return if x == part { y } else { x };
-            }
-        }
-        self.make(Head::Xor(bits), [a, b])
-    }
-
     /// The product of two extended numbers, which their double width holds.
     pub(crate) fn mul_wide(&mut self, bits: u32, signed: bool, a: Term, b: Term) -> Term {
         let [a, b] = [a, b].map(|factor| match signed {
@@ -510,8 +542,16 @@ impl Terms {
         if let Some(sum) = self.extended_whole(from, to, signed, a) {
             return sum;
         }
+        let signed = signed && !self.is_never_negative(from, a);
         match (self.head(a), self.args(a)) {
             (Head::Const(bits), _) => self.constant(wide(bits)),
+            (Head::ZeroExtend(inner, _), &[x]) if !signed => self.zero_extend(inner, to, x),
+            // Bits that are zero anyway are cut off.
+            (Head::Extract { lo: 0, of, .. }, &[x])
+                if !signed && of == to && self.is_below(of, x, from) =>
+            {
+                x
+            }
             // A sum that does not wrap around is one of wider parts.
             (Head::Add(width), &[x, last])
                 if width == from && self.as_const(last).is_some() && from < 64 =>
@@ -571,18 +611,33 @@ impl Terms {
                 let arg = self.args(a)[0];
                 self.extract(inner + lo, bits, whole, arg)
             }
-            Head::ZeroExtend(from, _) | Head::SignExtend(from, _) if lo + bits <= from => {
+            Head::SignExtend(from, _) if lo + bits <= from => {
                 let arg = self.args(a)[0];
                 self.extract(lo, bits, from, arg)
             }
+            Head::ZeroExtend(..) | Head::Concat => self.extract_pieces(lo, bits, of, a),
+            Head::Logic { bits: width, table } if width == of => {
+                let args = Args::from_slice(self.args(a));
+                let parts: Args = args
+                    .into_iter()
+                    .map(|arg| self.extract(lo, bits, of, arg))
+                    .collect();
+                self.logic(bits, table, &parts)
+            }
+            // A shift brings zeros in from below, and what it keeps stands higher.
+            Head::Mul(width)
+                if width == of
+                    && let Some(by) = self.as_power(self.args(a)[1])
+                    && (lo >= by || lo + bits <= by) =>
+            {
+                let arg = self.args(a)[0];
+                match lo >= by {
+                    true => self.extract(lo - by, bits, of, arg),
+                    false => self.zero(),
+                }
+            }
             // The low bits of a sum are those of its parts.
             Head::Add(width) | Head::Mul(width) if lo == 0 && width == of => self.low(bits, of, a),
-            Head::Concat(part)
-                if lo / part == (lo + bits - 1) / part
-                    && let Some(&arg) = self.args(a).get((lo / part) as usize) =>
-            {
-                self.extract(lo % part, bits, part, arg)
-            }
             _ => self.make(Head::Extract { lo, bits, of }, [a]),
         }
     }
@@ -613,25 +668,8 @@ impl Terms {
 
     /// Parts of `bits` bits each, low part first.
     pub(crate) fn concat(&mut self, bits: u32, parts: &[Term]) -> Term {
-        if let [only] = *parts {
-            return only;
-        }
-        let total = bits * parts.len() as u32;
-        // The low part of a sum may stand there as a sum of its own: the others tell of what they are parts.
-        let whole = parts.iter().find_map(|&part| match self.head(part) {
-            Head::Extract { of, .. } if of == total => Some(self.args(part)[0]),
-            _ => None,
-        });
-        if let Some(whole) = whole {
-            let covers = parts.iter().zip(0..).all(|(&part, index)| {
-                let lo = index * bits;
-                self.extract(lo, bits, total, whole) == part
-            });
-            if covers {
-                return whole;
-            }
-        }
-        self.make(Head::Concat(bits), parts.iter().copied())
+        let pieces: Vec<_> = parts.iter().map(|&part| (bits, part)).collect();
+        self.join_pieces(&pieces)
     }
 
     pub(crate) fn not(&mut self, a: Term) -> Term {
@@ -658,7 +696,55 @@ impl Terms {
         if then == other {
             return then;
         }
+        let (condition, then, other) = self.one_form(condition, then, other);
         self.make(Head::Select, [condition, then, other])
+    }
+
+    /// The lesser or the greater of two integers.
+    pub(crate) fn extreme(
+        &mut self,
+        bits: u32,
+        signed: bool,
+        most: bool,
+        a: Term,
+        b: Term,
+    ) -> Term {
+        let (a, b) = self.constant_last(a, b);
+        let less = self.less(bits, signed, a, b);
+        let (then, other) = if most { (b, a) } else { (a, b) };
+        self.select(less, then, other)
+    }
+
+    /// The lesser or greater of two numbers in one form: which of two equal ones is taken does not matter.
+    fn one_form(&mut self, condition: Term, then: Term, other: Term) -> (Term, Term, Term) {
+        let same = (condition, then, other);
+        let Head::Less(bits, signed) = self.head(condition) else {
+            return same;
+        };
+        let [x, y] = [self.args(condition)[0], self.args(condition)[1]];
+        let is_of = |y: Term| (then, other) == (x, y) || (then, other) == (y, x);
+        if is_of(y) && self.constant_last(x, y) != (x, y) {
+            let condition = self.less(bits, signed, y, x);
+            return match self.head(condition) {
+                Head::Less(..) => (condition, other, then),
+                _ => same,
+            };
+        }
+        // x < c + 1: not c < x.
+        let limit = self
+            .as_const(y)
+            .map(|end| truncate(end.wrapping_sub(1), bits));
+        let limit = limit.map(|limit| self.constant(limit));
+        match limit.filter(|&limit| is_of(limit)) {
+            Some(limit) => {
+                let condition = self.less(bits, signed, x, limit);
+                match self.head(condition) {
+                    Head::Less(..) => (condition, then, other),
+                    _ => same,
+                }
+            }
+            None => same,
+        }
     }
 
     /// What `term` is worth where `condition` holds.
@@ -701,6 +787,12 @@ impl Terms {
                 (false, true) => self.not(condition),
             };
         }
+        if let (Head::ZeroExtend(from, _), &[narrow]) = (self.head(a), self.args(a)) {
+            return match truncate(right, from) == right {
+                true => self.equal(from, narrow, b),
+                false => self.zero(),
+            };
+        }
         self.make(Head::Equal(bits), [a, b])
     }
 
@@ -708,6 +800,31 @@ impl Terms {
     fn constant_last(&self, a: Term, b: Term) -> (Term, Term) {
         let key = |term| (self.as_const(term).is_some(), term);
         if key(a) <= key(b) { (a, b) } else { (b, a) }
+    }
+
+    /// Is it certain that nobody can see a single as a product that a sum might be fused with? What is loaded behind a
+    /// store may be what was stored, and sums with constants may be what is left of them.
+    pub(crate) fn is_no_product(&self, term: Term) -> bool {
+        const SUMS: [&str; 5] = ["add.", "sub.", "fma.", "max.", "min."];
+        const OTHERS: [&str; 6] = [
+            "mul.rn.",
+            "mul.rz.",
+            "mul.rm.",
+            "mul.rp.",
+            "cvt.rn.f32.s",
+            "cvt.rn.f32.u",
+        ];
+        let Head::Op(op, 0) = self.head(term) else {
+            return matches!(self.head(term), Head::Const(_));
+        };
+        let (text, args) = (self.text(op), self.args(term));
+        let begins = |words: &[&str]| words.iter().any(|word| text.starts_with(word));
+        let is_at_entry =
+            |arg: &Term| !self.is_memory(*arg) || matches!(self.head(*arg), Head::Memory(_));
+        let is_unknown = |arg: &Term| self.as_const(*arg).is_none();
+        begins(&OTHERS)
+            || (begins(&["ld."]) && args.iter().all(is_at_entry))
+            || (begins(&SUMS) && args.iter().all(is_unknown) && args.first() != args.get(1))
     }
 
     /// Is it a memory, as opposed to a value?
@@ -773,7 +890,8 @@ impl Terms {
         let guard = usize::from(matches!(head, Head::Event(_)));
         let mut memory = String::new();
         let mut shown = Vec::new();
-        for &arg in args.iter().skip(guard) {
+        let step = if head == Head::Concat { 2 } else { 1 };
+        for &arg in args.iter().skip(guard).step_by(step) {
             if self.is_memory(arg) {
                 if memory.is_empty() && !matches!(self.head(arg), Head::Memory(_)) {
                     memory = format!(" after {}", self.show(arg, 0, names));
@@ -826,11 +944,17 @@ impl Terms {
             Head::Coordinate(Coordinate::Block(dim)) => format!("%ntid.{}", axis(dim)),
             Head::Add(bits) => format!("add{bits}"),
             Head::Mul(bits) => format!("mul{bits}"),
-            Head::Xor(bits) => format!("xor{bits}"),
+            Head::Logic { bits, table } => match table {
+                0b01 => format!("not{bits}"),
+                0b1000 => format!("and{bits}"),
+                0b1110 => format!("or{bits}"),
+                0b0110 => format!("xor{bits}"),
+                _ => format!("logic{table:#x}of{bits}"),
+            },
             Head::ZeroExtend(from, to) => format!("zext{from}to{to}"),
             Head::SignExtend(from, to) => format!("sext{from}to{to}"),
             Head::Extract { lo, bits, .. } => format!("bits{lo}to{}", lo + bits - 1),
-            Head::Concat(_) => "concat".to_owned(),
+            Head::Concat => "concat".to_owned(),
             Head::Select => "select".to_owned(),
             Head::Not => "not".to_owned(),
             Head::Equal(bits) => format!("eq{bits}"),

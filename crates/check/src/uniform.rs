@@ -156,11 +156,11 @@ fn shared(
         Head::Op(..)
         | Head::Add(_)
         | Head::Mul(_)
-        | Head::Xor(_)
+        | Head::Logic { .. }
         | Head::ZeroExtend(..)
         | Head::SignExtend(..)
         | Head::Extract { .. }
-        | Head::Concat(_)
+        | Head::Concat
         | Head::Select
         | Head::Not
         | Head::Equal(_)

@@ -3,69 +3,18 @@
 
 mod common;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use common::{Run, parse, run_under};
-use warpwright_check::{Options, Verdict, check_functions, check_modules, signature};
-use warpwright_launch::Guard;
+use common::Run;
+use common::filetests::{SAME, assumed, block, files, launch, name, says, source, versions};
+use warpwright_check::{Options, Verdict, check_functions, check_modules};
 use warpwright_ptx::Module;
-
-/// What a file says of its own run in its header: not run at all, or the same in both versions, and
-/// why.
-fn says(path: &Path, word: &str) -> bool {
-    read(path)
-        .lines()
-        .any(|line| line.starts_with(&format!("// {word}: ")))
-}
-
-const NOT_RUN: &str = "not run";
-const SAME: &str = "same in the emulator";
-
-fn read(path: &Path) -> String {
-    std::fs::read_to_string(path).expect("a readable file")
-}
-
-/// Both versions, and the names of the kernels.
-fn versions(path: &Path) -> [(Module, &'static str); 2] {
-    let text = read(path);
-    let parse = |text: &str| parse(&name(path), text).expect("valid PTX");
-    match text.split_once("\n// rewritten\n") {
-        Some((first, second)) => [(parse(first), "k"), (parse(second), "k")],
-        None => [(parse(&text), "original"), (parse(&text), "rewritten")],
-    }
-}
-
-fn files(prefix: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../filetests/check");
-    let entries = std::fs::read_dir(folder).expect("the folder of the filetests");
-    let mut files: Vec<PathBuf> = entries
-        .map(|entry| entry.expect("a file").path())
-        .filter(|path| name(path).starts_with(prefix) && !says(path, NOT_RUN))
-        // Launches of two shapes are run by the fuzzer's `shapes` and the filetests of `reshape`.
-        .filter(|path| !name(path).contains("-shaped-"))
-        .collect();
-    files.sort();
-    files
-}
-
-fn name(path: &Path) -> String {
-    path.file_name()
-        .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
-}
 
 /// Both kernels on a few inputs: `None` if they never differ, `Err` if the original itself is at fault. `aliases`: also with one buffer for
 /// both pointers, where plain accesses of several threads meet.
 fn difference(path: &Path, aliases: bool) -> Result<Option<String>, String> {
-    let text = read(path);
-    let mut words = text
-        .lines()
-        .find_map(|line| line.strip_prefix("// test: check"))
-        .into_iter()
-        .flat_map(|rest| rest.split_whitespace());
-    let block = words
-        .rfind(|word| word.starts_with(|c: char| c.is_ascii_digit()))
-        .unwrap_or("64")
-        .to_owned();
+    let text = source(path);
+    let block = block(path);
     let [(first, original), (second, rewritten)] = versions(path);
     let guard = assumed(&text, &first, original);
     let inputs = [(1, false), (5, false), (40, false), (2, true)];
@@ -85,38 +34,6 @@ fn difference(path: &Path, aliases: bool) -> Result<Option<String>, String> {
         }
     }
     Ok(None)
-}
-
-/// One block of a kernel that takes 512 words to write, 512 words to read, and a number.
-fn launch(module: &Module, kernel: &str, block: &str, n: u32, alias: bool, guard: &Guard) -> Run {
-    let words = |seed: u32| {
-        format!(
-            "type = \"s32\"\nshape = [512]\noutput = true\n\
-             init = {{ kind = \"uniform\", low = -100, high = 300, seed = {seed} }}"
-        )
-    };
-    let output = words(1);
-    let input = if alias {
-        "alias = \"out\"".to_owned()
-    } else {
-        words(2)
-    };
-    let text = format!(
-        "kernel = \"{kernel}\"\n[sizes.small]\n[launch]\ngrid = [1]\nblock = [{block}]\n\
-         [[args]]\nname = \"out\"\n{output}\n[[args]]\nname = \"in\"\n{input}\n\
-         [[args]]\nname = \"n\"\ntype = \"u32\"\nvalue = {n}\n"
-    );
-    run_under(module, &text, guard)
-}
-
-/// The guard that a file's header assumes.
-fn assumed(text: &str, module: &Module, kernel: &str) -> Guard {
-    let mut words = text.lines().take_while(|line| line.starts_with("//"));
-    let guard = words.find_map(|line| line.split("assume:").nth(1));
-    let Some((guard, id)) = guard.zip(module.function(kernel)) else {
-        return Guard::always();
-    };
-    Guard::parse(guard, &signature(module, id)).expect("a guard")
 }
 
 #[test]

@@ -11,6 +11,7 @@ use warpwright_ptx::{
 };
 
 use super::assumed::Assumed;
+use super::places::mixes_addresses;
 use super::shaped::Shaped;
 use super::step;
 use crate::known::Known;
@@ -410,6 +411,11 @@ impl Semantics for PtxFunction<'_> {
         Some(Name::Parameter(index))
     }
 
+    fn keeps_variables_apart(&self) -> bool {
+        let function = self.view.function();
+        function.kind == FunctionKind::Entry && !mixes_addresses(&self.view)
+    }
+
     fn variables(&self) -> Vec<Variable> {
         let module = self.module();
         let function = self.view.function();
@@ -429,6 +435,9 @@ impl Semantics for PtxFunction<'_> {
                 bytes: variable.bytes(),
                 align: variable.alignment(),
                 declaration: declaration(module, variable),
+                // Arrays without a size begin at one address.
+                is_apart: matches!(variable.linkage, Linkage::Local | Linkage::Visible)
+                    && variable.bytes() > 0,
                 // A device function that is called again uses the same shared memory.
                 is_global: variable.owner.is_none()
                     || (variable.space == Space::Shared && function.kind != FunctionKind::Entry),

@@ -5,12 +5,12 @@
 use warpwright_ptx::opcode::Op;
 use warpwright_ptx::{Opcode, Type};
 
-use crate::semantics::{Form, Meaning, Step};
+use crate::semantics::{Arg, Form, Meaning, Step};
 
 /// What a pure instruction computes. `is_exact`: all its registers have the width of its types.
 pub(super) fn meaning(opcode: &Opcode, step: &Step, is_exact: bool) -> Meaning {
     if !is_exact {
-        return Meaning::Opaque;
+        return low_part(opcode, step);
     }
     let (args, results) = (step.args.len(), step.results.len());
     let first = opcode.types.first().copied();
@@ -31,6 +31,7 @@ pub(super) fn meaning(opcode: &Opcode, step: &Step, is_exact: bool) -> Meaning {
         .collect();
     match (opcode.op, mods.as_slice(), args, results) {
         (Some(Op::Mov), [_], _, _) => mov(first, args, results),
+        (Some(Op::Add), [.., _], 2, 1) if may_fuse(&mods) => Meaning::FusibleSum,
         (Some(Op::Add), [_], 2, 1) => with_bits(integer, Meaning::Add),
         (Some(Op::Sub), [_], 2, 1) => with_bits(integer, Meaning::Sub),
         (Some(Op::Mul), ["lo", _], 2, 1) => with_bits(integer, Meaning::Mul),
@@ -43,9 +44,42 @@ pub(super) fn meaning(opcode: &Opcode, step: &Step, is_exact: bool) -> Meaning {
             Some((bits, signed)) => Meaning::MulAddWide { bits, signed },
             None => Meaning::Opaque,
         },
-        (Some(Op::Xor), [_], 2, 1) => match first {
-            Some(Type::B16 | Type::B32 | Type::B64) => Meaning::Xor(first.map_or(32, Type::bits)),
+        (Some(Op::And), [_], 2, 1) if is_bits(first) => logic(first, 0b1000),
+        (Some(Op::Or), [_], 2, 1) if is_bits(first) => logic(first, 0b1110),
+        (Some(Op::Xor), [_], 2, 1) if is_bits(first) => logic(first, 0b0110),
+        (Some(Op::Not), [_], 1, 1) if is_bits(first) => logic(first, 0b01),
+        (Some(Op::Lop3), [_], 4, 1) if is_bits(first) => match step.args[3] {
+            Arg::Const(table) => logic(first, first_lowest(table as u8)),
             _ => Meaning::Opaque,
+        },
+        (Some(Op::Prmt), [_], 3, 1) => match step.args[2] {
+            // Bit 3 of a number spreads the sign of a byte.
+            Arg::Const(order) if order & 0x8888 == 0 => Meaning::Permute(order as u16),
+            _ => Meaning::Opaque,
+        },
+        (Some(Op::Shr), [_], 2, 1) => match first {
+            Some(ty) if is_bits(first) || integer.is_some_and(|of| !of.1) => {
+                Meaning::Shr(ty.bits())
+            }
+            _ => with_bits(integer, Meaning::ShrSigned),
+        },
+        (Some(Op::Shf), [way @ ("l" | "r"), mode @ ("wrap" | "clamp"), "b32"], 3, 1) => {
+            Meaning::Funnel {
+                left: *way == "l",
+                wrap: *mode == "wrap",
+            }
+        }
+        (Some(Op::Bfe), [_], 3, 1) => match integer {
+            Some((bits, signed)) => Meaning::Field { bits, signed },
+            None => Meaning::Opaque,
+        },
+        (Some(op @ (Op::Min | Op::Max)), [_], 2, 1) if integer.is_some() => match integer {
+            Some((bits, signed)) => Meaning::Extreme {
+                bits,
+                signed,
+                most: op == Op::Max,
+            },
+            None => Meaning::Opaque,
         },
         (Some(Op::Shl), [_], 2, 1) => match first {
             Some(Type::B16 | Type::B32 | Type::B64) => Meaning::Shl(first.map_or(32, Type::bits)),
@@ -56,6 +90,7 @@ pub(super) fn meaning(opcode: &Opcode, step: &Step, is_exact: bool) -> Meaning {
         (Some(Op::Setp), [comparison, .., _], 2, 1 | 2) => {
             compare(first, comparison, &mods, results)
         }
+        (Some(Op::Abs), [_], 1, 1) => with_bits(integer.filter(|of| of.1), Meaning::Absolute),
         (Some(Op::Neg), [_], 1, 1) => with_bits(integer.filter(|of| of.1), Meaning::Negate),
         (Some(Op::Div), [_], 2, 1) => match integer {
             Some((bits, signed)) => Meaning::Divide { bits, signed },
@@ -65,16 +100,29 @@ pub(super) fn meaning(opcode: &Opcode, step: &Step, is_exact: bool) -> Meaning {
             Some((bits, signed)) => Meaning::Remainder { bits, signed },
             None => Meaning::Opaque,
         },
-        (Some(Op::Shr), [_], 2, 1) => match first {
-            Some(Type::B16 | Type::B32 | Type::B64 | Type::U16 | Type::U32 | Type::U64) => {
-                Meaning::Shr(first.map_or(32, Type::bits))
-            }
-            _ => Meaning::Opaque,
-        },
         (Some(op), _, 2.., 1) if commutes(op, &mods, first, args) => Meaning::Commutative,
         (Some(Op::Not), ["pred"], 1, 1) => Meaning::Not,
         _ => Meaning::Opaque,
     }
+}
+
+fn is_bits(ty: Option<Type>) -> bool {
+    matches!(ty, Some(Type::B16 | Type::B32 | Type::B64))
+}
+
+fn logic(ty: Option<Type>, table: u8) -> Meaning {
+    Meaning::Logic {
+        bits: ty.map_or(32, Type::bits),
+        table,
+    }
+}
+
+/// The table of `lop3`, whose first operand counts 4 and whose last one counts 1, the other way round.
+fn first_lowest(table: u8) -> u8 {
+    (0..8).fold(0, |found, row: u8| {
+        let index = (row & 1) << 2 | row & 2 | row >> 2;
+        found | (table >> index & 1) << row
+    })
 }
 
 /// Comparisons in terms of equality and `less`, of numbers in terms of six relations that are false for
@@ -171,6 +219,12 @@ fn commutes(op: Op, mods: &[&str], first: Option<Type>, args: usize) -> bool {
     }
 }
 
+/// Is it arithmetic of singles without a rounding mode, which may become part of a fused operation (PTX ISA, `add`)?
+fn may_fuse(mods: &[&str]) -> bool {
+    let is_open = |name: &&str| ["ftz", "sat"].contains(name);
+    matches!(mods.split_last(), Some((&"f32", rest)) if rest.iter().all(is_open))
+}
+
 fn with_bits(integer: Option<(u32, bool)>, make: fn(u32) -> Meaning) -> Meaning {
     integer.map_or(Meaning::Opaque, |(bits, _)| make(bits))
 }
@@ -200,12 +254,27 @@ fn mov(ty: Option<Type>, args: usize, results: usize) -> Meaning {
     }
 }
 
+/// `cvt` of the low part of a register, which is an integer.
+fn low_part(opcode: &Opcode, step: &Step) -> Meaning {
+    let is_plain = opcode.op == Some(Op::Cvt) && opcode.mods().count() == 2;
+    match step.args.as_slice() {
+        // The result would be noted if its register were wider.
+        [Arg::Low { .. }] if is_plain && step.op == *opcode.text => convert(opcode),
+        _ => Meaning::Opaque,
+    }
+}
+
 /// `cvt` between integers, without saturation.
 fn convert(opcode: &Opcode) -> Meaning {
     let [to, from] = opcode.types.as_slice() else {
         return Meaning::Opaque;
     };
-    let (Some((to, _)), Some((from, signed))) = (integer(*to), integer(*from)) else {
+    let with_bytes = |ty: Type| match ty {
+        Type::U8 => Some((8, false)),
+        Type::S8 => Some((8, true)),
+        ty => integer(ty),
+    };
+    let (Some((to, _)), Some((from, signed))) = (with_bytes(*to), with_bytes(*from)) else {
         return Meaning::Opaque;
     };
     match to.cmp(&from) {

@@ -67,14 +67,7 @@ pub(super) fn relies_on_places(
         return None;
     }
     let view = original.0.view(original.1)?;
-    let mut walk = Walk {
-        body: view.body(),
-        module: original.0,
-        view: &view,
-        moved: &moved,
-        holds: vec![Holds::Nothing; view.body().regs.len()],
-    };
-    walk.settle();
+    let walk = Walk::new(&view, &moved);
     let insts = walk.body.insts.keys();
     let (inst, why) = insts
         .into_iter()
@@ -83,6 +76,17 @@ pub(super) fn relies_on_places(
     Some(format!(
         "{why} in `{text}`, and variables may lie elsewhere now"
     ))
+}
+
+/// Does it access memory by what it made of addresses otherwise than by adding to them, or hand that on?
+pub(super) fn mixes_addresses(view: &View<'_>) -> bool {
+    let walk = Walk::new(view, &SPACES);
+    let mut insts = walk.body.insts.keys();
+    insts.any(|inst| {
+        let is_pure = walk.module.opcode(&walk.body.insts[inst]).is_pure();
+        let mut operands = walk.body.operands(inst).iter();
+        !is_pure && operands.any(|operand| walk.operand(operand) == Holds::Mixed)
+    })
 }
 
 /// Names and declarations of all variables of a space that a function may share it with, in order.
@@ -103,7 +107,20 @@ struct Walk<'m> {
     holds: Vec<Holds>,
 }
 
-impl Walk<'_> {
+impl<'m> Walk<'m> {
+    fn new(view: &'m View<'m>, moved: &'m [Space]) -> Self {
+        let body = view.body();
+        let mut walk = Walk {
+            module: view.module(),
+            body,
+            view,
+            moved,
+            holds: vec![Holds::Nothing; body.regs.len()],
+        };
+        walk.settle();
+        walk
+    }
+
     fn settle(&mut self) {
         loop {
             let mut changed = false;

@@ -159,6 +159,23 @@ impl Builder<'_> {
                 self.step.op = format!("shr.u{bits}");
             }
         }
+        self.words_of_loads();
+    }
+
+    /// Bits are loaded, whatever they mean, and those of two words word by word.
+    fn words_of_loads(&mut self) {
+        let Effect::Load { spaces, .. } = self.step.effect else {
+            return;
+        };
+        let access = self.step.access.as_ref();
+        let access = access.filter(|access| access.extend == Extend::No);
+        let (Some(access), Some(ty)) = (access, self.opcode.types.first()) else {
+            return;
+        };
+        let bits = 8 * access.bytes / access.words(spaces);
+        if let Some(start) = self.step.op.strip_suffix(&ty.to_string()) {
+            self.step.op = format!("{start}.b{bits}");
+        }
     }
 
     /// Cache operators, eviction priorities and prefetch sizes change no value ('performance hints only': PTX ISA,

@@ -242,6 +242,7 @@ impl Semantics for SassFunction<'_> {
             // The frame begins at a multiple of 16, and so does the area (see `mod.rs`).
             align: 16,
             declaration: String::new(),
+            is_apart: false,
             is_global: false,
         };
         vec![

@@ -2,6 +2,8 @@
 
 #![allow(dead_code)] // Each test binary uses its own part.
 
+pub mod filetests;
+
 use warpwright_emu::{Emulator, Options, Outcome};
 use warpwright_launch::{Guard, LaunchFile, no_files};
 use warpwright_ptx::{Diagnostic, Module};

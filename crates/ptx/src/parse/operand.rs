@@ -3,7 +3,7 @@
 use super::resolve::operand_of;
 use super::{Parse, Parser};
 use crate::Span;
-use crate::ir::{Address, Base, OpcodeId, Operand, Part, Symbol};
+use crate::ir::{Address, Base, OpcodeId, Operand, Part, Reg, Symbol};
 use crate::names::Entity;
 use crate::special::SpecialReg;
 use crate::syntax::Kind;
@@ -106,7 +106,7 @@ impl<'s> Parser<'s> {
             match found.entity {
                 Entity::Reg(reg) => {
                     self.bump();
-                    return Ok(Operand::Reg(reg));
+                    return self.alone(reg);
                 }
                 // A label further in may come later and is then meant.
                 Entity::Label(_) if found.depth < self.names.depth() => {
@@ -128,6 +128,20 @@ impl<'s> Parser<'s> {
             }
         }
         self.special_name(span, text, mode)
+    }
+
+    /// A register as an operand. ptxas adds constants to integers here; outside brackets that is written by nobody.
+    #[inline]
+    fn alone(&mut self, reg: Reg) -> Parse<Operand> {
+        if self.kind() == Kind::Plus {
+            return self.fail(
+                "ptx::syntax",
+                "a sum as an operand is not supported",
+                self.span(),
+                "add the constant with `add` first",
+            );
+        }
+        Ok(Operand::Reg(reg))
     }
 
     fn special_name(&mut self, span: Span, text: &'s str, mode: Mode) -> Parse<Operand> {
