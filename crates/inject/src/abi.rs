@@ -15,6 +15,11 @@ pub const SUCCESS: Code = 0;
 pub const NOT_FOUND: Code = 500;
 pub const NOT_READY: Code = 600;
 
+/// A call's code as a result.
+pub fn ok(code: Code) -> Result<(), Code> {
+    if code == SUCCESS { Ok(()) } else { Err(code) }
+}
+
 /// `CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD`: what the null stream means in either flavour.
 pub const STREAM_LEGACY: usize = 1;
 pub const STREAM_PER_THREAD: usize = 2;

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use crate::abi::{Code, Handle, SUCCESS};
+use crate::abi::{Code, Handle, ok};
 use crate::driver;
 
 /// The driver compiles them.
@@ -120,8 +120,4 @@ unsafe fn launch<const N: usize>(
             null,
         )
     })
-}
-
-fn ok(code: Code) -> Result<(), Code> {
-    if code == SUCCESS { Ok(()) } else { Err(code) }
 }

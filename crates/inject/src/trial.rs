@@ -33,7 +33,7 @@ use warpwright_winners::lines::{
     ask_file, parse_plan, parse_searches,
 };
 
-use crate::abi::{Code, Handle, NOT_READY, SUCCESS};
+use crate::abi::{Code, Handle, NOT_READY, SUCCESS, ok};
 use crate::driver;
 use crate::functions::{
     Kind as Handles, Known, current_context, described, give_settings, identify,
@@ -875,10 +875,6 @@ impl Drop for Stopwatch {
             driver::event_destroy(self.end);
         }
     }
-}
-
-fn ok(code: Code) -> Result<(), Code> {
-    if code == SUCCESS { Ok(()) } else { Err(code) }
 }
 
 /// Loads a candidate; one that cannot be loaded is out.
