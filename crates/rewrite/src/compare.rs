@@ -183,6 +183,7 @@ impl<'c> Comparison<'c> {
     /// The reals have neither NaN nor infinity: on the described inputs both sides must leave numbers in the same places.
     fn numbers_alike(&self) -> Result<(), Halt> {
         let mut memory = filled(self.a, self.b, self.paired, self.fixed, Filling::Described);
+        let witness = memory.clone();
         let [first, second] = &mut memory;
         if run(self.a, Which::First, first).is_err() {
             return Ok(());
@@ -203,6 +204,7 @@ impl<'c> Comparison<'c> {
                 index,
                 inputs: Filling::Described.text(),
                 values,
+                witness: Box::new(witness),
             }),
         }
     }
@@ -564,6 +566,7 @@ impl<'c> Comparison<'c> {
             for given in &set {
                 self.give(&mut memory, given);
             }
+            let witness = memory.clone();
             let [first, second] = &mut memory;
             if run(self.a, Which::First, first).is_err() {
                 continue;
@@ -576,6 +579,7 @@ impl<'c> Comparison<'c> {
                     index: difference.index,
                     inputs: self.inputs_text(filling, &set),
                     values: difference.values,
+                    witness: Box::new(witness),
                 }));
             }
         }
@@ -844,6 +848,7 @@ fn tested(
     let mut tried = 0;
     for filling in FILLINGS {
         let mut memory = filled(a, b, paired, fixed, filling);
+        let witness = memory.clone();
         let [first, second] = &mut memory;
         if let Err(why) = run(a, Which::First, first) {
             if filling == FILLINGS[0] {
@@ -863,6 +868,7 @@ fn tested(
                     index: difference.index,
                     inputs: filling.text(),
                     values: difference.values,
+                    witness: Box::new(witness),
                 };
                 return (Standing::Refuted, vec![refused, shown]);
             }

@@ -17,7 +17,7 @@ mod tested;
 pub use compare::{Options, compare};
 pub use pairing::{Paired, PairingError};
 pub use standing::{AtLaunch, Standing, Which, Why};
-pub use tested::outputs;
+pub use tested::{Memory, outputs};
 
 use warpwright_emu::Program;
 use warpwright_launch::Launch;

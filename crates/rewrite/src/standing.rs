@@ -6,6 +6,8 @@ use serde::Serialize;
 use warpwright_emu::symbolic::{Clash, Fault, FaultClass, Refusal};
 use warpwright_launch::ElemType;
 
+use crate::tested::Memory;
+
 /// How sure it is, from the best to the worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -112,6 +114,8 @@ pub enum Why {
         inputs: String,
         /// Both values.
         values: [String; 2],
+        /// What the buffers of both sides hold before their first launches.
+        witness: Box<[Memory; 2]>,
     },
     /// Terms differ, and no input that was tried shows it.
     NotShown {
@@ -203,6 +207,16 @@ pub struct AtLaunch {
     pub elements: usize,
     /// Terms made for both.
     pub terms: usize,
+}
+
+impl AtLaunch {
+    /// What the buffers of both sides hold before launches that show a difference.
+    pub fn witness(&self) -> Option<&[Memory; 2]> {
+        self.why.iter().find_map(|why| match why {
+            Why::Shown { witness, .. } => Some(&**witness),
+            _ => None,
+        })
+    }
 }
 
 impl Why {
@@ -360,7 +374,7 @@ impl fmt::Display for Why {
                 f,
                 "`{output}[{index}]` is another function of the inputs ({elements} such elements): {b} in place of {a}"
             ),
-            Why::Shown { output, index, inputs, values: [a, b] } => {
+            Why::Shown { output, index, inputs, values: [a, b], .. } => {
                 write!(f, "with {inputs}, `{output}[{index}]` is {b} in place of {a}")
             }
             Why::NotShown { output, index, tried } => write!(

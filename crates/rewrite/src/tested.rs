@@ -133,7 +133,7 @@ fn drawn(ty: ElemType, generator: Generator, (low, high): (i128, i128), count: u
 }
 
 /// Contents of buffers by name.
-pub(crate) type Memory = BTreeMap<String, Vec<u8>>;
+pub type Memory = BTreeMap<String, Vec<u8>>;
 
 /// What both sides begin with: the first side's names, and those that the second has alone.
 pub(crate) fn filled(

@@ -169,10 +169,19 @@ impl Pair {
         })
     }
 
+    /// Its number, family and mistake.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Each kernel as a module.
+    pub fn texts(&self) -> [String; 2] {
+        [&self.plain, &self.rewrite].map(|kernel| kernel.code.text())
+    }
+
     /// Both kernels.
     pub fn text(&self) -> String {
-        let [a, b] = [&self.plain, &self.rewrite].map(|kernel| kernel.code.text());
-        format!("{a}\n{b}")
+        self.texts().join("\n")
     }
 
     /// One block, odd, prime, tile minus one, two tiles and one, one element.
@@ -189,7 +198,7 @@ impl Pair {
     }
 
     /// Three sets of sizes at random.
-    fn random_sizes(&self, rng: &mut Rng) -> Vec<Sizes> {
+    pub(crate) fn random_sizes(&self, rng: &mut Rng) -> Vec<Sizes> {
         (0..3)
             .map(|_| {
                 let choices: Vec<usize> = (0..4).map(|_| rng.below(8)).collect();
@@ -221,15 +230,10 @@ impl Pair {
     /// # Errors
     /// A wrong verdict.
     pub fn at(&self, sizes: &Sizes) -> Result<(AtLaunch, Seen), Finding> {
-        let wrong = |what: String| Finding {
-            pair: format!("{} at {sizes:?}", self.name),
-            what,
-            text: self.text(),
-        };
-        let plain = self.launch(&self.plain, sizes).map_err(wrong)?;
-        let rewrite = self.launch(&self.rewrite, sizes).map_err(wrong)?;
-        let seen = self.judged(sizes, [&plain, &rewrite]).map_err(wrong)?;
-        let found = self.compared([plain, rewrite]).map_err(wrong)?;
+        let wrong = |what: String| self.finding(sizes, what);
+        let launches = self.launches(sizes)?;
+        let seen = self.judged(sizes, &launches).map_err(wrong)?;
+        let found = self.compared(launches).map_err(wrong)?;
         match self.contradiction(seen, found.standing) {
             None => Ok((found, seen)),
             Some(what) => {
@@ -241,6 +245,23 @@ impl Pair {
                 )))
             }
         }
+    }
+
+    fn finding(&self, sizes: &Sizes, what: String) -> Finding {
+        Finding {
+            pair: format!("{} at {sizes:?}", self.name),
+            what,
+            text: self.text(),
+        }
+    }
+
+    /// How both are launched at some sizes.
+    pub(crate) fn launches(&self, sizes: &Sizes) -> Result<[Launch; 2], Finding> {
+        let launch = |kernel: &Kernel| {
+            let launch = self.launch(kernel, sizes);
+            launch.map_err(|what| self.finding(sizes, what))
+        };
+        Ok([launch(&self.plain)?, launch(&self.rewrite)?])
     }
 
     fn contradiction(&self, seen: Seen, standing: Standing) -> Option<&'static str> {
@@ -296,13 +317,12 @@ impl Pair {
 
     // ---- the judges
 
-    fn judged(&self, sizes: &Sizes, launches: [&Launch; 2]) -> Result<Seen, String> {
+    fn judged(&self, sizes: &Sizes, launches: &[Launch; 2]) -> Result<Seen, String> {
         let mut seen = Seen::SameBits;
         for filling in 0..FILLINGS {
-            let (bytes, inputs) = self.filled(launches[0], filling);
-            let expected = self.family.expected(sizes, &inputs);
-            let first = ran(&self.programs[0], launches[0], &bytes)?;
-            let Ok(second) = ran(&self.programs[1], launches[1], &bytes) else {
+            let (bytes, expected) = self.given(sizes, &launches[0], filling);
+            let first = ran(&self.programs[0], &launches[0], &bytes)?;
+            let Ok(second) = ran(&self.programs[1], &launches[1], &bytes) else {
                 return Ok(Seen::Differs);
             };
             let elem = self.output();
@@ -321,7 +341,18 @@ impl Pair {
         Ok(seen)
     }
 
-    fn output(&self) -> Elem {
+    /// Contents of the buffers in order, and what the host says of the output.
+    pub(crate) fn given(
+        &self,
+        sizes: &Sizes,
+        launch: &Launch,
+        filling: u64,
+    ) -> (Vec<Vec<u8>>, Vec<Expected>) {
+        let (bytes, inputs) = self.filled(launch, filling);
+        (bytes, self.family.expected(sizes, &inputs))
+    }
+
+    pub(crate) fn output(&self) -> Elem {
         let params = self.family.params();
         let found = params.iter().find_map(|param| match param {
             Param::Output(_, elem, ..) => Some(*elem),
@@ -364,7 +395,7 @@ impl Pair {
 }
 
 /// Ways in which the judges fill inputs.
-const FILLINGS: u64 = 5;
+pub(crate) const FILLINGS: u64 = 5;
 
 /// Numbers of either sign, whole ones, negative ones, the test's own, of many magnitudes.
 fn number(elem: Elem, generator: Generator, filling: u64, i: u64) -> f64 {
@@ -391,7 +422,8 @@ fn number(elem: Elem, generator: Generator, filling: u64, i: u64) -> f64 {
     }
 }
 
-fn bits(elem: Elem, values: &[f64]) -> Vec<u8> {
+/// Numbers as words of 4 bytes.
+pub(crate) fn bits(elem: Elem, values: &[f64]) -> Vec<u8> {
     let word = |&value: &f64| match elem {
         Elem::F32 => (value as f32).to_le_bytes(),
         Elem::S32 => (value as i32).to_le_bytes(),

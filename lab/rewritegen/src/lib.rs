@@ -7,4 +7,5 @@
 
 pub mod check;
 pub mod code;
+pub mod emit;
 pub mod family;

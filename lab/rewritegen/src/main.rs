@@ -3,12 +3,14 @@
 //! ```text
 //! warpwright-rewritegen run --count 10000 [--seed S] [--from N] [--json OUT] [--failures DIR]
 //! warpwright-rewritegen show NUMBER [--seed S]
+//! warpwright-rewritegen emit FOLDER [--count 200] [--seed S]
 //! ```
 
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 use warpwright_rewritegen::check::{Counters, Pair, run};
+use warpwright_rewritegen::emit::{EmitError, emit};
 
 #[derive(Parser)]
 #[command(
@@ -43,6 +45,14 @@ enum Command {
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
+    /// Pairs with inputs and verdicts, half of them broken, for `bench/rewrites_device.py`
+    Emit {
+        folder: PathBuf,
+        #[arg(long, default_value_t = 200)]
+        count: usize,
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
 }
 
 /// Pairs between two lines of progress.
@@ -55,6 +65,14 @@ fn main() -> Result<(), String> {
             print!("{}", pair.text());
             Ok(())
         }
+        Command::Emit {
+            folder,
+            count,
+            seed,
+        } => emit(seed, count, &folder).map_err(|error| match error {
+            EmitError::Write(error) => error.to_string(),
+            EmitError::Wrong(f) => format!("{}: {}\n{}", f.pair, f.what, f.text),
+        }),
         Command::Run {
             count,
             seed,

@@ -8,6 +8,7 @@ use warpwright_fuzzgen::Rng;
 use warpwright_rewrite::Standing;
 use warpwright_rewritegen::check::{Pair, Seen, run};
 use warpwright_rewritegen::code::Mistake;
+use warpwright_rewritegen::emit::emit;
 use warpwright_rewritegen::family::{FAMILIES, Family};
 
 #[test]
@@ -95,4 +96,42 @@ fn planted_mistakes_are_caught_by_the_sizes() {
     let all: u64 = caught.values().sum();
     let every = caught.len() == 14;
     assert!(all >= 100 && every, "{all}, of every kind: {caught:?}");
+}
+
+/// Half of what is emitted is broken; every place in `data.bin` is there, and each buffer has one on either side.
+#[test]
+fn emitted_pairs_are_whole() {
+    let folder = std::env::temp_dir().join(format!("rewritegen-{}", std::process::id()));
+    emit(1, 12, &folder).unwrap();
+    let read = |name: &str| std::fs::read(folder.join(name)).unwrap();
+    let bytes = read("data.bin").len() as u64;
+    let document: serde_json::Value = serde_json::from_slice(&read("pairs.json")).unwrap();
+    let pairs = document["pairs"].as_array().unwrap();
+    let broken = pairs.iter().filter(|pair| !pair["mistake"].is_null());
+    assert_eq!((pairs.len(), broken.count()), (12, 6));
+    let mut witnesses = 0;
+    for pair in pairs {
+        for file in pair["files"].as_array().unwrap() {
+            let text = read(file.as_str().unwrap());
+            assert!(text.starts_with(b".version"), "{file}");
+        }
+        for launch in pair["launches"].as_array().unwrap() {
+            let inputs = launch["inputs"].as_array().unwrap().iter();
+            for contents in inputs.chain(launch.get("witness")) {
+                for (side, kernel) in [(0, "a"), (1, "b")] {
+                    let all = contents["sides"][side].as_array().unwrap();
+                    let args = launch["kernels"][side]["args"].as_array().unwrap();
+                    let buffers = args.iter().filter(|arg| arg.get("buffer").is_some());
+                    assert_eq!(all.len(), buffers.count(), "{kernel} of {}", pair["pair"]);
+                    let end = |range: &serde_json::Value| {
+                        range["at"].as_u64().unwrap() + range["bytes"].as_u64().unwrap()
+                    };
+                    assert!(all.iter().all(|range| end(range) <= bytes));
+                }
+            }
+            witnesses += usize::from(launch.get("witness").is_some());
+        }
+    }
+    assert!(witnesses > 0, "a refuted pair has inputs that show it");
+    std::fs::remove_dir_all(&folder).unwrap();
 }
