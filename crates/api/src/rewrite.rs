@@ -6,7 +6,9 @@ use serde::Serialize;
 use warpwright_emu::Emulator;
 use warpwright_launch::{ContentsError, Expr, Launch, LaunchFile};
 use warpwright_ptx::Module;
-use warpwright_rewrite::{AtLaunch, Options, Paired, Side, Standing, Step, compare, outputs};
+use warpwright_rewrite::{
+    AtLaunch, Options, Paired, Side, Standing, Step, Which, Why, addresses, compare, outputs,
+};
 
 use crate::optimise::launch_among;
 use crate::{CheckOptions, Error, Input, Optimizer};
@@ -238,7 +240,7 @@ impl Optimizer {
                 found.skipped.push(Skipped::tried(at, "many-terms", why));
                 continue;
             }
-            let sides = match sides(inputs, &modules, options, at) {
+            let sides = match sides(inputs, &modules, options, at, Contents::All) {
                 Ok(sides) => sides,
                 Err(error) if at.derived => {
                     let why = error.to_string();
@@ -264,6 +266,13 @@ impl Optimizer {
             }
             found.launches.push(verdict(at, &result));
         }
+        if !found.has_failed() {
+            let large = found.large(options)?;
+            largest = large.into_iter().try_fold(largest, |largest, at| {
+                let elements = found.looked(inputs, &modules, options, &at)?;
+                Ok::<u64, Error>(largest.max(elements))
+            })?;
+        }
         let worst = found.launches.iter().map(|l| l.verdict).max();
         found.verdict = worst.unwrap_or(Word::Tested);
         if is_same && found.verdict <= Word::Tested && self.proves(a, b, options) {
@@ -273,7 +282,7 @@ impl Optimizer {
             found.untried.push(Reason {
                 code: "index-overflow",
                 text: format!(
-                    "indices of 32 bits that overflow: the largest buffer that was tried has {largest} elements"
+                    "indices of 32 bits that overflow: the largest buffer that was looked at has {largest} elements"
                 ),
             });
         }
@@ -296,7 +305,7 @@ impl Optimizer {
         let steps = launches.iter().map(|file| {
             let launch = file.resolve(file.sizes().next().unwrap_or_default(), &[])?;
             let launch = launch_among(&launch, &input.name, &kernels)?;
-            step(input, &module, launch, files)
+            step(input, &module, launch, Contents::All, files)
         });
         let side = Side {
             name: input.name.clone(),
@@ -336,6 +345,80 @@ impl Rewritten {
         }
     }
 
+    /// Described sizes that are too large to be tried unasked.
+    fn large(&self, options: &RewriteOptions<'_>) -> Result<Vec<Try>, Error> {
+        let requires = options.requires.iter().map(|text| Condition::parse(text));
+        let requires: Vec<Condition> = requires.collect::<Result<_, _>>()?;
+        let large = self.skipped.iter().filter(|skipped| skipped.code == LARGE);
+        let tries = large.map(|skipped| Try {
+            size: skipped.size.clone(),
+            set: options.set.clone(),
+            numbers: Vec::new(),
+            derived: true,
+        });
+        let holds = |at: &Try| requires.iter().all(|r| r.holds(&parameters(options, at)));
+        Ok(tries.filter(holds).collect())
+    }
+
+    /// Looks at the addresses of a large size: what is wrong with them counts. Gives the elements of its largest buffer,
+    /// or 0 where it was not looked at.
+    fn looked(
+        &mut self,
+        inputs: [&Input; 2],
+        modules: &[Module; 2],
+        options: &RewriteOptions<'_>,
+        at: &Try,
+    ) -> Result<u64, Error> {
+        let sides = sides(inputs, modules, options, at, Contents::None)?;
+        let mut blocks = Vec::new();
+        for (side, which) in sides.iter().zip([Which::First, Which::Second]) {
+            match addresses(side, which) {
+                Ok(Some(looked)) => blocks.push(looked),
+                Ok(None) => return Ok(0),
+                Err(why) if which == Which::First => {
+                    self.say_of(at, &format!("the original does not run there: {why}"));
+                    return Ok(0);
+                }
+                Err(why) => {
+                    self.launches.push(LaunchVerdict {
+                        size: at.size.clone(),
+                        set: at.words(),
+                        verdict: Word::Refuted,
+                        elements: 0,
+                        terms: 0,
+                        why: vec![reason(&why)],
+                    });
+                    return Ok(0);
+                }
+            }
+        }
+        if blocks.iter().any(|looked| looked.blocks == 0) {
+            return Ok(0);
+        }
+        let of: Vec<String> = blocks
+            .iter()
+            .map(|looked| format!("{} of {}", looked.blocks, looked.of))
+            .collect();
+        let text = format!(
+            "its addresses were looked at, in {} blocks",
+            of.join(" and ")
+        );
+        self.say_of(at, &text);
+        let steps = sides.iter().flat_map(|side| &side.steps);
+        let lengths = steps.flat_map(|step| step.launch.buffers().map(|buffer| buffer.len as u64));
+        Ok(lengths.max().unwrap_or(0))
+    }
+
+    fn say_of(&mut self, at: &Try, text: &str) {
+        let same = self
+            .skipped
+            .iter_mut()
+            .find(|s| s.size == at.size && s.code == LARGE);
+        if let Some(skipped) = same {
+            skipped.why += &format!("; {text}");
+        }
+    }
+
     /// Is anything refuted, or wrong?
     fn has_failed(&self) -> bool {
         self.launches
@@ -344,11 +427,17 @@ impl Rewritten {
     }
 }
 
-fn verdict(at: &Try, result: &AtLaunch) -> LaunchVerdict {
-    let reason = |why: &warpwright_rewrite::Why| Reason {
+/// The word for a size that is not tried unasked.
+const LARGE: &str = "large";
+
+fn reason(why: &Why) -> Reason {
+    Reason {
         code: why.code(),
         text: why.to_string(),
-    };
+    }
+}
+
+fn verdict(at: &Try, result: &AtLaunch) -> LaunchVerdict {
     LaunchVerdict {
         size: at.size.clone(),
         set: at.words(),
@@ -384,12 +473,20 @@ fn launched_alike([a, b]: &[Side; 2]) -> bool {
     a.steps.len() == 1 && shape(a) == shape(b)
 }
 
+/// What buffers hold counts, or only where they are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Contents {
+    All,
+    None,
+}
+
 /// Both sides at one size.
 fn sides(
     inputs: [&Input; 2],
     modules: &[Module; 2],
     options: &RewriteOptions<'_>,
     at: &Try,
+    wanted: Contents,
 ) -> Result<[Side; 2], Error> {
     let side = |which: usize| {
         let (input, module) = (inputs[which], &modules[which]);
@@ -400,7 +497,7 @@ fn sides(
             let mut launch = launch_among(&launch, &input.name, &kernels)?;
             at.give(&mut launch);
             let bytes: u64 = launch.buffers().map(|buffer| buffer.size() as u64).sum();
-            if bytes > MOST_ON_TERMS {
+            if wanted == Contents::All && bytes > MOST_ON_TERMS {
                 return Err(Error::NotRun {
                     name: input.name.clone(),
                     what: format!(
@@ -411,7 +508,7 @@ fn sides(
                     ),
                 });
             }
-            step(input, module, launch, &|name| {
+            step(input, module, launch, wanted, &|name| {
                 (options.files)(which, number, name)
             })
         });
@@ -437,13 +534,15 @@ fn step(
     input: &Input,
     module: &Module,
     launch: Launch,
+    wanted: Contents,
     files: &dyn Fn(&str) -> Result<Vec<u8>, ContentsError>,
 ) -> Result<Step, Error> {
     let program = Emulator::new(module, &launch.kernel).map_err(|error| Error::NotRun {
         name: input.name.clone(),
         what: error.to_string(),
     })?;
-    let contents = launch.buffers().map(|buffer| buffer.materialize(files));
+    let held = launch.buffers().filter(|_| wanted == Contents::All);
+    let contents = held.map(|buffer| buffer.materialize(files));
     let contents = contents.collect::<Result<_, _>>()?;
     Ok(Step {
         program,
@@ -649,7 +748,7 @@ fn described(options: &RewriteOptions<'_>) -> Result<(Vec<Try>, Vec<Skipped>), E
             "it is large, and nobody asked for it: `--size {}` tries it",
             at.size
         );
-        skipped.push(Skipped::tried(&at, "large", why));
+        skipped.push(Skipped::tried(&at, LARGE, why));
     }
     let all: Vec<Try> = all.into_iter().map(|(_, at)| at).collect();
     match all.is_empty() {

@@ -371,7 +371,8 @@ fn what_is_not_tried_is_said() {
         "full: it is large, and nobody asked for it: `--size full` tries it",
         "huge: the original's description has no such size",
         "rows: it is not varied, since only the original's description has it",
-        "not tried: indices of 32 bits that overflow: the largest buffer that was tried has 129 elements",
+        "its addresses were looked at, in 64 of 140625 and 64 of 140625 blocks",
+        "not tried: indices of 32 bits that overflow: the largest buffer that was looked at has 9000000 elements",
     ] {
         assert!(screen.contains(said), "{said}: {screen}");
     }
@@ -391,6 +392,50 @@ fn what_is_not_tried_is_said() {
         exit == 1 && screen.contains("no description has a size `k`"),
         "{screen}"
     );
+}
+
+/// A described size at which offsets in bytes do not fit 32 bits is looked at without data.
+#[test]
+fn indices_that_overflow_at_a_described_size_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = map("k", "x", "y", "mul.rn.f32 %f1, %f0, 0f40800000;");
+    let narrow = one.replace(
+        "mul.wide.s32 %d2, %r4, 4;",
+        "shl.b32 %r5, %r4, 2; cvt.s64.s32 %d2, %r5;",
+    );
+    let with = |huge: &str| {
+        let sizes = format!("n = 100\n[sizes.huge]\nn = {huge}\n");
+        launch("k", 64, "x", "y", true).replace("n = 100\n", &sizes)
+    };
+    let of = |kernels, toml: &str| described(folder.path(), kernels, [toml, toml], &[]);
+    let (exit, document, screen) = of([&one, &narrow], &with("1200000000"));
+    assert_eq!(
+        (exit, &document["verdict"]),
+        (1, &Value::from("refuted")),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("huge: refuted")
+            && screen.contains("the rewritten kernel reads or writes outside of its memory"),
+        "{screen}"
+    );
+    // Below that they are the same, and the original that overflows is no judge of that size.
+    for (kernels, huge) in [
+        ([&one, &narrow], "500000000"),
+        ([&narrow, &one], "1200000000"),
+    ] {
+        let (exit, document, screen) = of(kernels.map(|kernel| &**kernel), &with(huge));
+        assert_eq!(
+            (exit, &document["verdict"]),
+            (0, &Value::from("proved-at-launches")),
+            "{screen}"
+        );
+        assert_eq!(
+            screen.contains("the original does not run there"),
+            huge == "1200000000",
+            "{screen}"
+        );
+    }
 }
 
 #[test]

@@ -8,12 +8,13 @@ use warpwright_emu::symbolic::{
 };
 use warpwright_launch::ElemType;
 
-use crate::Side;
+use crate::alike::{Chosen, Launched, chosen};
 use crate::guards;
 use crate::pairing::{self, Paired, buffers};
 use crate::reals::Reals;
 use crate::standing::{AtLaunch, Standing, Which, Why};
 use crate::tested::{self, Difference, FILLINGS, Filling, Memory, differences, filled, run};
+use crate::{Side, Step};
 
 /// Options of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,6 +93,15 @@ struct Left {
     reports: Vec<Report>,
 }
 
+impl Left {
+    /// The memory of each buffer of a launch.
+    fn of(&self, step: &Step) -> Vec<usize> {
+        let buffers = step.launch.buffers();
+        let place = buffers.map(|buffer| self.places.get(&buffer.name).copied().unwrap_or(0));
+        place.collect()
+    }
+}
+
 struct Comparison<'c> {
     a: &'c Side,
     b: &'c Side,
@@ -102,12 +112,16 @@ struct Comparison<'c> {
     /// Names of buffers by the number that their inputs have.
     names: Vec<String>,
     elements: usize,
+    /// Blocks that stand for all.
+    chosen: Option<Chosen>,
 }
 
 /// An output element as both sides leave it.
 struct Element {
     output: usize,
     index: usize,
+    /// For how many it stands.
+    weight: usize,
     values: [Val; 2],
 }
 
@@ -135,12 +149,14 @@ impl<'c> Comparison<'c> {
             terms: Terms::default(),
             names: Vec::new(),
             elements: 0,
+            chosen: None,
         }
     }
 
     fn run(&mut self) -> Result<(Standing, Vec<Why>), Halt> {
         self.described_alike()?;
-        let (first, second) = (self.prepared(Which::First), self.prepared(Which::Second));
+        let (mut first, mut second) = (self.prepared(Which::First), self.prepared(Which::Second));
+        self.chosen = self.alike(&mut first, &mut second)?;
         let mut first = self.launched(Which::First, first, false)?;
         let mut second = self.launched(Which::Second, second, false)?;
         let fusible = self.terms.fusible;
@@ -148,8 +164,11 @@ impl<'c> Comparison<'c> {
         self.faults(Which::Second, &second)?;
         let outputs = self.outputs(&first);
         let elements = self.compared(&outputs, &mut first, &mut second);
-        self.elements = elements.len();
+        self.elements = elements.iter().map(|e| e.weight).sum();
         let mut why = Vec::new();
+        if let Some(chosen) = &self.chosen {
+            why.push(Why::Alike(chosen.groups));
+        }
         self.unwritten(&outputs, &elements)?;
         let (standing, probability) = self.equal(&outputs, &elements, &mut why)?;
         self.inputs_kept(&mut first, &mut second)?;
@@ -272,17 +291,46 @@ impl<'c> Comparison<'c> {
         }
     }
 
+    /// Groups of blocks that stand for all, where each side is one launch.
+    fn alike(&self, first: &mut Left, second: &mut Left) -> Result<Option<Chosen>, Halt> {
+        let (a, b) = (self.a, self.b);
+        if a.steps.len() != 1 || b.steps.len() != 1 {
+            return Ok(None);
+        }
+        let name = |own: &str| match self.paired.partner.get(own) {
+            Some(partner) => partner.clone(),
+            None => format!("{own} of the rewritten kernel"),
+        };
+        let own = first.memory.iter().map(|buffer| buffer.name.clone());
+        let theirs = second.memory.iter().map(|buffer| name(&buffer.name));
+        let names = [own.collect(), theirs.collect()];
+        let places = [first.of(&a.steps[0]), second.of(&b.steps[0])];
+        let outputs = self.outputs(first).into_iter().map(|output| output.name);
+        let outputs: Vec<String> = outputs.collect();
+        let memories = [(a, &mut first.memory), (b, &mut second.memory)];
+        let each = memories.into_iter().zip(names).zip(places);
+        let mut sides = each.map(|(((side, memory), names), places)| Launched {
+            side,
+            memory,
+            places,
+            names,
+        });
+        let (Some(one), Some(other)) = (sides.next(), sides.next()) else {
+            return Ok(None);
+        };
+        let found = chosen(&mut [one, other], &outputs, &self.options.machine);
+        found.map_err(|(at, stop)| self.stopped([Which::First, Which::Second][at], stop))
+    }
+
     fn launched(&mut self, which: Which, mut left: Left, reversed: bool) -> Result<Left, Halt> {
+        let chosen = self.chosen.as_ref();
         let options = MachineOptions {
             reversed,
+            only: chosen.map(|chosen| chosen.blocks[which as usize].clone()),
             ..self.options.machine.clone()
         };
         for step in &self.side(which).steps {
-            let places: Vec<usize> = step
-                .launch
-                .buffers()
-                .map(|b| left.places.get(&b.name).copied().unwrap_or(0))
-                .collect();
+            let places = left.of(step);
             let report = step.program.run_on_terms(
                 &step.launch,
                 &mut self.terms,
@@ -405,7 +453,13 @@ impl<'c> Comparison<'c> {
                 partner.and_then(|(y, _)| second.places.get(y).copied()),
             ];
             let [Some(x), Some(y)] = places else { continue };
+            let size = output.ty.size();
             for index in 0..first.memory[x].elements() {
+                let chosen = self.chosen.as_ref();
+                let weight = chosen.map(|chosen| chosen.weight(&output.name, index * size));
+                let Some(weight) = weight.unwrap_or(Some(1)) else {
+                    continue;
+                };
                 let values = [
                     first.memory[x].element(&mut self.terms, index),
                     second.memory[y].element(&mut self.terms, index),
@@ -413,6 +467,7 @@ impl<'c> Comparison<'c> {
                 all.push(Element {
                     output: number,
                     index,
+                    weight,
                     values,
                 });
             }
@@ -439,8 +494,8 @@ impl<'c> Comparison<'c> {
         let Some(&first) = different.first() else {
             let probability = self.probability(unequal.len());
             let reals = Why::Reals {
-                elements: unequal.len(),
-                of: elements.len(),
+                elements: unequal.iter().map(|e| e.weight).sum(),
+                of: self.elements,
                 probability,
             };
             let roots: Vec<Val> = unequal.iter().flat_map(|e| e.values).collect();
@@ -466,7 +521,7 @@ impl<'c> Comparison<'c> {
         let differs = Why::Differs {
             output: name.clone(),
             index: element.index,
-            elements: different.len(),
+            elements: different.iter().map(|&at| unequal[at].weight).sum(),
             values,
         };
         match self.shown_on_numbers(element.values) {
@@ -765,6 +820,7 @@ impl<'c> Comparison<'c> {
                 .map(|(one, other)| Element {
                     output: one.output,
                     index: one.index,
+                    weight: one.weight,
                     values: [one.values[side], other.values[side]],
                 })
                 .filter(|e| e.values[0] != e.values[1])

@@ -5,6 +5,8 @@
 //! one: then inputs are looked for on which the emulator shows it. What this machinery does not do is tested on
 //! numbers, and said to be.
 
+mod addresses;
+mod alike;
 mod compare;
 pub mod field;
 mod guards;
@@ -14,6 +16,7 @@ pub mod sets;
 mod standing;
 mod tested;
 
+pub use addresses::{Looked, addresses};
 pub use compare::{Options, compare};
 pub use pairing::{Paired, PairingError};
 pub use standing::{AtLaunch, Standing, Which, Why};

@@ -52,6 +52,8 @@ pub enum Why {
     AtomicSums,
     /// The order of blocks could show: both orders were compared.
     BothOrders,
+    /// So many groups of blocks, of all, were compared: the others do the same to other elements.
+    Alike([usize; 2]),
     /// Lanes that work in step by `volatile` alone.
     Lockstep(Which),
     /// So many elements are equal over the reals, not bit for bit; a wrong one is taken for right with a probability
@@ -226,6 +228,7 @@ impl Why {
             Why::Fusible(_) => "fusible",
             Why::AtomicSums => "atomic-sums",
             Why::BothOrders => "both-orders",
+            Why::Alike(_) => "alike",
             Why::Lockstep(_) => "lockstep",
             Why::Reals { .. } => "reals",
             Why::Integers(_) => "integers",
@@ -343,6 +346,10 @@ impl fmt::Display for Why {
             Why::AtomicSums => f.write_str("atomic sums of floating point have no stated order"),
             Why::BothOrders => f.write_str(
                 "the order of blocks could show: the result is the same with the first block first and last",
+            ),
+            Why::Alike([groups, all]) => write!(
+                f,
+                "{groups} of {all} groups of blocks were compared: the others do the same to other elements"
             ),
             Why::Lockstep(which) => write!(
                 f,

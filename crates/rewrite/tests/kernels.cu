@@ -560,6 +560,27 @@ extern "C" __global__ void sum_last_block(const float *x, float *part, float *ou
     }
 }
 
+// The last block but one goes on.
+extern "C" __global__ void wrong_sum_too_early(const float *x, float *part, float *out, int n)
+{
+    __shared__ bool last;
+    int t = threadIdx.x;
+    if (t == 0) {
+        float sum = 0.0f;
+        for (int i = blockIdx.x * 8; i < n && i < blockIdx.x * 8 + 8; i++) sum += x[i];
+        part[blockIdx.x] = sum;
+        __threadfence();
+        last = atomicInc(&arrived, gridDim.x) + 2 == gridDim.x;
+    }
+    __syncthreads();
+    if (last && t == 0) {
+        float sum = 0.0f;
+        for (int i = 0; i < gridDim.x; i++) sum += ((volatile float *)part)[i];
+        out[0] = sum;
+        arrived = 0;
+    }
+}
+
 extern "C" __global__ void wrong_sum_first_parts(const float *x, float *part, float *out, int n)
 {
     if (threadIdx.x) return;
@@ -573,4 +594,41 @@ extern "C" __global__ void wrong_sum_first_parts(const float *x, float *part, fl
         out[0] = all;
         arrived = 0;
     }
+}
+
+// ---- blocks that are alike, and such as are not
+
+// A row for each block, in the place of its number.
+#define OF_ROW(NAME, FROM, VALUE)                                                            \
+    extern "C" __global__ void NAME(const float *x, const float *w, float *out, int n)       \
+    {                                                                                        \
+        int row = blockIdx.x, from = FROM;                                                   \
+        for (int i = threadIdx.x; i < n; i += blockDim.x) {                                  \
+            float v = x[from * n + i] * w[i];                                                \
+            out[row * n + i] = VALUE;                                                        \
+        }                                                                                    \
+    }
+
+OF_ROW(weighted, row, v)
+OF_ROW(weighted_by_row, row, v * (float)row)
+// The row before, in one block alone.
+OF_ROW(wrong_weighted_other_row, row == 5 ? 4 : row, v)
+// Another value, in one block alone.
+OF_ROW(wrong_weighted_sixth, row, row == 5 ? v + 1.0f : v)
+// Another factor, in one block alone.
+OF_ROW(wrong_weighted_factor, row, row == 5 ? x[row * n + i] * w[0] : v)
+
+// As many rows for a block as it has threads: others are together than there.
+extern "C" __global__ void weighted_rows(const float *x, const float *w, float *out, int n)
+{
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int i = 0; i < n; i++) out[row * n + i] = w[i] * x[row * n + i];
+}
+
+// Every block, but for the last, writes the first element of the next row, too.
+extern "C" __global__ void wrong_weighted_next_row(const float *x, const float *w, float *out, int n)
+{
+    int row = blockIdx.x;
+    for (int i = threadIdx.x; i < n; i += blockDim.x) out[row * n + i] = x[row * n + i] * w[i];
+    if (threadIdx.x == 0 && row + 1 < gridDim.x) out[(row + 1) * n] = 0.0f;
 }

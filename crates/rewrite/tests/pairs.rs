@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use warpwright_emu::Emulator;
 use warpwright_launch::{LaunchFile, no_files};
 use warpwright_ptx::Module;
-use warpwright_rewrite::{AtLaunch, Options, Paired, Side, Standing, Step, compare};
+use warpwright_rewrite::{AtLaunch, Options, Paired, Side, Standing, Step, Why, compare};
 use warpwright_toolkit::NvccJob;
 use warpwright_toolkit::testing::require_toolkit;
 
@@ -422,11 +422,16 @@ fn the_last_block_adds_what_all_have_left() {
     let parts = "x f32 n uniform; part f32 n poison; out f32 1 zeros out; n s32 = n";
     let serial = at("sum_all", "1", "1", all);
     let of = |kernel| at(kernel, "ceil_div(n,8)", "32", parts);
-    // The flag that the block shares is a byte of a word that nobody else writes: it need not be decided for every input.
-    if let Some(found) = found(serial, of("sum_last_block"), &[("n", 40)]) {
-        assert!(found.standing <= Standing::Tested, "{}", said(&found));
-    }
+    // The flag that the block shares is a byte of a word that nobody else writes.
+    let lengths = [9, 40, 100];
+    stands(
+        serial,
+        of("sum_last_block"),
+        &lengths,
+        Standing::UpToRounding,
+    );
     refuted(serial, of("wrong_sum_first_parts"), &[1, 8, 40], "shown");
+    refuted(serial, of("wrong_sum_too_early"), &[40], "unset");
 }
 
 /// All in one: the kernels are compiled once.
@@ -447,6 +452,36 @@ fn rewrites_stand_as_they_should() {
     a_skipped_element_is_refuted();
     the_larger_of_two_is_a_maximum();
     the_last_block_adds_what_all_have_left();
+}
+
+/// Of blocks that do the same one stands for all; one that does not is looked at itself.
+#[test]
+fn blocks_that_are_alike_stand_for_one_another() {
+    const ARGS: &str = "x f32 8,n uniform; w f32 n uniform; out f32 8,n out; n s32 = n";
+    let of = |kernel| at(kernel, "8", "32", ARGS);
+    let together = at("weighted_rows", "2", "4", ARGS);
+    for (a, b, groups) in [
+        (of("weighted"), of("weighted"), Some([1, 8])),
+        (of("weighted"), together, Some([1, 2])),
+        (of("weighted_by_row"), of("weighted_by_row"), None),
+    ] {
+        let Some(found) = found(a, b, &[("n", 40)]) else {
+            return;
+        };
+        assert_eq!((found.standing, found.elements), (Standing::BitForBit, 320));
+        let alike = found.why.iter().find_map(|why| match why {
+            Why::Alike(groups) => Some(*groups),
+            _ => None,
+        });
+        assert_eq!(alike, groups, "{}", said(&found));
+    }
+    for wrong in ["other_row", "sixth", "factor"] {
+        let name: &'static str = format!("wrong_weighted_{wrong}").leak();
+        refuted(of("weighted"), of(name), &[40], "shown");
+        refuted(together, of(name), &[40], "shown");
+    }
+    refuted(of("weighted"), of("weighted_by_row"), &[40], "shown");
+    refuted(of("weighted"), of("wrong_weighted_next_row"), &[40], "race");
 }
 
 /// What the original leaves as it was belongs to its outputs where it leaves other elements, too.

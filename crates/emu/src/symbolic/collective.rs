@@ -119,6 +119,9 @@ impl Warp {
         members: Mask,
         op: &CollectiveOp,
     ) -> Result<(), Stop> {
+        if m.tracer.is_some() && self.traced_operation(m, (pc, group), op) {
+            return Ok(());
+        }
         match op {
             CollectiveOp::WarpBarrier => {}
             CollectiveOp::Vote { kind, dst, src } => {
@@ -310,6 +313,7 @@ impl Warp {
         mask: Mask,
         copy: &CopyAsync,
     ) -> Result<(), Stop> {
+        m.traced(pc, mask);
         let total = copy.dst.bytes();
         let zeros = [0; WARP];
         let ignored = match copy.ignore {
@@ -720,6 +724,7 @@ impl Machine<'_> {
             if strand.pc != pc {
                 return Err(self.refuse(Refusal::PartialBarrier, pc));
             }
+            warp.traced_operands(self, (pc, strand.mask), &[src]);
             for lane in lanes_of(strand.mask) {
                 let value = warp.lane(self, src, lane);
                 match (op, value) {

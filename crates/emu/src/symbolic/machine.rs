@@ -7,8 +7,9 @@ use warpwright_launch::{Buffer as Described, Launch};
 use crate::fault::{EmuError, Place};
 use crate::lanes::{Mask, WARP};
 use crate::machine::{Grid, kernel_params};
-use crate::memory::slot_address;
+use crate::memory::{SLOT_BITS, slot_address};
 use crate::program::{AccessSpace, Layout, Op, Program};
+use crate::symbolic::alike::Tracer;
 use crate::symbolic::cfg::Flow;
 use crate::symbolic::form::{Form, forms};
 use crate::symbolic::memory::{Buffer, Clash, Conflict, Content, Log, Moment, Word};
@@ -24,6 +25,8 @@ pub struct Options {
     pub budget: u64,
     /// Blocks run from the last one to the first.
     pub reversed: bool,
+    /// The blocks that run, in order; all of them where none are named.
+    pub only: Option<Vec<u32>>,
 }
 
 impl Default for Options {
@@ -32,6 +35,7 @@ impl Default for Options {
             terms: 60_000_000,
             budget: 1 << 30,
             reversed: false,
+            only: None,
         }
     }
 }
@@ -142,6 +146,20 @@ pub struct Report {
     pub forks: u64,
 }
 
+/// What a run is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Aim {
+    /// Terms, and who touches what when.
+    Terms,
+    /// A record of what blocks do.
+    Record,
+    /// Faults of addresses, in memory that may be larger than this machine's.
+    Addresses,
+}
+
+/// Slots from one memory to the next where they may be large, and addresses far out.
+const APART: usize = 64;
+
 /// Most races told of.
 const MAX_RACES: usize = 8;
 
@@ -156,6 +174,8 @@ pub(crate) struct Machine<'a> {
     logs: Vec<Log>,
     /// Memory of each slot, with its address.
     slots: Vec<(usize, u64)>,
+    /// Bytes on either side of a slot's address that belong to it.
+    reach: u64,
     pub params: Vec<u8>,
     pub options: &'a Options,
     pub report: Report,
@@ -170,6 +190,8 @@ pub(crate) struct Machine<'a> {
     pub unset: Vec<Id>,
     /// A buffer that is written although its accesses are not logged.
     unlogged: Option<usize>,
+    /// The record of a run without terms.
+    pub tracer: Option<Box<Tracer>>,
 }
 
 impl Program {
@@ -188,8 +210,14 @@ impl Program {
     ) -> Result<Report, Stop> {
         loop {
             let before = memory.clone();
-            let mut machine =
-                Machine::new(self, launch, (&mut *terms, &mut *memory), places, options)?;
+            let mut machine = Machine::new(
+                self,
+                launch,
+                (&mut *terms, &mut *memory),
+                places,
+                options,
+                Aim::Terms,
+            )?;
             let result = machine.run();
             let (report, unlogged) = (machine.report, machine.unlogged);
             match unlogged {
@@ -207,14 +235,16 @@ impl Program {
 }
 
 impl<'a> Machine<'a> {
-    fn new(
+    pub fn new(
         program: &'a Program,
         launch: &Launch,
         (terms, memory): (&'a mut Terms, &'a mut Vec<Buffer>),
         places: &[usize],
         options: &'a Options,
+        aim: Aim,
     ) -> Result<Self, Stop> {
-        let slots = slots(program, launch, memory, places);
+        let stride = if aim == Aim::Addresses { APART } else { 1 };
+        let slots = slots(program, launch, memory, places, stride);
         let bases: Vec<u64> = bases(program, launch, &slots);
         for (buffer, &at) in launch.buffers().zip(places) {
             if let Some(table) = buffer.table {
@@ -243,7 +273,7 @@ impl<'a> Machine<'a> {
         let finest = finest(program);
         let logs = memory.iter().map(|buffer| {
             let granule = finest.min(u64::from(buffer.bits / 8)).clamp(1, 4);
-            match buffer.logged {
+            match buffer.logged && aim == Aim::Terms {
                 false => Log::default(),
                 true => Log::new(buffer.len, granule),
             }
@@ -261,6 +291,7 @@ impl<'a> Machine<'a> {
             flow: None,
             memory,
             slots,
+            reach: (stride as u64) << (SLOT_BITS - 1),
             params,
             options,
             report,
@@ -277,21 +308,37 @@ impl<'a> Machine<'a> {
             barriers: 0,
             unset,
             unlogged: None,
+            tracer: None,
         })
     }
 
+    /// Blocks of the launch.
+    pub fn blocks(&self) -> u64 {
+        self.grid.grid.iter().map(|&n| u64::from(n)).product()
+    }
+
     fn run(&mut self) -> Result<(), Stop> {
-        let blocks: u64 = self.grid.grid.iter().map(|&n| u64::from(n)).product();
-        for at in 0..blocks {
-            let number = match self.options.reversed {
-                true => blocks - 1 - at,
+        let options = self.options;
+        let count = match &options.only {
+            Some(only) => only.len() as u64,
+            None => self.blocks(),
+        };
+        for at in 0..count {
+            let at = match options.reversed {
+                true => count - 1 - at,
                 false => at,
             };
-            self.number = number as u32;
-            self.index = Grid::unravel(self.grid.grid, number);
-            self.block()?;
+            let only = options.only.as_ref();
+            self.run_block(only.map_or(at, |only| u64::from(only[at as usize])))?;
         }
         Ok(())
+    }
+
+    /// Runs the block of a number.
+    pub fn run_block(&mut self, number: u64) -> Result<(), Stop> {
+        self.number = number as u32;
+        self.index = Grid::unravel(self.grid.grid, number);
+        self.block()
     }
 
     fn block(&mut self) -> Result<(), Stop> {
@@ -340,6 +387,7 @@ impl<'a> Machine<'a> {
             self.report.notes.insert(Note::ExitedAtBarrier);
         }
         self.reduce_at_barrier(warps)?;
+        self.traced(u32::MAX, self.barriers);
         self.barriers += 1;
         for warp in warps {
             for strand in &mut warp.strands {
@@ -366,6 +414,13 @@ impl<'a> Machine<'a> {
             return Err(self.refuse(Refusal::TooLarge, pc));
         }
         Ok(())
+    }
+
+    /// Notes in a record that something happens at a step.
+    pub fn traced(&mut self, pc: u32, what: u32) {
+        if let Some(tracer) = &mut self.tracer {
+            tracer.at(pc, what);
+        }
     }
 
     // ---- what goes wrong
@@ -402,7 +457,7 @@ impl<'a> Machine<'a> {
 
     /// A write to a buffer; the run begins anew where its accesses were not logged.
     pub fn written(&mut self, index: usize, pc: u32) -> Result<(), Stop> {
-        if self.memory.get(index).is_some_and(|buffer| buffer.logged) {
+        if self.tracer.is_some() || self.memory.get(index).is_some_and(|buffer| buffer.logged) {
             return Ok(());
         }
         self.unlogged = Some(index);
@@ -414,7 +469,7 @@ impl<'a> Machine<'a> {
         let at = self
             .slots
             .iter()
-            .position(|&(_, base)| address.abs_diff(base) < 1 << (crate::memory::SLOT_BITS - 1))?;
+            .position(|&(_, base)| address.abs_diff(base) < self.reach)?;
         let (index, base) = self.slots[at];
         let offset = address.wrapping_sub(base);
         let len = self.memory.get(index)?.len;
@@ -513,7 +568,9 @@ fn slots(
     launch: &Launch,
     memory: &mut Vec<Buffer>,
     places: &[usize],
+    stride: usize,
 ) -> Vec<(usize, u64)> {
+    let address = |at: usize| slot_address(at * stride);
     let symbols = launch.memory.len();
     let described: Vec<&Described> = launch.buffers().collect();
     let mut slots = Vec::new();
@@ -525,10 +582,10 @@ fn slots(
             Some(place) => place,
             None => variable(memory, global),
         };
-        slots.push((index, slot_address(at)));
+        slots.push((index, address(at)));
     }
     for (buffer, &place) in described.iter().take(symbols).zip(places) {
-        let base = slot_address(slots.len()) + buffer.offset as u64;
+        let base = address(slots.len()) + buffer.offset as u64;
         slots.push((place, base));
     }
     slots
@@ -559,7 +616,7 @@ fn bases(program: &Program, launch: &Launch, slots: &[(usize, u64)]) -> Vec<u64>
     let own = slots.iter().skip(globals.len()).map(|&(_, base)| base);
     let symbols = launch.symbols.iter().map(|symbol| {
         let at = globals.iter().position(|g| g.name == symbol.name);
-        at.map_or(0, slot_address)
+        at.and_then(|at| slots.get(at)).map_or(0, |&(_, base)| base)
     });
     own.chain(symbols).collect()
 }

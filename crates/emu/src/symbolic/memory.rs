@@ -53,6 +53,13 @@ impl Buffer {
         Buffer::of_bytes(name, (number, bits), bytes, false, content)
     }
 
+    /// A buffer of so many bytes of which nothing is known.
+    pub fn bare(name: &str, ty: ElemType, len: u64) -> Buffer {
+        let bits = 8 * ty.size() as u32;
+        let empty = Buffer::of_bytes(name, (0, bits), 0, false, &Content::Any);
+        Buffer { len, ..empty }
+    }
+
     pub(crate) fn of_bytes(
         name: &str,
         (number, bits): (u32, u32),
@@ -87,6 +94,11 @@ impl Buffer {
         for (word, chunk) in self.words.iter_mut().zip(bytes.chunks(4)) {
             *word = known(chunk);
         }
+    }
+
+    /// A word as it is.
+    pub(crate) fn word(&self, at: usize) -> Option<Word> {
+        self.words.get(at).copied()
     }
 
     /// What stands at a place now.
@@ -308,10 +320,14 @@ impl Touched {
     }
 }
 
-/// The log of a memory: one entry for so many bytes.
+/// Entries of a page.
+const PAGE: usize = 256;
+
+/// The log of a memory: one entry for so many bytes, in pages that are there once they are touched.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
-    entries: Vec<Touched>,
+    pages: Vec<Option<Box<[Touched; PAGE]>>>,
+    len: usize,
     granule: u64,
 }
 
@@ -335,20 +351,32 @@ pub enum Clash {
 
 impl Log {
     pub fn new(bytes: u64, granule: u64) -> Log {
+        let len = bytes.div_ceil(granule) as usize;
+        let mut pages = Vec::new();
+        pages.resize_with(len.div_ceil(PAGE), || None);
         Log {
-            entries: vec![Touched::default(); bytes.div_ceil(granule) as usize],
+            pages,
+            len,
             granule,
         }
     }
 
     pub fn clear(&mut self) {
-        self.entries.fill(Touched::default());
+        let pages = self.pages.iter_mut().flatten();
+        pages.for_each(|page| page.fill(Touched::default()));
+    }
+
+    #[inline(always)]
+    fn entry(&mut self, at: usize) -> &mut Touched {
+        let page =
+            self.pages[at / PAGE].get_or_insert_with(|| Box::new([Touched::default(); PAGE]));
+        &mut page[at % PAGE]
     }
 
     fn range(&self, offset: u64, size: u32) -> std::ops::Range<usize> {
         let granule = self.granule.max(1);
         let end = (offset + u64::from(size)).div_ceil(granule) as usize;
-        (offset / granule) as usize..end.min(self.entries.len())
+        (offset / granule) as usize..end.min(self.len)
     }
 
     #[inline]
@@ -361,7 +389,8 @@ impl Log {
     ) -> Option<Conflict> {
         let range = self.range(offset, size);
         let mut found = None;
-        for entry in self.entries.get_mut(range)? {
+        for at in range {
+            let entry = self.entry(at);
             if entry.writer.block != 0 && !is_ordered(&entry.writer) {
                 found = Some(Conflict {
                     first: entry.writer,
@@ -384,7 +413,8 @@ impl Log {
     ) -> Option<Conflict> {
         let range = self.range(offset, size);
         let mut found = None;
-        for entry in self.entries.get_mut(range)? {
+        for at in range {
+            let entry = self.entry(at);
             let writer = entry.writer;
             let same = value.is_some() && entry.value == value || writer.atomic && now.atomic;
             if writer.block != 0 && !same && !is_ordered(&writer) {

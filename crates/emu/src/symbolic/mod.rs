@@ -7,6 +7,7 @@
 //!
 //! What it does not do it refuses by name ([`Refusal`]); what the kernel does wrong is a [`Fault`].
 
+mod alike;
 mod cfg;
 mod collective;
 mod fork;
@@ -16,5 +17,6 @@ mod memory;
 pub mod term;
 mod warp;
 
+pub use alike::{Bases, Digest, Footprint, Place};
 pub use machine::{Fault, FaultClass, Note, Options, Refusal, Report, Stop};
 pub use memory::{Buffer, Clash, Content};

@@ -270,6 +270,22 @@ impl Cmp {
     pub fn order(self) -> Order {
         [Order::Lt, Order::Le, Order::Eq, Order::Nan][(self.0 >> 4 & 3) as usize]
     }
+
+    /// Does it hold of two integers of its domain?
+    fn holds(self, a: u64, b: u64) -> bool {
+        let shift = 64 - self.domain().bits();
+        let is_signed = self.0 >> 6 & 1 != 0;
+        let number = |bits: u64| match is_signed {
+            true => i128::from((bits << shift) as i64),
+            false => i128::from(bits << shift),
+        };
+        match self.order() {
+            Order::Lt => number(a) < number(b),
+            Order::Le => number(a) <= number(b),
+            Order::Eq => number(a) == number(b),
+            Order::Nan => false,
+        }
+    }
 }
 
 /// A term.
@@ -549,7 +565,10 @@ impl Terms {
                 let mask = u64::MAX >> (64 - bits.clamp(1, 64));
                 return Val::Bits(all.checked_shr(at).unwrap_or(0) & mask);
             }
-            Val::Term(id) => id,
+            Val::Term(id) => match self.bits_of(id) {
+                Some(all) => return self.extract(Val::Bits(all), at, bits),
+                None => id,
+            },
         };
         let width = self.width(id);
         if at >= width {
@@ -561,10 +580,6 @@ impl Terms {
         }
         let node = self.node(id);
         match node.kind() {
-            Kind::Const => {
-                let all = Val::Bits(self.bits_of(id).unwrap_or(0));
-                self.extract(all, at, bits)
-            }
             Kind::Extract => self.extract(Val::Term(node.a), at + (node.imm() & 0xff), bits),
             Kind::Concat => {
                 let low = node.imm() & 0xff;
@@ -691,6 +706,13 @@ impl Terms {
             self.extract(a, 0, domain.bits()),
             self.extract(b, 0, domain.bits()),
         );
+        if let (Val::Bits(a), Val::Bits(b)) = (a, b) {
+            let both = match kind {
+                Kind::IAdd => a.wrapping_add(b),
+                _ => a.wrapping_mul(b),
+            };
+            return self.extract(Val::Bits(both), 0, domain.bits());
+        }
         let (a, b) = (self.term(a), self.term(b));
         let (a, b) = (a.min(b), a.max(b));
         Val::Term(self.intern(Node::new(kind, imm, a, b, 0)))
@@ -876,6 +898,11 @@ impl Terms {
         );
         if a == b && !domain.is_float() {
             return Val::Bits(u64::from(cmp.order() != Order::Lt));
+        }
+        if let (Val::Bits(a), Val::Bits(b)) = (a, b)
+            && !domain.is_float()
+        {
+            return Val::Bits(u64::from(cmp.holds(a, b)));
         }
         if !domain.is_float()
             && cmp.order() == Order::Eq

@@ -94,6 +94,19 @@ pub(crate) enum Target {
     Call,
 }
 
+impl Target {
+    /// So many bytes further on.
+    fn behind(self, bytes: u64) -> Target {
+        match self {
+            Target::Global(of, at) => Target::Global(of, at + bytes),
+            Target::Shared(at) => Target::Shared(at + bytes),
+            Target::Local(at) => Target::Local(at + bytes),
+            Target::Param(at) => Target::Param(at + bytes),
+            Target::Call => Target::Call,
+        }
+    }
+}
+
 impl Warp {
     pub fn new(m: &Machine<'_>, index: usize, lanes: Mask) -> Warp {
         let local = m.program.functions[m.program.kernel].local.len;
@@ -131,6 +144,7 @@ impl Warp {
     // ---- scheduling
 
     pub fn run(&mut self, m: &mut Machine<'_>) -> Result<(), Stop> {
+        m.traced(u32::MAX - 1, self.index as u32);
         while let Some(current) = self.pick(None) {
             let limit = self.meeting_point(current);
             self.run_strand(m, current, limit)?;
@@ -317,6 +331,9 @@ impl Warp {
                 holds |= Mask::from(known != guard.negated) << lane;
             }
         }
+        if open != 0 && m.tracer.is_some() {
+            return self.step_traced(m, current, (pc, holds, open), &step.op);
+        }
         if open == 0 {
             return match holds {
                 0 => Ok(Next::Fall),
@@ -372,7 +389,7 @@ impl Warp {
         Ok(Next::Reschedule)
     }
 
-    fn execute(
+    pub fn execute(
         &mut self,
         m: &mut Machine<'_>,
         current: usize,
@@ -486,6 +503,14 @@ impl Warp {
         let Some(form) = m.forms[pc as usize].get(at) else {
             return (result, 0);
         };
+        if let Some(tracer) = &mut m.tracer
+            && sym != 0
+        {
+            let all = srcs.iter().zip(values).zip(syms);
+            tracer.operation((pc, at), sym, all);
+            lanes_of(sym).for_each(|lane| result[lane] = u64::from(tracer.data));
+            return (result, sym);
+        }
         for lane in lanes_of(sym) {
             let mut x = [Val::Bits(0); 8];
             for at in 0..count {
@@ -724,6 +749,9 @@ impl Warp {
         target: Target,
         (at, size): (u64, u32),
     ) -> Val {
+        if m.tracer.is_some() {
+            return self.traced_read(m, lane, target.behind(at), size);
+        }
         match target {
             Target::Global(of, offset) => {
                 let offset = offset + at;
@@ -739,21 +767,21 @@ impl Warp {
                 read(&mut m.shared, m.terms, offset, size, fresh)
             }
             Target::Local(offset) => {
-                let words = self.local_len.div_ceil(4) as usize;
-                let own = &mut self.local[lane * words..(lane + 1) * words];
+                let own = self.local_words(lane);
                 let fresh = |terms: &mut super::term::Terms, word: u32, _| {
                     Val::Term(terms.unset(Unset::Local, word))
                 };
                 read(own, m.terms, offset + at, size, fresh)
             }
-            Target::Param(offset) => {
-                let from = (offset + at) as usize;
-                let bytes = m.params.get(from..from + size as usize).unwrap_or(&[]);
-                let word = bytes.iter().rev();
-                Val::Bits(word.fold(0, |all, &byte| all << 8 | u64::from(byte)))
-            }
+            Target::Param(offset) => m.parameter(offset + at, size),
             Target::Call => Val::Bits(0),
         }
+    }
+
+    /// A lane's own memory.
+    pub fn local_words(&mut self, lane: usize) -> &mut [Word] {
+        let words = self.local_len.div_ceil(4) as usize;
+        &mut self.local[lane * words..(lane + 1) * words]
     }
 
     /// Writes one element, as a selection where something is assumed.
@@ -765,6 +793,9 @@ impl Warp {
         (at, size): (u64, u32),
         value: Val,
     ) -> Result<(), Stop> {
+        if m.tracer.is_some() {
+            return self.traced_write(m, (pc, lane), target.behind(at), size, value);
+        }
         let value = match self.is_assumed(lane) && target != Target::Call {
             true => {
                 let old = self.peek(m, lane, target, (at, size));
@@ -789,8 +820,7 @@ impl Warp {
                 m.put_shared(offset + at, size, value);
             }
             Target::Local(offset) => {
-                let words = self.local_len.div_ceil(4) as usize;
-                let own = &mut self.local[lane * words..(lane + 1) * words];
+                let own = self.local_words(lane);
                 fill_word(own, m.terms, offset + at, size, Unset::Local);
                 write(own, m.terms, offset + at, size, value);
             }
@@ -864,6 +894,7 @@ impl Warp {
 
     fn load(&mut self, m: &mut Machine<'_>, pc: u32, mask: Mask, load: &Load) -> Result<(), Stop> {
         let access = &load.access;
+        m.traced(pc, mask);
         let mut results = [([0u64; WARP], 0 as Mask); 8];
         for lane in lanes_of(mask) {
             let base = self.base(m, lane, access);
@@ -910,6 +941,7 @@ impl Warp {
         access: &Access,
         srcs: &[Src],
     ) -> Result<(), Stop> {
+        m.traced(pc, mask);
         for lane in lanes_of(mask) {
             let target = self.target(m, (pc, lane), access)?;
             for (at, &src) in srcs.iter().enumerate() {
@@ -939,6 +971,9 @@ impl Warp {
         mask: Mask,
         atomic: &Atomic,
     ) -> Result<(), Stop> {
+        if m.tracer.is_some() {
+            return self.traced_atomic(m, (pc, mask), atomic);
+        }
         let kind = AtomicKind::of(&m.place(pc).instruction);
         for lane in lanes_of(mask) {
             let target = self.target(m, (pc, lane), &atomic.access)?;
@@ -998,6 +1033,14 @@ impl Warp {
 }
 
 impl Machine<'_> {
+    /// What a parameter holds.
+    pub fn parameter(&self, offset: u64, size: u32) -> Val {
+        let from = offset as usize;
+        let bytes = self.params.get(from..from + size as usize).unwrap_or(&[]);
+        let word = bytes.iter().rev();
+        Val::Bits(word.fold(0, |all, &byte| all << 8 | u64::from(byte)))
+    }
+
     pub fn put_shared(&mut self, offset: u64, size: u32, value: Val) {
         fill_word(&mut self.shared, self.terms, offset, size, Unset::Shared);
         write(&mut self.shared, self.terms, offset, size, value);

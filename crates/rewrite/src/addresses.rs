@@ -1,0 +1,79 @@
+//! Launches that are too large for terms: their addresses alone, in some of their blocks.
+//!
+//! An index of 32 bits that overflows shows at no small size. Without data a block of any launch runs, so what a
+//! description claims of large sizes is looked at: the first and the last block, and others as far apart.
+
+use warpwright_emu::symbolic::{Buffer, Options as MachineOptions, Stop};
+
+use crate::standing::{Which, Why};
+use crate::{Side, Step};
+
+/// Blocks of a launch that are looked at.
+const BLOCKS: u64 = 64;
+/// Warp instructions that they may take.
+const BUDGET: u64 = 1 << 21;
+
+/// Blocks that were looked at, of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Looked {
+    /// Those that ran to their end.
+    pub blocks: u64,
+    /// All of the launches.
+    pub of: u64,
+}
+
+/// Runs blocks of a side's launches for their addresses. [`Step::contents`] is not read. `None`: what is done here does not
+/// tell, since addresses or branches are made of data.
+///
+/// # Errors
+/// [`Why`]: a fault.
+pub fn addresses(side: &Side, which: Which) -> Result<Option<Looked>, Why> {
+    let mut all = Looked { blocks: 0, of: 0 };
+    for step in &side.steps {
+        match blocks_of(step) {
+            Ok(blocks) => {
+                all.blocks += blocks;
+                all.of += step.launch.grid_blocks();
+            }
+            Err(Stop::Fault(fault)) => return Err(Why::Faulty { which, fault }),
+            Err(Stop::Refused(..) | Stop::Launch(_)) => return Ok(None),
+        }
+    }
+    Ok(Some(all))
+}
+
+fn blocks_of(step: &Step) -> Result<u64, Stop> {
+    let launch = &step.launch;
+    let bare = |buffer: &warpwright_launch::Buffer| {
+        let bytes = buffer.len as u64 * buffer.ty.size() as u64;
+        Buffer::bare(&buffer.name, buffer.ty, bytes)
+    };
+    let mut memory: Vec<Buffer> = launch.buffers().map(bare).collect();
+    let places: Vec<usize> = (0..memory.len()).collect();
+    let options = MachineOptions {
+        budget: BUDGET,
+        ..MachineOptions::default()
+    };
+    let blocks = some_of(launch.grid_blocks());
+    let program = &step.program;
+    let done = program.addresses(launch, &mut memory, &places, &blocks, &options)?;
+    Ok(done as u64)
+}
+
+/// The last block, the first one, and others in between.
+fn some_of(all: u64) -> Vec<u32> {
+    let last = all.saturating_sub(1);
+    let between = (1..BLOCKS - 1)
+        .map(|at| (u128::from(last) * u128::from(at) / u128::from(BLOCKS - 1)) as u64);
+    let mut blocks = vec![last, 0];
+    for block in between {
+        if !blocks.contains(&block) {
+            blocks.push(block);
+        }
+    }
+    blocks.truncate(all as usize);
+    blocks
+        .into_iter()
+        .filter_map(|n| u32::try_from(n).ok())
+        .collect()
+}
