@@ -6,11 +6,33 @@
 MIRRORS has a bare clone of each repository in OWNER+NAME/repo. Sources are taken apart into WORK; nothing of them is
 kept here. The file has for each pair its verdict at three sizes, the reasons, terms and seconds.
 """
-import argparse, json, os, re, subprocess, time
+import argparse, json, os, re, statistics, subprocess, tempfile, time
 
 SAMPLES = "NVIDIA+cuda-samples"
+RODINIA = "yuhc+gpu-rodinia"
 L1 = "deepreinforce-ai+CUDA-L1"
 HERE = os.path.dirname(os.path.abspath(__file__))
+# Pairs whose rewrite is faulty in its source, by reading it: a refutation of any other is wrong.
+MASK = "shuffles from lanes that its member mask does not have, or that are elsewhere: what they give is undefined"
+OFFSET = "reads B at A's offset and by A's width (`&B[a + wA * threadIdx.y + t4x]`); the sample fills both with one number each"
+FAULTY = {
+    "samples/reduce7-float": MASK,
+    "samples/reduce7-double": MASK,
+    "samples/MatrixMulAsyncCopyMultiStageLargeChunk": OFFSET,
+    "samples/MatrixMulAsyncCopyLargeChunk": OFFSET,
+    "samples/MatrixMulNaiveLargeChunk": OFFSET,
+    "samples/MatrixMulAsyncCopyLargeChunkAWBarrier": OFFSET + "; and 16 threads initialise its barrier (`threadIdx.x == 0` alone)",
+    "cuda-l1/10-tensor_matrix_multiply_kernel": "tiles of 32 columns by 16 threads: columns up to 43 of a row are read in shared memory",
+    "cuda-l1/23-softmax_vectorized_multiblock_kernel": "two blocks have half a row each and exchange maxima and sums in shared memory, "
+                                                       "of which each block has its own: half is never written",
+    "cuda-l1/24-log_softmax_forward_kernel": "warps write their sums over `shared_data[0]`, which others still read as the maximum",
+    "cuda-l1/26-fast_gelu_kernel": "tanh by a fraction of low degree: another function, by more than rounding",
+    "cuda-l1/48-mean_dim1_kernel": "threads without four elements of their own add single ones that others have added",
+    "cuda-l1/48-mean_dim2_kernel": "threads without four elements of their own add single ones that others have added",
+    "cuda-l1/89-cumsum_kernel": "on the way down a thread overwrites the element that its neighbour reads in the same step",
+    "cuda-l1/91-efficient_reverse_cumsum_kernel": "each thread sums its own part, and nobody adds those behind it",
+    "cuda-l1/96-huber_loss_kernel": MASK,
+}
 PRELUDE = "#include <cuda_runtime.h>\n#include <float.h>\n#include <math.h>\n#include <stdint.h>\n#include <cuda_fp16.h>\n#include <limits>\n"
 ROWS = "g_idata {t} rows,n in; g_odata {t} rows out"
 
@@ -47,6 +69,107 @@ def reductions():
             found.append(pair("samples/%s-%s" % (k, ty), ("reduction", inst), (names(k, template, ty), "1", "128", 128 * 8, args), plain_one,
                               sizes(n=most)))
     return found
+
+
+def of_file(name, repo, path, rewrite, plain, at, inst="", before=""):
+    """A kernel of a file; instances of templates are compiled with those of the file's other pairs."""
+    return pair(name, ("file", repo, path, inst, before), rewrite, plain, at)
+
+
+def copies(square, at):
+    """Products whose tiles are copied asynchronously."""
+    path = "Samples/3_CUDA_Features/globalToShmemAsyncCopy/globalToShmemAsyncCopy.cu"
+    before = "#include <assert.h>\n#include <cuda/pipeline>\n#include <cuda/barrier>\n#include <cooperative_groups.h>\n" \
+             "namespace cg = cooperative_groups;\n"
+    args = "C f32 m,n out; A f32 m,k in; B f32 k,n in; wA s32 = k; wB s32 = n"
+    for k, block in (("MatrixMulAsyncCopyMultiStageLargeChunk", "16 16"), ("MatrixMulAsyncCopyLargeChunk", "16 16"),
+                     ("MatrixMulAsyncCopyLargeChunkAWBarrier", "16 16"), ("MatrixMulAsyncCopySingleStage", "16 16"),
+                     ("MatrixMulAsyncCopyMultiStage", "16 16"), ("MatrixMulNaive", "16 16"),
+                     ("MatrixMulNaiveLargeChunk", "16 16")):
+        const = "const " if "Async" in k else ""
+        inst = "template __global__ void %s<16>(float *, %sfloat *, %sfloat *, int, int);" % (k, const, const)
+        yield of_file("samples/" + k, SAMPLES, path, (k + "<16>", "n/16 m/16", block, 0, args), square, at, inst, before)
+
+
+def samples(square, at):
+    found = list(copies(square, at))
+    fence = "Samples/2_Concepts_and_Techniques/threadFenceReduction/threadFenceReduction_kernel.cuh"
+    before = "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"
+    args = "g_idata f32 n in; g_odata f32 parts out; n u32 = n"
+    for k, every in (("reduceMultiPass", 0), ("reduceSinglePass", 1)):
+        inst = "template __global__ void %s<128, false>(const float *, float *, unsigned int);" % k
+        found.append(of_file("samples/" + k, SAMPLES, fence, (k + "<(unsigned int)128, false>", "parts", "128", 512, args),
+                             ("part_sums", "1", "32", 0, "g_idata f32 n in; g_odata f32 parts out; parts s32 = parts; "
+                              "per s32 = 256; n s32 = n; all s32 = %d" % every),
+                             sizes(n=[1000, 511, 700], parts=[4, 2, 3]), inst, before))
+    found.append(of_file("samples/scalarProd", SAMPLES, "Samples/2_Concepts_and_Techniques/scalarProd/scalarProd_kernel.cuh",
+                         ("scalarProdGPU", "2", "256", 0, "c f32 rows out; a f32 rows,n in; b f32 rows,n in; rows s32 = rows; n s32 = n"),
+                         ("dots", "1", "32", 0, "a f32 rows,n in; b f32 rows,n in; c f32 rows out; rows s32 = rows; n s32 = n"),
+                         sizes(rows=[3, 5, 2], n=[1024, 300, 2500]), "", before))
+    return found
+
+
+def rodinia():
+    flows = "sdc f32 = 0.1; nx s32 = nx; ny s32 = ny; nz s32 = nz; ce f32 = 0.11; cw f32 = 0.12; cn f32 = 0.13; " \
+            "cs f32 = 0.14; ct f32 = 0.15; cb f32 = 0.16; cc f32 = 0.17"
+    cells = "p f32 nz,ny,nx in; tin f32 nz,ny,nx in; tout f32 nz,ny,nx out; "
+    n = sizes(n=[40, 7, 65], t=[3, 0, 63])
+    return [
+        of_file("rodinia/hotspotOpt1", RODINIA, "cuda/hotspot3D/opt1.cu", ("hotspotOpt1", "nx/64 ny/4", "64 4", 0, cells + flows),
+                ("heat", "ceil_div(nx*ny*nz,64)", "64", 0, cells + flows), sizes(nx=[64, 128, 64], ny=[4, 8, 12], nz=[4, 2, 8])),
+        of_file("rodinia/Fan1", RODINIA, "cuda/gaussian/gaussian.cu",
+                ("Fan1", "ceil_div(n,512)", "512", 0, "m f32 n,n in out; a f32 n,n in; n s32 = n; t s32 = t"),
+                ("factors", "ceil_div(n,64)", "64", 0, "m f32 n,n in out; a f32 n,n in; n s32 = n; t s32 = t"), n),
+        of_file("rodinia/Fan2", RODINIA, "cuda/gaussian/gaussian.cu",
+                ("Fan2", "ceil_div(n,4) ceil_div(n,4)", "4 4", 0,
+                 "m f32 n,n in; a f32 n,n in out; b f32 n in out; n s32 = n; j1 s32 = n-t; t s32 = t"),
+                ("eliminated", "ceil_div(n*n,64)", "64", 0, "m f32 n,n in; a f32 n,n in out; b f32 n in out; n s32 = n; t s32 = t"), n),
+        of_file("rodinia/invert_mapping", RODINIA, "cuda/kmeans/kmeans_cuda_kernel.cu",
+                ("invert_mapping", "ceil_div(n,256)", "256", 0, "input f32 n,m in; output f32 m,n out; n s32 = n; m s32 = m"),
+                ("transposed", "ceil_div(n*m,64)", "64", 0, "input f32 n,m in; output f32 m,n out; m s32 = m; n s32 = n"),
+                sizes(n=[300, 37, 256], m=[34, 5, 9])),
+        of_file("rodinia/euclid", RODINIA, "cuda/nn/nn_cuda.cu",
+                ("euclid", "ceil_div(n,256)", "256", 0, "at f32 n,2 in; out f32 n out; n s32 = n; lat f32 = 30.5; lng f32 = 90.25"),
+                ("distances", "ceil_div(n,64)", "64", 0, "at f32 n,2 in; out f32 n out; n s32 = n; lat f32 = 30.5; lng f32 = 90.25"),
+                sizes(n=[1000, 37, 512]), "", "typedef struct latLong { float lat; float lng; } LatLong;\n"),
+    ]
+
+
+def norms_and_losses(first, last, cube, table, rows):
+    four = "input f32 a,n,b in; output f32 a,b out; a s32 = a; n s32 = n; b s32 = b"
+    second = ("max_middle", "ceil_div(a*b,32)", "32", 0, four)
+    outer = "input f32 n,a,b in; output f32 a,b out; n s32 = n; a s32 = a; b s32 = b"
+    inner = "input f32 a,b,n in; output f32 a,b out; a s32 = a; b s32 = b; n s32 = n"
+    inst = "<float>(const float *, float *, int, int, int)"
+    tiled = "<float, 256>(const float *, float *, int, int, int)"
+    wide = sizes(a=[3, 2, 5], n=[64, 32, 300], b=[5, 4, 3])
+    triplets = "anchor f32 rows,n in; positive f32 rows,n in; negative f32 rows,n in; output f32 rows out; " \
+               "margin f32 = 0.5; rows s32 = rows; n s32 = n"
+    return [
+        l1(10, "tensor_matrix_multiply_kernel", "<float>(const float *, const float *, float *, int, int, int, int)",
+           ("ceil_div(n,16) ceil_div(m,16) 2", "16 16", 0, "A f32 2,m,k in; B f32 k,n in; C f32 2,m,n out; batch s32 = 2; "
+            "m s32 = m; k s32 = k; n s32 = n"),
+           ("product", "ceil_div(2*m*n,64)", "64", 0, "A f32 2,m,k in; B f32 k,n in; C f32 2,m,n out; m s32 = 2*m; n s32 = n; k s32 = k"),
+           sizes(m=[32, 20, 64], n=[32, 24, 48], k=[32, 40, 24])),
+        l1(36, "rmsnorm_optimized_kernel", "", ("ceil_div(a*b,256)", "256", 0,
+           "output f32 a,n,b out; input f32 a,n,b in; a s32 = a; n s32 = n; b s32 = b; one s32 = 1; eps f32 = 0.00001"),
+           ("rms_middle", "ceil_div(a*b,32)", "32", 0,
+            "input f32 a,n,b in; output f32 a,n,b out; a s32 = a; n s32 = n; b s32 = b; eps f32 = 0.00001"), cube),
+        l1(49, "max_dim0_kernel", inst, ("ceil_div(a,16) ceil_div(b,16)", "16 16", 0, outer), first("max_middle"), cube),
+        l1(49, "max_dim1_kernel", inst, ("a ceil_div(b,64)", "1 64", 0, four), second, cube),
+        l1(49, "max_dim1_optimized_kernel", tiled, ("a b", "256", 0, four), second, cube),
+        l1(49, "max_dim2_kernel", inst, ("a ceil_div(b,64)", "1 64", 0, inner), last("max_middle"), wide),
+        l1(49, "max_dim2_optimized_kernel", tiled, ("a b", "256", 0, inner), last("max_middle"), wide),
+        l1(91, "efficient_reverse_cumsum_kernel", "<float>(const float *, float *, int, int)", ("rows", "128", 0, table),
+           rows("reversed_sum"), sizes(rows=[3, 2, 4], n=[300, 37, 128])),
+        l1(91, "reverse_cumsum_kernel", "<float>(const float *, float *, int, int)", ("rows", "128", 0, table),
+           rows("reversed_sum"), sizes(rows=[3, 2, 4], n=[64, 37, 128])),
+        l1(96, "huber_loss_kernel", "<float, 256>(const float *, const float *, float *, int)",
+           ("ceil_div(n,256)", "256", 0, "predictions f32 n in; targets f32 n in; result f32 1 zeros out; n s32 = n"),
+           ("huber", "1", "1", 0, "predictions f32 n in; targets f32 n in; result f32 1 out; n s32 = n"), sizes(n=[256, 37, 700])),
+        l1(99, "triplet_margin_loss_kernel", "", ("ceil_div(rows,256)", "256", 0, triplets),
+           ("triplet", "ceil_div(rows,32)", "32", 0, triplets), sizes(rows=[5, 300, 2], n=[64, 3, 500])),
+    ]
 
 
 def l1(task, kernel, inst, launch, plain, at):
@@ -153,7 +276,8 @@ def pairs():
         l1(89, "cumsum_kernel", "<float>(const float *, float *, int, int)", ("rows", "256", 2048, table),
            rows("running_sum"), sizes(rows=[3, 2, 1], n=[64, 256, 500])),
     ]
-    return found
+    found += samples(square, sizes(m=[32, 64, 32], n=[64, 32, 96], k=[32, 96, 64]))
+    return found + rodinia() + norms_and_losses(first, last, cube, table, rows)
 
 
 # ---- building
@@ -162,13 +286,14 @@ def show(mirrors, repo, path):
     return subprocess.check_output(["git", "-C", f"{mirrors}/{repo}/repo", "show", "HEAD:" + path], text=True)
 
 
-def device(text):
-    """Macros, constants, device functions and kernels of a text."""
+def device(text, kernels=None):
+    """Macros, constants, device functions and kernels of a text; of kernels only those that are named, if any are."""
     parts = []
     start = re.compile(
         r"^[ \t]*#define[^\n]*(?:\\\n[^\n]*)*"
         r"|^[ \t]*(?:__constant__|constexpr|static\s+constexpr|static\s+const)\s+(?:int|float)\s+\w+\s*=[^;]*;"
         r"|^const\s+(?:int|float)\s+\w+\s*=[^;]*;"
+        r"|^__device__\s+[\w ]+=[^;{]*;"
         r"|(?:template\s*<[^>]*>\s*)?(?:extern \"C\"\s*)?(?:static\s+)?(?:__device__|__global__)[^;{]*\{", re.M)
     at = 0
     while m := start.search(text, at):
@@ -178,7 +303,11 @@ def device(text):
             while depth and end < len(text):
                 depth += (text[end] == "{") - (text[end] == "}")
                 end += 1
-        parts.append(text[m.start():end].replace('extern "C"', ""))
+        name = re.search(r"__global__.*?(\w+)\s*\(", m.group(0), re.S)
+        part = text[m.start():end].replace('extern "C"', "")
+        # Constants of functions are moved out of them: the same one may come more than once.
+        if part not in parts and (not name or kernels is None or name.group(1) in kernels):
+            parts.append(part)
         at = end
     return "\n".join(parts)
 
@@ -196,6 +325,12 @@ def source(mirrors, what):
     if kind == "matrixMul":
         text = show(mirrors, SAMPLES, "Samples/0_Introduction/matrixMul/matrixMul.cu")
         return PRELUDE + device(text) + "".join("\n" + p["source"][1] for p in pairs() if p["source"][0] == "matrixMul")
+    if kind == "file":
+        _, repo, path, _, before = what
+        same = [p for p in pairs() if p["source"][0] == "file" and p["source"][1:3] == what[1:3]]
+        kernels = {p["rewrite"][0].split("<")[0] for p in same}
+        text = device(show(mirrors, repo, path), kernels)
+        return PRELUDE + before + text + "".join("\n" + p["source"][3] for p in same)
     lines = show(mirrors, L1, "optimized_cuda_code/h100.json").splitlines()
     for line in filter(str.strip, lines):
         entry = json.loads(line)
@@ -252,14 +387,15 @@ def main():
         if o.only and o.only not in p["name"]:
             continue
         key = re.sub(r"\W", "_", p["name"])
-        record = dict(name=p["name"])
+        record = dict(name=p["name"], **({"faulty": FAULTY[p["name"]]} if p["name"] in FAULTY else {}))
         results.append(record)
         try:
             text = source(o.mirrors, p["source"])
-            inst = p["source"][2] if p["source"][0] == "l1" else ""
-            if inst:
-                text += "\ntemplate __global__ void %s%s;" % (p["rewrite"][0], inst)
-            ptx, seconds = compiled(key if inst or p["source"][0] == "l1" else p["source"][0], text)
+            kind = p["source"][0]
+            unit = {"l1": key, "file": re.sub(r"\W", "_", "".join(map(str, p["source"][1:3])))}.get(kind, kind)
+            if kind == "l1" and p["source"][2]:
+                text += "\ntemplate __global__ void %s%s;" % (p["rewrite"][0], p["source"][2])
+            ptx, seconds = compiled(unit, text)
         except (RuntimeError, subprocess.CalledProcessError) as error:
             record.update(verdict="not-compiled", why=str(error)[:300])
             print(p["name"], "not compiled", str(error)[:200])
@@ -270,30 +406,42 @@ def main():
         for side, launch in (("a", p["plain"]), ("b", p["rewrite"])):
             open(f"{o.work}/{key}.{side}.toml", "w").write(description(launch, p["sizes"]))
         begin = time.time()
-        done = subprocess.run([o.warpwright, "check", plain, ptx, "--launch-a", f"{o.work}/{key}.a.toml", "--launch-b",
-                               f"{o.work}/{key}.b.toml", "--only-described", "--json"], capture_output=True, text=True)
+        with tempfile.TemporaryFile("w+") as told:
+            process = subprocess.Popen([o.warpwright, "check", plain, ptx, "--launch-a", f"{o.work}/{key}.a.toml", "--launch-b",
+                                        f"{o.work}/{key}.b.toml", "--only-described", "--json"],
+                                       stdout=subprocess.PIPE, stderr=told, text=True)
+            printed = process.stdout.read()
+            _, _, used = os.wait4(process.pid, 0)
+            process.returncode = 0
+            told.seek(0)
+            errors = told.read()
         record["seconds"] = round(time.time() - begin, 2)
+        record["processor_seconds"] = round(used.ru_utime + used.ru_stime, 3)
         try:
-            said = json.loads(done.stdout)
+            said = json.loads(printed)
         except ValueError:
             said = {}
         record["verdict"] = said.get("verdict", "no verdict")
         record["launches"] = [dict(verdict=l["verdict"], elements=l["elements"], terms=l["terms"],
                                    why=sorted({w["code"] for w in l["why"]})) for l in said.get("launches", [])]
         if not said.get("launches"):
-            record["why"] = (done.stderr or done.stdout)[:300]
+            record["why"] = (errors or printed)[:300]
         last = [w["text"] for l in said.get("launches", []) for w in l["why"]][-1:]
         print(p["name"], record["verdict"], record["seconds"], [l["verdict"] for l in record["launches"]],
               "" if record["verdict"] in ("equal-up-to-rounding", "proved-at-launches") else (last or record.get("why")),
               flush=True)
+    wrong = [r["name"] for r in results if not o.ptx_only and (r["verdict"] in ("refuted", "wrong-input")) != ("faulty" in r)]
     table = {}
     for record in results:
         table[record.get("verdict", "?")] = table.get(record.get("verdict", "?"), 0) + 1
     commits = {repo: subprocess.check_output(["git", "-C", f"{o.mirrors}/{repo}/repo", "rev-parse", "HEAD"], text=True).strip()
-               for repo in (SAMPLES, L1)}
-    document = dict(date=time.strftime("%Y-%m-%d"), commits=commits, pairs=len(results), verdicts=table, results=results)
+               for repo in (SAMPLES, L1, RODINIA)}
+    times = [r["processor_seconds"] for r in results if "processor_seconds" in r]
+    document = dict(date=time.strftime("%Y-%m-%d"), commits=commits, pairs=len(results), verdicts=table,
+                    right=sum("faulty" not in r for r in results), wrong=wrong,
+                    median_processor_seconds=statistics.median(times) if times else None, results=results)
     open(o.out, "w").write(json.dumps(document, indent=1) + "\n")
-    print(table)
+    print(table, "wrong:", wrong)
 
 
 if __name__ == "__main__":

@@ -135,6 +135,86 @@ __global__ void copied(const float *idata, float *odata, int width, int height) 
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < width * height) odata[i] = idata[i];
 }
+__global__ void reversed_sum(const float *input, float *output, int rows, int n) {
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    float sum = 0.0f;
+    for (int i = n - 1; i >= 0; i--) output[row * n + i] = sum += input[row * n + i];
+}
+// By the root of the mean of squares over the middle dimension.
+__global__ void rms_middle(const float *input, float *output, int outer, int n, int inner, float eps) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= outer * inner) return;
+    const float *x = input + i / inner * n * inner + i % inner;
+    float *y = output + i / inner * n * inner + i % inner;
+    float squares = 0.0f;
+    for (int j = 0; j < n; j++) squares += x[j * inner] * x[j * inner];
+    for (int j = 0; j < n; j++) y[j * inner] = x[j * inner] / sqrtf(squares / n + eps);
+}
+__global__ void huber(const float *predictions, const float *targets, float *result, int n) {
+    float sum = 0.0f;
+    for (int i = 0; i < n; i++) {
+        float d = predictions[i] - targets[i], a = fabsf(d);
+        sum += a < 1.0f ? 0.5f * d * d : a - 0.5f;
+    }
+    *result = sum;
+}
+__global__ void triplet(const float *anchor, const float *positive, const float *negative, float *output, float margin,
+                        int rows, int n) {
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    float p = 0.0f, q = 0.0f;
+    for (int i = row * n; i < row * n + n; i++) {
+        p += (anchor[i] - positive[i]) * (anchor[i] - positive[i]);
+        q += (anchor[i] - negative[i]) * (anchor[i] - negative[i]);
+    }
+    output[row] = fmaxf(sqrtf(p) - sqrtf(q) + margin, 0.0f);
+}
+__global__ void dots(const float *a, const float *b, float *c, int rows, int n) {
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    float sum = 0.0f;
+    for (int i = 0; i < n; i++) sum += a[row * n + i] * b[row * n + i];
+    c[row] = sum;
+}
+// Sums of so many elements each; of all in the place of the first, if there are several and it is asked for.
+__global__ void part_sums(const float *g_idata, float *g_odata, int parts, int per, int n, int all) {
+    int part = blockIdx.x * blockDim.x + threadIdx.x;
+    if (part >= parts) return;
+    bool total = all && part == 0;
+    float sum = 0.0f;
+    for (int i = part * per; i < n && (total || i < part * per + per); i++) sum += g_idata[i];
+    g_odata[part] = sum;
+}
+// A step of a seven-point stencil, with what stands beyond the edges as it is at them.
+__global__ void heat(const float *p, const float *in, float *out, float sdc, int nx, int ny, int nz, float ce, float cw,
+                     float cn, float cs, float ct, float cb, float cc) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= nx * ny * nz) return;
+    int x = i % nx, y = i / nx % ny, z = i / (nx * ny);
+    float sum = cc * in[i];
+    sum += cw * in[x > 0 ? i - 1 : i] + ce * in[x < nx - 1 ? i + 1 : i];
+    sum += cn * in[y > 0 ? i - nx : i] + cs * in[y < ny - 1 ? i + nx : i];
+    sum += cb * in[z > 0 ? i - nx * ny : i] + ct * in[z < nz - 1 ? i + nx * ny : i];
+    out[i] = sum + sdc * p[i] + ct * 80.0f;
+}
+// A step of the elimination: the factors, then the rows below.
+__global__ void factors(float *m, const float *a, int n, int t) {
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row < n && row > t) m[row * n + t] = a[row * n + t] / a[t * n + t];
+}
+__global__ void eliminated(const float *m, float *a, float *b, int n, int t) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, row = i / n, col = i % n;
+    if (i >= n * n || row <= t) return;
+    if (col >= t) a[i] = a[i] - m[row * n + t] * a[t * n + col];
+    if (col == t) b[row] = b[row] - m[row * n + t] * b[t];
+}
+__global__ void distances(const float *at, float *out, int n, float lat, float lng) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    float y = at[2 * i] - lat, x = at[2 * i + 1] - lng;
+    out[i] = sqrtf(y * y + x * x);
+}
 __global__ void row_sums(const float *g_idata, float *g_odata, int rows, int n) {
     int row = blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= rows) return;
