@@ -8,7 +8,7 @@ processes in the middle of their work, signals, memory, threads, other preloaded
 library: nothing may change what it prints, its exit code or the signals that it gets. Before each attack on a winner that winner
 is launched: one that is not in place ends the case. The cases follow from the seed. Needs a toolkit and cc, no GPU.
 """
-import argparse, collections, hashlib, os, random, re, resource, shutil, signal, struct, subprocess, sys, tempfile, threading, time
+import argparse, collections, hashlib, os, random, re, resource, shutil, signal, socket, struct, subprocess, sys, tempfile, threading, time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SOURCES = os.path.join(ROOT, "crates/inject/tests/program")
@@ -634,6 +634,65 @@ def breaks(b):
         raise Difference(f"`{harm}`, exit {code}: {found}")
 
 
+def inputs(b):
+    """Behind a command the standard input is where the program alone would have left it."""
+    d = b.dice
+    b.store(*([b.good()] if d.random() < .3 else []))
+    data = bytes(d.randrange(256) for _ in range(1000)) * d.choice([0, 1, 60, 70, 300]) + b"end"
+    take = d.choice(["", "read x; ", "cat > /dev/null; ", "".join(f"head -c {d.randrange(len(data) + 9)} | cksum; " for _ in range(d.choice([1, 3])))])
+    program, kind, pause = " ".join(b.words("dlsym", "plain")), d.choice(["pipe", "socket", "file"]), d.choice([0, 0, .01])
+    env = dict(b.env, WARPWRIGHT_DB=b.at("store"), FAKE_LOG="/dev/null")
+    commands = [[], d.choice([[b.binary, "trace", "--"], [b.binary, "tune", "--budget", "0.3", "--"]])]
+
+    def feed(writer):
+        for at in range(0, len(data), 30_000):
+            time.sleep(pause)
+            view = data[at:at + 30_000]
+            while view:
+                view = view[os.write(writer, view):]
+        os.close(writer)
+
+    results = []
+    for before in commands:
+        fed = None
+        if kind == "file":
+            reader = os.open(b.write("input", data), os.O_RDONLY)
+        else:
+            reader, writer = os.pipe() if kind == "pipe" else [one.detach() for one in socket.socketpair()]
+            fed = threading.Thread(target=feed, args=(writer,))
+            fed.start()
+        done = subprocess.run([*before, "sh", "-c", f"{take}{program}; exit 5"], env=env, stdin=reader, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=60)
+        rest = b""
+        while piece := os.read(reader, 1 << 16):
+            rest += piece
+        os.close(reader)
+        if fed:
+            fed.join()
+        results.append((done, rest))
+    (plain, left), (found, rest) = results
+    if found.returncode != plain.returncode or not found.stdout.startswith(plain.stdout) or rest != left:
+        raise Difference(f"{commands[1][1]} with a {kind} of {len(data)} bytes and `{take}`: {len(left)} bytes are left, "
+                         f"then {len(rest)}: {found}")
+
+
+def descriptors(b):
+    """Few files may be opened: a command says so before it starts the program, and leaves nothing behind."""
+    d, limit = b.dice, b.dice.randrange(4, 48)
+    b.store(b.good())
+    shutil.rmtree(b.make("own"))
+    env = dict(b.env, WARPWRIGHT_DB=b.at("store"), FAKE_LOG="/dev/null", TMPDIR=b.make("own"))
+    few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+    command, which = d.choice(["with", "with", "trace", "tune"]), (d.choice(DOORS), d.choice(PLAIN))
+    words = [b.binary, command, *(["--budget", "0.3"] if command == "tune" else []), "--"]
+    plain, found = [ran([*start, *b.words(*which)], env, preexec_fn=few) for start in ([], words)]
+    is_refused = command != "with" and found.code == 1 and not found.out and b"ulimit -n" in found.err
+    if not is_refused and (found.code != plain.code or not found.out.startswith(plain.out)):
+        raise Difference(f"{command} {which} with {limit} files: {plain}, but then {found}")
+    if os.listdir(b.at("own")):
+        raise Difference(f"{command} with {limit} files leaves {os.listdir(b.at('own'))}")
+
+
 def libraries(b):
     """A library that is cut short is told, not passed over."""
     with open(b.library, "rb") as file:
@@ -647,7 +706,7 @@ def libraries(b):
 
 KINDS = [(damage, 25), (cubins, 30), (facts, 25), (guards, 30), (entries, 12), (exports, 8), (kills, 4), (disks, 6), (memory, 8),
          (short, 1), (together, 3), (changing, 3), (tools, 4), (logs, 6), (settings, 6), (signals, 1), (starts, 3), (breaks, 1),
-         (libraries, 1)]
+         (inputs, 2), (descriptors, 3), (libraries, 1)]
 
 
 def arguments():

@@ -3,7 +3,8 @@
 //! * [`args`]: the grammar. [`commands`]: one file per command.
 //! * [`session`]: what most commands start with (toolkit, GPU, module, launch).
 //! * [`build`]: nvcc and ptxas for the executor of passes.
-//! * [`input`], [`failure`], [`progress`], [`terminal`]: files, exit codes and what people see. [`threads`]: how many, with how much stack.
+//! * [`input`], [`failure`], [`progress`], [`terminal`]: files, exit codes and what people see. [`signals`]: what they end.
+//!   [`threads`]: how many, with how much stack.
 
 #[macro_use]
 mod terminal;
@@ -15,6 +16,7 @@ mod failure;
 mod input;
 mod progress;
 mod session;
+mod signals;
 mod threads;
 
 use clap::Parser;
@@ -22,7 +24,7 @@ use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
-use args::{Cli, Command, DbAction, DbArgs};
+use args::{Cli, Command};
 use failure::Failure;
 
 /// Where the last panic began, for the report of it.
@@ -74,28 +76,16 @@ fn command() -> ExitCode {
             .map(|l| format!("{}:{}", l.file(), l.line()));
         *PANICKED.lock().unwrap_or_else(PoisonError::into_inner) = place;
     }));
+    // These become the program.
+    if !matches!(cli.command, Command::With(_) | Command::Nvcc(_)) {
+        signals::begin();
+    }
     if !matches!(cli.command, Command::With(_) | Command::Db(_)) {
         threads::settle();
     }
-    // `tune` ends by itself when it is interrupted, and `trace` and `with` when their program does; everything
-    // else stops at once, but leaves neither compilers running nor temporary files.
-    if !matches!(
-        cli.command,
-        Command::Tune(_)
-            | Command::Measure(_)
-            | Command::Trace(_)
-            | Command::With(_)
-            | Command::Db(DbArgs {
-                action: DbAction::Verify { .. },
-                ..
-            })
-    ) {
-        let _ = ctrlc::set_handler(|| {
-            warpwright_toolkit::shut_down();
-            std::process::exit(130)
-        });
-    }
-    match std::panic::catch_unwind(AssertUnwindSafe(|| run(&mut cli))) {
+    let done = std::panic::catch_unwind(AssertUnwindSafe(|| run(&mut cli)));
+    signals::wait_for_end();
+    let code = match done {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(failure)) => failure.report(wants_json),
         Err(panic) => match panic_text(&*panic) {
@@ -113,7 +103,9 @@ fn command() -> ExitCode {
                 Failure::Internal(format!("{text} ({place})")).report(wants_json)
             }
         },
-    }
+    };
+    signals::leave();
+    code
 }
 
 fn run(cli: &mut Cli) -> Result<(), Failure> {

@@ -10,8 +10,8 @@ use nix::sys::signal::SigSet;
 
 use crate::failure::Failure;
 
-/// What else needs threads: signals, standard input.
-const OTHERS: usize = 2;
+/// What else needs threads: standard input.
+const OTHERS: usize = 1;
 
 /// Bytes of stack that work may need.
 const ROOM: usize = 8 << 20;

@@ -613,22 +613,152 @@ fn input_reaches_every_run() {
             err(&tune)
         );
     }
-    // What no run reads stays where it is, but for what pipes hold.
-    let (reader, mut writer) = std::io::pipe().expect("a pipe");
-    let fed = std::thread::spawn(move || {
-        let mut written = 0;
-        while std::io::Write::write_all(&mut writer, &[0; 4096]).is_ok() {
-            written += 4096;
+}
+
+/// What comes out of a command whose standard input is a file, a pipe or a socket with these bytes, and what stays in there.
+fn read_from(command: &mut Command, kind: &str, path: &Path) -> (Output, Vec<u8>) {
+    use std::io::Read;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+    let open = || std::fs::File::open(path).expect("opened");
+    let (reader, writer) = match kind {
+        "pipe" => {
+            let (reader, writer) = std::io::pipe().expect("a pipe");
+            (OwnedFd::from(reader), Some(OwnedFd::from(writer)))
         }
-        written
-    });
-    let tune = {
-        let mut command = bench.command(&["tune", "--", "sleep", "0.5"]);
-        command.stdin(reader).output().expect("starts")
+        "socket" => {
+            let (reader, writer) = UnixStream::pair().expect("sockets");
+            (OwnedFd::from(reader), Some(OwnedFd::from(writer)))
+        }
+        _ => (OwnedFd::from(open()), None),
     };
-    assert!(tune.status.success(), "{}", err(&tune));
-    let written = fed.join().expect("joined");
-    assert!(written < 1 << 20, "{written} bytes");
+    let fed = writer.map(|writer| {
+        let mut source = open();
+        std::thread::spawn(move || std::io::copy(&mut source, &mut std::fs::File::from(writer)))
+    });
+    let own = reader.try_clone().expect("cloned");
+    let output = command.stdin(reader).output().expect("starts");
+    let mut rest = Vec::new();
+    let mut own = std::fs::File::from(own);
+    own.read_to_end(&mut rest).expect("read");
+    fed.map(|fed| fed.join().expect("joined").expect("fed"));
+    (output, rest)
+}
+
+/// Behind a command the standard input is where the program alone would have left it, whatever it is.
+#[test]
+fn what_no_run_reads_stays_in_the_input() {
+    let Some(bench) = Bench::new() else { return };
+    let lines: String = (0..60_000).map(|number| format!("{number}\n")).collect();
+    std::fs::write(bench.path("input"), &lines).expect("written");
+    let program = "./host proc2 plain scale.fatbin";
+    // More than pipes hold, some of it, a line, and all of it.
+    let readers = ["", "head -c 150000 | cksum;", "read x; echo $x;", "cksum;"];
+    let left: Vec<usize> = readers
+        .iter()
+        .flat_map(|reader| {
+            let script = format!("{reader} exec {program}");
+            let kinds = ["pipe", "socket", "file"].iter();
+            kinds
+                .map(|kind| {
+                    let words = ["sh", "-c", &*script];
+                    let from = |command: &mut Command| {
+                        read_from(command.args(words), kind, &bench.path("input"))
+                    };
+                    let (plain, rest) = from(&mut bench.command(&["with", "--"]));
+                    for command in ["tune", "trace"] {
+                        let budget = (command == "tune").then_some(["--budget", "0.3"]);
+                        let mut words = vec![command];
+                        words.extend(budget.iter().flatten());
+                        words.push("--");
+                        let (output, left) = from(&mut bench.command(&words));
+                        let what = format!("{command} {kind} `{reader}`: {}", err(&output));
+                        assert!(out(&output).starts_with(&out(&plain)), "{what}");
+                        assert!(left == rest, "{what}: {} {}", left.len(), rest.len());
+                        let is_tried = err(&output).contains("runs with the winners");
+                        assert_eq!(is_tried, command == "tune", "{what}");
+                    }
+                    rest.len()
+                })
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    let all = lines.len();
+    let expected = [all, all, all, all - 150_000, all - 150_000, all - 150_000];
+    assert_eq!((&left[..6], &left[9..]), (&expected[..], &[0; 3][..]));
+    // A loop of a shell gets its other lines.
+    let own = bench.command(&[]);
+    let script = "seq 3 | while read l; do echo line $l; \"$@\"; done";
+    let run = |words: &[&std::ffi::OsStr]| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script, "sh"]).args(words);
+        shell.args(["sh", "-c", &format!("exec {program}")]);
+        let set = own.get_envs();
+        shell.envs(set.filter_map(|(name, value)| Some((name, value?))));
+        shell
+            .current_dir(bench.folder.path())
+            .output()
+            .expect("starts")
+    };
+    let tuned = ["tune", "--budget", "0.3", "--"].map(std::ffi::OsStr::new);
+    let (plain, tuned) = (run(&[]), run(&[&[own.get_program()], &tuned[..]].concat()));
+    assert_eq!(out(&plain).matches("line ").count(), 3);
+    assert_eq!(out(&tuned), out(&plain), "{}", err(&tuned));
+}
+
+/// What a program says on standard error comes once, too, and in its place where both go to one place.
+#[test]
+fn what_a_program_says_comes_once() {
+    let Some(bench) = Bench::new() else { return };
+    let script = "echo told >&2; ./host proc2 plain scale.fatbin; echo end >&2";
+    let plain = bench.run(&["with", "--", "sh", "-c", script], false);
+    assert_eq!(err(&plain), "told\nend\n");
+    bench.run(&["trace", "-o", "t.json"], true);
+    let own = bench.command(&[]);
+    for more in [&[][..], &["--trace", "t.json"]] {
+        let words = [
+            &["tune", "--budget", "0.3"],
+            more,
+            &["--", "sh", "-c", script],
+        ]
+        .concat();
+        let tuned = bench.run(&words, false);
+        assert_eq!(out(&tuned), out(&plain), "{}", err(&tuned));
+        for line in ["told\n", "end\n", "runs with the winners"] {
+            assert_eq!(err(&tuned).matches(line).count(), 1, "{}", err(&tuned));
+        }
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "exec \"$@\" 2>&1", "sh"]);
+        shell.arg(own.get_program()).args(&words);
+        let set = own.get_envs();
+        shell.envs(set.filter_map(|(name, value)| Some((name, value?))));
+        let both = shell.current_dir(bench.folder.path()).output();
+        let both = out(&both.expect("starts"));
+        let whole = format!("told\n{}end\n", out(&plain));
+        assert_eq!(both.matches(&whole).count(), 1, "{both}");
+    }
+    // What the library says is none of it.
+    let mut tune = bench.command(&["tune", "--budget", "0.3", "--", "sh", "-c", script]);
+    let tune = tune.env("WARPWRIGHT_LOG", "/dev/stderr").output();
+    let said = err(&tune.expect("starts"));
+    assert!(said.contains("is replaced: "), "{said}");
+}
+
+/// A command that cannot note what it sees says so, and not that there is no driver.
+#[test]
+fn notes_that_cannot_be_written_are_told() {
+    let Some(bench) = Bench::new() else { return };
+    let plain = out(&bench.run(&["with"], true));
+    let script = "ulimit -f 0; exec ./host proc2 plain scale.fatbin";
+    for command in ["trace", "tune"] {
+        let mut cut = bench.command(&[command, "--", "sh", "-c", script]);
+        // Of the driver's own, which would grow.
+        let cut = cut.env("FAKE_LOG", "/dev/null").output().expect("starts");
+        assert_eq!((out(&cut), cut.status.code()), (plain.clone(), Some(0)));
+        let said = err(&cut);
+        assert!(said.contains("not all that the program did"), "{said}");
+        assert!(!said.contains("driver"), "{said}");
+    }
 }
 
 /// A store that cannot be written is told before the program runs; one that breaks meanwhile costs neither the program's
@@ -774,6 +904,60 @@ fn signals_end_programs() {
     }
 }
 
+/// A command without a program ends by the signal that ends it; nothing is written, no compiler goes on, no folder stays.
+#[test]
+fn signals_end_commands() {
+    use std::os::unix::fs::PermissionsExt;
+    let Some(bench) = Bench::new() else { return };
+    std::fs::create_dir_all(bench.path("slow/bin")).expect("made");
+    std::fs::create_dir(bench.path("tmp")).expect("made");
+    let ptxas = bench.path("slow/bin/ptxas");
+    let script = format!(
+        "#!/bin/sh\ncase $1 in --version) exec {} --version;; esac\necho $$ > {}\nexec sleep 1000\n",
+        require_toolkit("in_place")
+            .expect("found")
+            .ptxas()
+            .expect("ptxas")
+            .tool()
+            .path
+            .display(),
+        bench.path("begun").display()
+    );
+    std::fs::write(&ptxas, script).expect("written");
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&ptxas, executable).expect("set");
+    std::fs::write(bench.path("k.ptx"), format!("{PTX}{}", scale("40000000"))).expect("written");
+    for (signal, number) in [("INT", 2), ("TERM", 15), ("HUP", 1)] {
+        let _ = std::fs::remove_file(bench.path("begun"));
+        let mut opt = bench.command(&["opt", "k.ptx", "--block", "256", "-o", "k.cubin"]);
+        opt.args(["--toolkit"]).arg(bench.path("slow"));
+        opt.env("TMPDIR", bench.path("tmp"));
+        opt.env("WARPWRIGHT_CACHE", bench.path("cache"));
+        let opt = opt.stderr(std::process::Stdio::piped()).spawn();
+        let mut opt = opt.expect("starts");
+        let begun = || {
+            let text = std::fs::read_to_string(bench.path("begun")).unwrap_or_default();
+            text.trim().parse::<u32>().ok()
+        };
+        while begun().is_none() && opt.try_wait().expect("waits").is_none() {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let compiler = begun();
+        let sent = Command::new("kill")
+            .args([&format!("-{signal}"), &opt.id().to_string()])
+            .status();
+        assert!(sent.expect("kill").success());
+        let ended = opt.wait_with_output().expect("ends");
+        assert_eq!(ended.status.signal(), Some(number), "{}", err(&ended));
+        let compiler = compiler.expect("a compiler");
+        let is_running = Path::new(&format!("/proc/{compiler}/cmdline")).exists();
+        assert!(!is_running, "{signal}");
+        assert!(!bench.path("k.cubin").exists(), "{signal}");
+        let left = std::fs::read_dir(bench.path("tmp")).expect("a folder");
+        assert_eq!(left.count(), 0, "{signal}");
+    }
+}
+
 /// A library that is cut short is told: the dynamic linker would pass it over.
 #[test]
 fn a_library_that_is_cut_short_is_told() {
@@ -853,6 +1037,43 @@ fn limits_are_told_before_they_are_met() {
         assert_eq!(ended.status.code(), Some(7), "{command}: {}", err(&ended));
         assert_eq!(out(&ended), "64\n", "{command}");
     }
+    // So has what may open few files: `with` needs none.
+    std::fs::create_dir(bench.path("tmp")).expect("made");
+    let host = ["./host", "proc2", "plain", "scale.fatbin"];
+    let plain = bench.run(&["with"], true);
+    for files in ["4", "5", "6", "7", "9"] {
+        for command in ["trace", "with", "tune"] {
+            let limit = format!("-n {files}; export TMPDIR=tmp FAKE_LOG=/dev/null");
+            let ended = under(&limit, &[&[command, "--"], &host[..]].concat());
+            let what = format!("{files} {command}: {}", err(&ended));
+            if command == "with" {
+                assert_eq!(
+                    (out(&ended), ended.status.code()),
+                    (out(&plain), Some(0)),
+                    "{what}"
+                );
+            } else {
+                assert_eq!(
+                    (&*out(&ended), ended.status.code()),
+                    ("", Some(1)),
+                    "{what}"
+                );
+                assert!(err(&ended).contains("more files (`ulimit -n`)"), "{what}");
+            }
+            let left = std::fs::read_dir(bench.path("tmp")).expect("a folder");
+            assert_eq!(left.count(), 0, "{what}");
+        }
+    }
+    let tune = under(
+        "-n 48",
+        &[&["tune", "--budget", "0.3", "--"], &host[..]].concat(),
+    );
+    assert_eq!(out(&tune), out(&plain), "{}", err(&tune));
+    assert!(
+        err(&tune).contains("runs with the winners"),
+        "{}",
+        err(&tune)
+    );
     let list = under("-s 64", &["db", "list"]);
     assert!(list.status.success(), "{}", err(&list));
     let kernel = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n";

@@ -5,6 +5,7 @@
 #![cfg(unix)]
 
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
@@ -436,14 +437,15 @@ fn an_interrupted_job_leaves_nothing() {
     let jobs = bench.jobs();
     std::fs::create_dir(bench.path("scratch")).expect("a folder");
     let before = bench.files();
-    for signal in ["-INT", "-TERM", "-KILL"] {
+    for (signal, expected) in [("-INT", 2), ("-TERM", 15), ("-KILL", 9)] {
         let child = bench.begun(&jobs[0]);
         let sent = Command::new("kill")
             .args([signal, &child.id().to_string()])
             .status();
         assert!(sent.expect("kill").success());
         let ended = child.wait_with_output().expect("ends");
-        assert!(!ended.status.success(), "{signal}: {}", said(&ended));
+        let number = ended.status.signal();
+        assert_eq!(number, Some(expected), "{signal}: {}", said(&ended));
         if signal == "-INT" {
             assert!(
                 said(&ended).contains("nothing was written"),

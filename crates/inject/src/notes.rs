@@ -1,13 +1,13 @@
 //! What is written: the log that people read, and the notes that the command line reads.
 
 use std::collections::BTreeSet;
-use std::fs::OpenOptions;
-use std::io::Write;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use warpwright_winners::lines::{HEAD, Note};
+use warpwright_winners::lines::{CUT, HEAD, Note};
 
 use crate::state::{Whole, settings};
 
@@ -27,7 +27,7 @@ pub fn say(text: &str) {
         std::process::id(),
         text.replace('\n', " ")
     );
-    append(path, line.as_bytes());
+    let _ = append(path, line.as_bytes());
 }
 
 /// The folder of `trace` and `try`.
@@ -47,7 +47,16 @@ pub fn note(kind: &str, notes: &[Note]) {
         );
     }
     text.extend(notes.iter().map(Note::line));
-    append(&path, text.as_bytes());
+    if append(&path, text.as_bytes()).is_err() {
+        cut();
+    }
+}
+
+/// An empty file can often be made where nothing can be written any more.
+fn cut() {
+    if let Some(folder) = folder() {
+        let _ = File::create(folder.join(CUT));
+    }
 }
 
 /// Replaces this process's file in the folder.
@@ -66,19 +75,16 @@ pub fn rewrite(kind: &str, notes: &[Note]) {
 pub fn write(path: &Path, bytes: &[u8]) {
     if let Err(e) = quietly(|| warpwright_winners::store::write_whole(path, bytes)) {
         say(&format!("`{}` cannot be written: {e}", path.display()));
+        cut();
     }
 }
 
 /// A pipe is neither waited for nor filled.
-fn append(path: &Path, bytes: &[u8]) {
+fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.append(true).create(true);
     options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
-    quietly(|| {
-        if let Ok(mut file) = options.open(path) {
-            let _ = file.write_all(bytes);
-        }
-    });
+    quietly(|| options.open(path)?.write_all(bytes))
 }
 
 /// Runs work that writes. A pipe that nobody reads and a limit of file sizes send signals, which would end the program:

@@ -18,8 +18,9 @@ const YOUNG: Duration = Duration::from_secs(60);
 /// The folder, in the temporary one; it goes with the value. It holds a file `lock`.
 #[derive(Debug)]
 pub struct PrivateFolder {
-    folder: TempDir,
+    // Goes first: to remove the folder takes descriptors.
     _lock: File,
+    folder: TempDir,
 }
 
 impl PrivateFolder {
@@ -38,8 +39,8 @@ impl PrivateFolder {
         })?;
         lock.lock()?;
         let made = PrivateFolder {
-            folder,
             _lock: lock,
+            folder,
         };
         SWEPT.call_once(|| made.sweep());
         Ok(made)

@@ -10,6 +10,9 @@ use crate::class::{LaunchClass, triple};
 /// The first line of a file of notes.
 pub const HEAD: &str = concat!("warpwright-notes ", env!("CARGO_PKG_VERSION"));
 
+/// An empty file beside notes of which not all could be written.
+pub const CUT: &str = "cut";
+
 /// One note.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Note {

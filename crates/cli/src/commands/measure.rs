@@ -6,8 +6,6 @@
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use warpwright_driver::database::{Entry, Export};
 use warpwright_gpu::{
@@ -24,6 +22,7 @@ use crate::args::MeasureArgs;
 use crate::failure::Failure;
 use crate::input::{file_name, text, write_atomically, write_into};
 use crate::progress;
+use crate::signals;
 
 /// Where a measuring session can be resumed from, within the folder of candidates.
 const STATE_FILE: &str = "state.json";
@@ -165,11 +164,12 @@ fn measure_folder(
         exhaustive: session.exhaustive,
         ..Budget::default()
     };
-    let stop = interrupt_flag();
+    // What was measured so far is kept.
+    signals::be_patient();
     let bar = progress::bar(None, &manifest.report.name);
     let step = |news: &Progress<'_>| {
         follow(news, &bar, folder);
-        match stop.load(Ordering::Relaxed) {
+        match signals::asked_to_end() {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
@@ -240,21 +240,4 @@ fn follow(news: &Progress<'_>, bar: &indicatif::ProgressBar, folder: &Path) {
             }
         }
     }
-}
-
-/// Becomes true at the first Ctrl-C; the second one ends the program.
-fn interrupt_flag() -> Arc<AtomicBool> {
-    static FLAG: std::sync::OnceLock<Arc<AtomicBool>> = std::sync::OnceLock::new();
-    FLAG.get_or_init(|| {
-        let flag = Arc::new(AtomicBool::new(false));
-        let seen = flag.clone();
-        // Without a handler Ctrl-C simply ends the program, which is fine too.
-        let _ = ctrlc::set_handler(move || {
-            if seen.swap(true, Ordering::Relaxed) {
-                std::process::exit(130);
-            }
-        });
-        flag
-    })
-    .clone()
 }

@@ -156,7 +156,6 @@ fn export(store: &Store, output: &Path) -> Result<(), Failure> {
 
 /// Runs a program for its modules, and proves what came from elsewhere against them.
 fn verify_with(cli: &Cli, store: &Store, program: &[OsString]) -> Result<(), Failure> {
-    super::signals::begin();
     store.check_writable()?;
     let folder = super::work::folder()?;
     let mut words = command(program)?;
@@ -176,7 +175,7 @@ fn verify_seen(
     caches::find_ptx(folder);
     let trace = read(folder, program, warpwright_gpu::utc_now())?;
     if trace.gpu.is_none() {
-        nothing_was_seen();
+        nothing_was_seen(folder);
     }
     let verdicts = verify::verify(cli, store, &trace, folder)?;
     match verdicts.is_empty() {

@@ -3,7 +3,7 @@
 //! * [`program`]: starting a program with the library in it.
 //! * [`document`]: the file of a trace, and reading it again.
 //! * [`hint`]: what a sentence can say about a kernel.
-//! * [`signals`]: they reach it; [`work`]: a folder to work in.
+//! * [`stdin`]: what it reads; [`shown`]: what it writes; [`work`]: a folder to work in; [`limits`]: what that takes.
 //! * [`verify`]: winners from elsewhere are proved.
 //! * [`candidates`]: what the pipeline proposes for a kernel; [`search`]: what is tried next while the program waits.
 //! * [`no_gpu`]: a program on the stand-in for CUDA.
@@ -14,10 +14,11 @@ mod candidates;
 pub mod db;
 pub mod document;
 mod kept;
+mod limits;
 pub mod no_gpu;
 mod program;
 mod search;
-mod signals;
+mod shown;
 mod stdin;
 pub mod trace;
 pub mod tune;

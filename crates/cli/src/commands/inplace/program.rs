@@ -11,8 +11,9 @@ use std::time::Duration;
 use nix::libc;
 use nix::sys::signal::Signal;
 
-use super::signals;
+use super::stdin;
 use crate::failure::Failure;
+use crate::signals;
 
 /// A library of ours: its file name, and the variable that names another place.
 pub struct Library {
@@ -96,7 +97,9 @@ pub fn library(wanted: &Library) -> Result<PathBuf, Failure> {
     };
     let found = places.iter().find_map(|place| place.canonicalize().ok());
     let found = found.ok_or_else(|| missing(format!("{file} is not found")))?;
-    if !is_whole(&found) {
+    let is_whole =
+        is_whole(&found).map_err(|e| Failure::input(format!("`{}`: {e}", found.display())))?;
+    if !is_whole {
         return Err(missing(format!(
             "`{}` is no whole library (is it cut short?), and programs would run without it",
             found.display()
@@ -113,21 +116,19 @@ pub fn library(wanted: &Library) -> Result<PathBuf, Failure> {
 }
 
 /// Does a shared library end where its header says? Its last table does.
-fn is_whole(library: &Path) -> bool {
-    let read = || -> std::io::Result<([u8; 64], u64)> {
-        let mut file = File::open(library)?;
-        let mut header = [0; 64];
-        file.read_exact(&mut header)?;
-        Ok((header, file.metadata()?.len()))
-    };
-    let Ok((header, length)) = read() else {
-        return false;
-    };
+fn is_whole(library: &Path) -> std::io::Result<bool> {
+    let mut file = File::open(library)?;
+    let length = file.metadata()?.len();
+    let mut header = [0; 64];
+    if length < header.len() as u64 {
+        return Ok(false);
+    }
+    file.read_exact(&mut header)?;
     let half = |at: usize| u64::from(u16::from_le_bytes([header[at], header[at + 1]]));
     let mut start = [0; 8];
     start.copy_from_slice(&header[40..48]);
     let end = u64::from_le_bytes(start).saturating_add(half(58) * half(60));
-    header.starts_with(b"\x7fELF") && half(16) == 3 && end > 64 && end <= length
+    Ok(header.starts_with(b"\x7fELF") && half(16) == 3 && end > 64 && end <= length)
 }
 
 /// Becomes the program. Returns only if that fails.
@@ -161,15 +162,18 @@ fn run_beside(
     mut command: Command,
     wait: &mut dyn FnMut(&mut Child) -> std::io::Result<ExitStatus>,
 ) -> Result<ExitStatus, Failure> {
-    // Signals are for the program; what it did until then is still worth telling.
-    signals::begin();
     let name = command.get_program().to_owned();
+    // Signals are for the program; what it did until then is still worth telling.
     signals::starting();
-    let status = command.spawn().and_then(|mut child| {
+    let spawned = command.spawn();
+    // What it was started with is its own now.
+    drop(command);
+    let status = spawned.and_then(|mut child| {
         signals::started(child.id());
         wait(&mut child)
     });
     signals::ended();
+    stdin::settle();
     status.map_err(|e| not_started(&name, &e))
 }
 

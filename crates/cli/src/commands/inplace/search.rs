@@ -14,9 +14,9 @@ use warpwright_winners::lines::{Planned, answer_file, is_ask, parse_searches};
 use warpwright_winners::store::write_whole;
 
 use super::candidates::{Code, Proposed, is_original, make};
-use super::signals::asked_to_end;
 use super::tune::{Target, is_told, ratios};
 use crate::failure::Failure;
+use crate::signals::asked_to_end;
 
 /// Versions that are built at a time.
 const BATCH: usize = 8;

@@ -1,17 +1,19 @@
 //! `warpwright trace -- PROGRAM ARGS`
 
 use std::collections::BTreeSet;
+use std::io::Write;
 use std::path::Path;
 
 use warpwright::trace::{Trace, WithoutGpu, read};
 use warpwright_diag::count;
 use warpwright_gpu::{FaultKind, devices};
+use warpwright_winners::aside::Aside;
+use warpwright_winners::lines::CUT;
 
 use super::caches;
 use super::document::demangled;
 use super::no_gpu::{built, stand_in};
 use super::program::{command, ended, exit_code, inject, outer_mode, run as run_program};
-use super::signals;
 use crate::args::{Cli, TraceArgs};
 use crate::commands::print_json;
 use crate::failure::Failure;
@@ -20,7 +22,6 @@ use warpwright_report::table::Table;
 
 /// Runs the command.
 pub fn run(cli: &Cli, args: &TraceArgs) -> Result<(), Failure> {
-    signals::begin();
     let folder = super::work::folder()?;
     let words = built(cli, &args.program, folder.path(), &args.without)?;
     let mut program = command(&words)?;
@@ -54,25 +55,42 @@ fn tell(args: &TraceArgs, folder: &Path) -> Result<(), Failure> {
             "no launch was seen: the program starts no kernel, or has a CUDA runtime of its own (nvcc -cudart shared \
              links the one that can be stood in for; nvcc below `trace --no-gpu` does so by itself)"
         ),
-        (None, false) => nothing_was_seen(),
-        _ => {}
+        (None, false) => nothing_was_seen(folder),
+        (Some(_), _) => drop(tell_cut(folder)),
     }
     Ok(())
 }
 
-/// Says why a program may have launched nothing. How it ended is for its exit code to say.
-pub fn nothing_was_seen() {
-    let has_no_driver = devices().is_err_and(|fault| fault.kind == FaultKind::Missing);
-    match has_no_driver {
-        true => complain!(
-            "no launch was seen: this machine has no NVIDIA driver (libcuda.so.1); `warpwright trace --no-gpu -- PROGRAM` \
-             and `warpwright opt PROGRAM -o OUT` need none"
+/// Says why nothing may be known of a program's launches. How it ended is for its exit code to say.
+pub fn nothing_was_seen(folder: &Path) {
+    let written = Aside::new_in(folder).and_then(|mut file| file.file().write_all(&[0; 4096]));
+    match (written, devices()) {
+        (Err(e), _) => complain!(
+            "no launch was seen: what the program does is noted in `{}`, where nothing can be written: {e}",
+            folder.display()
         ),
-        false => complain!(
+        (Ok(()), _) if tell_cut(folder) => {}
+        (Ok(()), Err(fault)) if fault.kind == FaultKind::Missing => complain!(
+            "no launch was seen: {}; `warpwright trace --no-gpu -- PROGRAM` and `warpwright opt PROGRAM -o OUT` need none",
+            fault.detail
+        ),
+        _ => complain!(
             "no launch was seen: the program does not use the driver, is linked statically, or must not be preloaded \
              (set-user-ID), or a `warpwright` of its own is in between"
         ),
     }
+}
+
+/// Says so if not all was noted that the program did.
+pub fn tell_cut(folder: &Path) -> bool {
+    let is_cut = folder.join(CUT).exists();
+    if is_cut {
+        complain!(
+            "not all that the program did could be noted in `{}`: is the disk full, or is there a limit (`ulimit -f`, `-n`)?",
+            folder.display()
+        );
+    }
+    is_cut
 }
 
 /// Has the program traced into a folder; `mode` is `trace`, or `trace+with` for a program with its winners.

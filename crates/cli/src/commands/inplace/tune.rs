@@ -4,13 +4,10 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{Seek, SeekFrom};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use nix::sys::resource::{Resource, getrlimit};
 use serde::Serialize;
 use warpwright_diag::count as counted;
 use warpwright_driver::search::Search;
@@ -28,18 +25,20 @@ use super::caches;
 use super::candidates::{Code, Proposed, Wanted, is_original, make, propose};
 use super::db::store as open_store;
 use super::document::{Launched, Trace};
+use super::limits;
 use super::program::{
     command, ended, exit_code, failed_behind, inject, is_cut_off, run as run_program, run_with,
 };
 use super::search::{Builder, Searching};
-use super::signals::{self, asked_to_end};
+use super::shown::{Shown, Written};
 use super::stdin;
-use super::trace::{look, nothing_was_seen};
+use super::trace::{look, nothing_was_seen, tell_cut};
 use super::verify;
 use crate::args::{Cli, TuneArgs};
 use crate::commands::print_json;
 use crate::failure::Failure;
 use crate::session;
+use crate::signals::asked_to_end;
 use warpwright::trace::{GpuFacts, notes, read};
 use warpwright_report::edit::{Edit, edit_in_place};
 use warpwright_report::table::Table;
@@ -176,32 +175,16 @@ enum Verdict {
 
 /// Runs the command. What the program printed and how it ended is told whatever else fails.
 pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
-    signals::begin();
-    let store = open_store(args.db.as_ref())?;
     // Before the program runs for nothing.
+    limits::check_search()?;
+    let store = open_store(args.db.as_ref())?;
     store.check_writable()?;
-    check_memory()?;
     let folder = super::work::folder()?;
     let mut last = see(args, folder.path())?;
     let tuned = tune(cli, args, &store, folder.path(), &mut last);
-    forward(last.output, last.code, tuned)
-}
-
-/// What the command itself may come to need while it builds and proves; bytes.
-const OWN_MEMORY: u64 = 1 << 30;
-
-/// A command that is denied memory in the middle loses what the program printed.
-fn check_memory() -> Result<(), Failure> {
-    let limit = getrlimit(Resource::RLIMIT_AS).map_or(u64::MAX, |(soft, _)| soft);
-    match limit < OWN_MEMORY {
-        true => Err(Failure::input(format!(
-            "this process may have {} MiB of memory (`ulimit -v`), and a search takes up to {}: \
-             `warpwright trace` and `with` take little",
-            limit >> 20,
-            OWN_MEMORY >> 20
-        ))),
-        false => Ok(()),
-    }
+    let written = last.shown.come();
+    let written = written.map_err(|e| Failure::input(format!("standard output: {e}")));
+    ended(last.code, written.and(tuned))
 }
 
 /// All runs but the first; `last` becomes the one that counts.
@@ -213,9 +196,10 @@ fn tune(
     last: &mut Seen,
 ) -> Result<(), Failure> {
     let Some(facts) = last.trace.gpu.clone() else {
-        nothing_was_seen();
+        nothing_was_seen(&last.modules);
         return last.show(args);
     };
+    tell_cut(&last.modules);
     if asked_to_end() {
         return Ok(());
     }
@@ -371,7 +355,7 @@ fn confirm(
         stdin::give(&mut words)?;
         words.env("WARPWRIGHT_TURNS", run.to_string());
         words.env("WARPWRIGHT_DB", &db);
-        let stdout = seen.output(&mut words)?;
+        let written = seen.shown.give(&mut words)?;
         let code = exit_code(run_program(words)?);
         if code != seen.code {
             complain!(
@@ -383,7 +367,7 @@ fn confirm(
         }
         runs.push(read(&work, program, warpwright_gpu::utc_now())?);
         beside.add(&work)?;
-        seen.count(stdout, code);
+        seen.count(written, code);
         if asked_to_end() {
             drop_all(targets, "a signal asked the program to end");
             return Ok(());
@@ -562,75 +546,32 @@ struct Seen {
     trace: Trace,
     /// Folder with the modules.
     modules: PathBuf,
-    output: Shown,
+    shown: Shown,
     code: u8,
     /// What the trials said.
     trials: Vec<Note>,
 }
 
-/// What became of the program's standard output, which comes once.
-enum Shown {
-    /// A run wrote it where this command's goes.
-    Yes,
-    /// No run counts so far: the trace was made before.
-    No,
-    /// The output of the last run that counts.
-    Kept(File),
-}
-
 impl Seen {
-    /// Sets where the standard output of another run goes: nowhere, or where none was shown into memory until it is known
-    /// whether the run counts, since a disk may be full.
-    fn output(&self, program: &mut Command) -> Result<Option<File>, Failure> {
-        if matches!(self.output, Shown::Yes) {
-            program.stdout(Stdio::null());
-            return Ok(None);
-        }
-        let failed = |e| Failure::input(format!("no place for the program's output: {e}"));
-        let made = rustix::fs::memfd_create("stdout", rustix::fs::MemfdFlags::CLOEXEC);
-        let made = made.and_then(|file| {
-            // As into a pipe: who opens it anew writes behind what is there.
-            rustix::fs::fcntl_setfl(&file, rustix::fs::OFlags::APPEND)?;
-            Ok(File::from(file))
-        });
-        let file = made.map_err(|e| failed(e.into()))?;
-        program.stdout(file.try_clone().map_err(failed)?);
-        Ok(Some(file))
-    }
-
-    /// A run that [`Seen::output`] was for counts.
-    fn count(&mut self, stdout: Option<File>, code: u8) {
-        if let Some(stdout) = stdout {
-            self.output = Shown::Kept(stdout);
+    /// A run that wrote this counts.
+    fn count(&mut self, written: Option<Written>, code: u8) {
+        if let Some(written) = written {
+            self.shown = Shown::Kept(written);
             self.code = code;
         }
     }
 
     /// Runs the program as it is if no run counts.
     fn show(&mut self, args: &TuneArgs) -> Result<(), Failure> {
-        if matches!(self.output, Shown::No) && !asked_to_end() {
+        if matches!(self.shown, Shown::No) && !asked_to_end() {
             let mut words = command(&args.words)?;
             stdin::give(&mut words)?;
             eprintln!("the program runs as it is{}", stdin::wanted_again());
             self.code = exit_code(run_program(words)?);
-            self.output = Shown::Yes;
+            self.shown = Shown::Yes;
         }
         Ok(())
     }
-}
-
-/// The program's standard output, if it did not come yet, and its exit code.
-fn forward(output: Shown, code: u8, told: Result<(), Failure>) -> Result<(), Failure> {
-    let copy = |mut file: File| {
-        file.seek(SeekFrom::Start(0))?;
-        std::io::copy(&mut file, &mut std::io::stdout())
-    };
-    let copied = match output {
-        Shown::Kept(file) => copy(file),
-        Shown::Yes | Shown::No => Ok(0),
-    };
-    let copied = copied.map_err(|e| Failure::input(format!("standard output: {e}")));
-    ended(code, copied.and(told))
 }
 
 /// The trace that was named, or a run of the program.
@@ -644,7 +585,7 @@ fn see(args: &TuneArgs, folder: &Path) -> Result<Seen, Failure> {
         return Ok(Seen {
             trace,
             modules,
-            output: Shown::No,
+            shown: Shown::No,
             code: 0,
             trials: Vec::new(),
         });
@@ -663,7 +604,7 @@ fn see(args: &TuneArgs, folder: &Path) -> Result<Seen, Failure> {
     Ok(Seen {
         trace: trace.map_err(|why| failed_behind(code, why.into()))?,
         modules,
-        output: Shown::Yes,
+        shown: Shown::Yes,
         code,
         trials: Vec::new(),
     })
@@ -810,11 +751,11 @@ fn try_all(
         if std::env::var_os("WARPWRIGHT_LOG").is_none() {
             program.env("WARPWRIGHT_LOG", work.join("log"));
         }
-        let stdout = seen.output(&mut program)?;
+        let written = seen.shown.give(&mut program)?;
         let mut builder = Builder::new(tools, &work, modules);
         let code = exit_code(run_with(program, || builder.answer(targets))?);
         if asked_to_end() {
-            seen.count(stdout, code);
+            seen.count(written, code);
             return Ok(());
         }
         let culprits = culprits(&work);
@@ -845,7 +786,7 @@ fn try_all(
         }
         seen.trials = notes(&work, "trials")?;
         judge(targets, &seen.trials, &crashed);
-        seen.count(stdout, code);
+        seen.count(written, code);
         return Ok(());
     }
     complain!("too many candidates took the program down: nothing is kept");

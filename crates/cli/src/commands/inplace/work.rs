@@ -2,11 +2,12 @@
 
 use warpwright_toolkit::PrivateFolder;
 
-use super::signals::remove_at_end;
 use crate::failure::Failure;
+use crate::signals::remove_at_end;
 
 /// A new one.
 pub fn folder() -> Result<PrivateFolder, Failure> {
+    super::limits::check()?;
     let folder = PrivateFolder::new();
     let folder = folder.map_err(|e| Failure::input(format!("no folder to work in: {e}")))?;
     remove_at_end(folder.path().to_owned());

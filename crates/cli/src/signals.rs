@@ -1,5 +1,6 @@
-//! Signals while a program runs. Those that somebody sends to this process are for the program; what a terminal sends
-//! both get already. Without a program they end this process, and its folders go.
+//! Signals. Without a program that runs they end this process as they would without us, but no compiler goes on and no folder
+//! stays; a command that can say what it has so far is given the time to. Those that somebody sends to this process while a
+//! program runs are for the program; what a terminal sends both get already.
 //!
 //! A program starts with the signals held back and ignored that this process was started with: neither what is held back
 //! here is its own, nor that Rust's start ignores SIGPIPE, nor that SIGCHLD is not ignored here, without which nobody can
@@ -10,7 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::sync::{Mutex, Once, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use nix::libc;
@@ -33,6 +34,12 @@ const STARTING: i32 = -1;
 
 static PROGRAM: AtomicI32 = AtomicI32::new(NONE);
 static ASKED: AtomicBool = AtomicBool::new(false);
+/// Does the command end by itself when it is asked to, and by which signal was it?
+static IS_PATIENT: AtomicBool = AtomicBool::new(false);
+static ENDS_BY: AtomicI32 = AtomicI32::new(0);
+static IS_ENDING: AtomicBool = AtomicBool::new(false);
+/// Why signals are not taken.
+static UNTAKEN: Mutex<Option<std::io::Error>> = Mutex::new(None);
 static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// What this process was started to hold back, and which of [`OURS`] to ignore.
 static HELD: OnceLock<Option<SigSet>> = OnceLock::new();
@@ -103,6 +110,25 @@ pub fn asked_to_end() -> bool {
     ASKED.load(Ordering::SeqCst)
 }
 
+/// From now on the first signal that asks this process to end does no more than that.
+pub fn be_patient() {
+    IS_PATIENT.store(true, Ordering::SeqCst);
+}
+
+/// Waits for the end if a signal is ending this process: what fails meanwhile, as its compilers end, is not to be told.
+pub fn wait_for_end() {
+    while IS_ENDING.load(Ordering::SeqCst) {
+        std::thread::park();
+    }
+}
+
+/// Ends this process by the signal that asked it to, now that it has said all. Returns if none did.
+pub fn leave() {
+    if let Ok(signal) = Signal::try_from(ENDS_BY.load(Ordering::SeqCst)) {
+        end(signal);
+    }
+}
+
 /// A folder that goes when a signal ends this process.
 pub fn remove_at_end(folder: PathBuf) {
     let folders = FOLDERS.lock();
@@ -111,6 +137,13 @@ pub fn remove_at_end(folder: PathBuf) {
 
 /// A program is about to be started.
 pub fn starting() {
+    let untaken = UNTAKEN
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take();
+    if let Some(why) = untaken {
+        complain!("signals do not reach the program: {why}");
+    }
     PROGRAM.store(STARTING, Ordering::SeqCst);
 }
 
@@ -124,38 +157,38 @@ pub fn ended() {
     PROGRAM.store(NONE, Ordering::SeqCst);
 }
 
-/// From now on signals are taken by a thread of their own. To be called before there are other threads: they inherit what
-/// is held back here.
+/// From now on signals are taken by a thread of their own. To be called once, and before there are other threads: they inherit
+/// what is held back here.
 pub fn begin() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let before = held().unwrap_or(SigSet::empty());
-        let mut held = SigSet::empty();
-        let ignored = ignored();
-        // What is ignored or held back already nobody here waits for.
-        let all = PASSED
-            .into_iter()
-            .filter(|&s| !ignored(s) && !before.contains(s));
-        all.for_each(|signal| held.add(signal));
-        let taken = held.thread_block();
-        let source = SignalFd::with_flags(&held, SfdFlags::SFD_CLOEXEC);
-        if let (Ok(()), Ok(source)) = (taken, source) {
-            let hand_on = move || {
-                while let Ok(Some(info)) = source.read_signal() {
-                    // What the kernel sends for a terminal, it sends to the program as well; but that the terminal is
-                    // gone it tells the leader of the session alone.
-                    if let Ok(signal) = Signal::try_from(info.ssi_signo as i32) {
-                        let is_alone = signal == Signal::SIGHUP && getsid(None) == Ok(getpid());
-                        take(signal, info.ssi_code <= 0 || is_alone);
-                    }
-                }
-            };
-            if let Err(e) = std::thread::Builder::new().spawn(hand_on) {
-                complain!("signals do not reach the program: {e}");
-                let _ = before.thread_set_mask();
+    let before = held().unwrap_or(SigSet::empty());
+    let mut taken = SigSet::empty();
+    let ignored = ignored();
+    // What is ignored or held back already nobody here waits for.
+    let all = PASSED
+        .into_iter()
+        .filter(|&s| !ignored(s) && !before.contains(s));
+    all.for_each(|signal| taken.add(signal));
+    if let Err(why) = take_all(taken) {
+        let _ = before.thread_set_mask();
+        *UNTAKEN.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+    }
+}
+
+fn take_all(signals: SigSet) -> std::io::Result<()> {
+    signals.thread_block()?;
+    let source = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC)?;
+    let hand_on = move || {
+        while let Ok(Some(info)) = source.read_signal() {
+            // What the kernel sends for a terminal, it sends to the program as well; but that the terminal is
+            // gone it tells the leader of the session alone.
+            if let Ok(signal) = Signal::try_from(info.ssi_signo as i32) {
+                let is_alone = signal == Signal::SIGHUP && getsid(None) == Ok(getpid());
+                take(signal, info.ssi_code <= 0 || is_alone);
             }
         }
-    });
+    };
+    std::thread::Builder::new().spawn(hand_on)?;
+    Ok(())
 }
 
 /// Which signals this process was started to ignore.
@@ -168,11 +201,14 @@ fn ignored() -> impl Fn(Signal) -> bool {
 
 fn take(signal: Signal, is_sent: bool) {
     let is_end = !matches!(signal, Signal::SIGUSR1 | Signal::SIGUSR2);
-    ASKED.fetch_or(is_end, Ordering::SeqCst);
+    let is_asked = ASKED.fetch_or(is_end, Ordering::SeqCst);
     while PROGRAM.load(Ordering::SeqCst) == STARTING {
         std::thread::sleep(Duration::from_millis(1));
     }
     match PROGRAM.load(Ordering::SeqCst) {
+        NONE if is_end && !is_asked && IS_PATIENT.load(Ordering::SeqCst) => {
+            ENDS_BY.store(signal as i32, Ordering::SeqCst);
+        }
         NONE => end(signal),
         program if is_sent => drop(kill(Pid::from_raw(program), signal)),
         _ => {}
@@ -180,7 +216,8 @@ fn take(signal: Signal, is_sent: bool) {
 }
 
 /// Ends this process as the signal would have.
-fn end(signal: Signal) {
+fn end(signal: Signal) -> ! {
+    IS_ENDING.store(true, Ordering::SeqCst);
     warpwright_toolkit::shut_down();
     let folders = FOLDERS.lock();
     for folder in folders.unwrap_or_else(PoisonError::into_inner).drain(..) {
@@ -190,4 +227,6 @@ fn end(signal: Signal) {
     own.add(signal);
     let _ = own.thread_unblock();
     let _ = raise(signal);
+    // The first process of a container dies of none.
+    std::process::exit(128 + signal as i32);
 }
