@@ -9,6 +9,8 @@ use warpwright_pass::passes::SpillToShared;
 use warpwright_pass::{
     Artifact, Block, BlockSource, Executor, Level, Need, Recipe, Refusal, RunError, Setting, Target,
 };
+use warpwright_sass::elf::Record;
+use warpwright_sass::elf::info::Attribute;
 use warpwright_sass::{Cubin, Elf, Instruction, Kernel, Operation, Unit};
 use warpwright_target::lookup;
 use warpwright_toolkit::testing::require_toolkit;
@@ -170,26 +172,48 @@ fn build_for(arch: &str, test: &str, text: &str) -> Option<Vec<u8>> {
     Some(build.expect("ptxas takes the module").cubin.to_vec())
 }
 
-/// The helper of a division keeps its return address in a slot.
+/// The helper of a division keeps its return address in a slot; before sm_90 it states no frame of its own.
 #[test]
 fn a_division_whose_return_address_spills_moves_and_is_proved() {
     let test = "a_division_whose_return_address_spills_moves_and_is_proved";
-    let gpu = lookup("h200").expect("a known GPU");
     let divisions: String = (0..4)
         .map(|n| format!("div.rn.f64 %f{n}, %f{}, %f{n};\n", n + 7))
         .collect();
     let end = "sub.u32 %n, %n, 1;";
     let text = module(20, 64, ".maxntid 64").replacen(end, &format!("{divisions}{end}"), 1);
-    let Some(cubin) = build(test, &text) else {
-        return;
+    for arch in ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90"] {
+        let gpu = lookup(arch).expect("a known GPU");
+        let Some(cubin) = build_for(arch, test, &text) else {
+            return;
+        };
+        let before = Cubin::parse(&cubin).expect("a cubin");
+        assert!(before.kernels[0].frame_bytes > 0, "no spills on {arch}");
+        let setting = setting(&gpu, [64, 1, 1]);
+        let moved = spill_to_shared(&cubin, "spilling", &setting, Extent::All);
+        let moved = moved.unwrap_or_else(|why| panic!("{arch}: {why}"));
+        let after = Cubin::parse(&moved).expect("a cubin");
+        assert_eq!(after.kernels[0].frame_bytes, 0);
+        another_frame_of_the_helper_is_not_proved(&cubin, &moved);
+    }
+}
+
+/// What the helper states of its frame stays, or is what the kernel states.
+fn another_frame_of_the_helper_is_not_proved(original: &[u8], moved: &[u8]) {
+    let [original, good] = [original, moved].map(|bytes| Elf::parse(bytes).expect("as before"));
+    let kernel = good.kernel("spilling").expect("as before").symbol;
+    let proved = |bytes: u32| {
+        let mut elf = good.clone();
+        let mut info = elf.info(".nv.info").expect("readable").expect("there");
+        let is_helper = |record: &&mut Record| {
+            record.attribute == Attribute::FRAME_SIZE && record.words().first() != Some(&kernel)
+        };
+        let helper = info.records.iter_mut().find(is_helper);
+        helper.expect("a helper").set_word(1, bytes);
+        elf.set_info(".nv.info", &info).expect("as before");
+        check_kernels(&original, &elf, "spilling", &CubinOptions::default()).is_proved()
     };
-    let before = Cubin::parse(&cubin).expect("a cubin");
-    assert!(before.kernels[0].frame_bytes > 0, "no spills");
-    let setting = setting(&gpu, [64, 1, 1]);
-    let moved = spill_to_shared(&cubin, "spilling", &setting, Extent::All);
-    let moved = moved.unwrap_or_else(|why| panic!("{why}"));
-    let after = Cubin::parse(&moved).expect("a cubin");
-    assert_eq!(after.kernels[0].frame_bytes, 0);
+    assert!(proved(0));
+    assert!(!proved(8));
 }
 
 /// Sums in global memory, with the result used and without: single, double, and pairs of half precision.

@@ -227,15 +227,31 @@ fn same_stack(original: &Side, new: &Side) -> Result<()> {
             return Err(Difference::Stack);
         }
     }
-    match stated(original) == stated(new) && new.frame() <= original.frame() {
+    match same_numbers(original, new) && new.frame() <= original.frame() {
         true => Ok(()),
         false => Err(Difference::Stack),
     }
 }
 
+/// Is the same said of the functions behind the kernel? Some have the kernel's frame and say so.
+fn same_numbers(original: &Side, new: &Side) -> bool {
+    let (before, after) = (stated(original), stated(new));
+    let is_same = |attribute: u8, before: u32, after: u32| {
+        let is_frame = attribute == Attribute::FRAME_SIZE.0;
+        before == after || is_frame && before == original.frame() && after == new.frame()
+    };
+    before.keys().eq(after.keys())
+        && before.iter().zip(after.values()).all(|(before, after)| {
+            let ((attribute, _), before) = before;
+            let mut pairs = before.iter().zip(after);
+            before.len() == after.len()
+                && pairs.all(|(&before, &after)| is_same(*attribute, before, after))
+        })
+}
+
 /// What `.nv.info` says of the symbols in the kernel's section: how often of the kernel itself, and the numbers
-/// of the functions behind it, whose frame is the kernel's.
-fn stated(side: &Side) -> BTreeMap<(u8, String), Vec<Option<u32>>> {
+/// of the functions behind it.
+fn stated(side: &Side) -> BTreeMap<(u8, String), Vec<u32>> {
     let owned = side.module.owned_symbols.get(&side.sections.name);
     let mut all = BTreeMap::new();
     for (&at, attribute) in owned
@@ -245,10 +261,8 @@ fn stated(side: &Side) -> BTreeMap<(u8, String), Vec<Option<u32>>> {
     {
         let numbers = side.module.numbers.get(&(attribute, at as u32));
         let is_kernel = at as u32 == side.sections.symbol;
-        let numbers = numbers.into_iter().flatten().map(|&number| {
-            let is_frame = attribute == Attribute::FRAME_SIZE && number == side.frame();
-            (!is_kernel && !is_frame).then_some(number)
-        });
+        let numbers = numbers.into_iter().flatten();
+        let numbers = numbers.map(|&number| if is_kernel { 0 } else { number });
         let name = side.module.symbol_name(at as u32);
         all.insert((attribute.0, name), numbers.collect());
     }
