@@ -41,7 +41,7 @@ impl Decoder<'_> {
     }
 
     fn mma(&mut self, words: &mut Words<'_>, operands: &[Operand]) -> Result<MatrixOp, Reason> {
-        words.skip(&["sync", "aligned", "row", "col", "popc"]);
+        words.skip(&["sync", "aligned", "row", "col", "popc", "rn"]);
         let saturate = words.take("satfinite");
         let xor = words.take("xor");
         words.skip(&["and"]);
