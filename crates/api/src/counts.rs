@@ -186,9 +186,9 @@ impl Counted {
         let warps = counts.first().copied().filter(|&warps| warps > 0.0);
         let warps = warps.ok_or(Uncounted::PassedBy)?;
         counts.iter_mut().for_each(|count| *count /= warps);
-        // Where nearly all of the kernel is passed by, the launch is no example of it.
+        // Where nearly all of the kernel is passed by, the launch is no example of it, unless somebody says that it is.
         let executed = counts.iter().filter(|&&count| count > 0.0).count();
-        match 2 * executed > counts.len() {
+        match self.is_described() || 2 * executed > counts.len() {
             true => Ok(Executions {
                 counts,
                 instructions,

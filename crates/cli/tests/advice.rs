@@ -197,11 +197,14 @@ fn a_register_limit_of_nvcc_is_that_of_now() {
     };
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("k.cu"), SUMS).unwrap();
-    let registers = |command: &str, limit: &[&str]| {
+    let kernel = |command: &str, recipe: &[&str], limit: &[&str]| -> Value {
         let args = [command, "k.cu", "--gpu", "h200", "--block", "256", "--json"];
-        let output = run(folder.path(), &[&args[..], limit].concat());
+        let output = run(folder.path(), &[&args[..], recipe, limit].concat());
         let document: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let kernel = &document["kernels"][0];
+        document["kernels"][0].clone()
+    };
+    let registers = |command: &str, limit: &[&str]| {
+        let kernel = kernel(command, &[], limit);
         let now = match command {
             "opt" => &kernel["candidates"][0]["resources"],
             _ => &kernel["resources"],
@@ -212,6 +215,25 @@ fn a_register_limit_of_nvcc_is_that_of_now() {
     for command in ["opt", "explain"] {
         assert!(registers(command, &[]) > 32);
         assert!(registers(command, &limit) <= 32);
+    }
+    // A recipe is weighed against the same.
+    for limit in [&[][..], &limit] {
+        let [chosen, named] = [&[][..], &["--recipe", "maxnreg(40)"]].map(|recipe| {
+            let now = &kernel("opt", recipe, limit)["candidates"][0];
+            let score = &now["score"];
+            assert!(score["relative_time"].is_number(), "{now}");
+            let rated = [
+                &score["relative_time"],
+                &score["bound"],
+                &score["active_warps"],
+            ];
+            [&[&now["resources"], &now["residency"]][..], &rated]
+                .concat()
+                .into_iter()
+                .cloned()
+                .collect::<Vec<Value>>()
+        });
+        assert_eq!(chosen, named);
     }
 }
 

@@ -781,3 +781,35 @@ fn equal_outputs_that_tell_little_are_named() {
         "{fine}"
     );
 }
+
+/// Reducing a large argument is what most of the code of `sincosf` does, and ordinary arguments never come there: a launch
+/// that somebody describes is judged by what runs.
+#[test]
+fn a_described_launch_may_pass_by_most_of_a_kernel() {
+    let Some(toolkit) = require_toolkit("a_described_launch_may_pass_by_most_of_a_kernel") else {
+        return;
+    };
+    let bench = Bench::new(&toolkit);
+    let waves = "extern \"C\" __global__ void turns(const float* __restrict__ a, float* b) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float x = 0, s, c;
+    for (int k = 0; k < 16; ++k) { sincosf(a[k] * i, &s, &c); x += s * c; }
+    b[i] = x;
+}
+";
+    bench.file("turns.cu", waves);
+    bench.file("turns.toml", DESCRIPTION);
+    let screen = bench.screen(&[
+        "explain",
+        "turns.cu",
+        "--launch",
+        "turns.toml",
+        "--size",
+        "small",
+    ]);
+    assert!(!screen.contains("no example"), "{screen}");
+    assert!(
+        screen.contains("instructions counted at size `small`"),
+        "{screen}"
+    );
+}
