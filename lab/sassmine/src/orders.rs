@@ -6,10 +6,10 @@
 //! the processor, so that other programs on the machine do not count, over functions that were written; and a digest
 //! of the code, by which two builds of the compiler can be compared.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use serde::{Serialize, Serializer};
@@ -18,6 +18,8 @@ use warpwright_sass::control::Control;
 use warpwright_sass::fatbin::{Fatbin, Kind};
 use warpwright_sass::function::{Calls, Code};
 use warpwright_sass::ir::{Ir, IrError, Keep};
+use warpwright_sass::isa::decode;
+use warpwright_sass::roles::{OPCODE, Roles};
 use warpwright_sass::schedule::{Priority, Scheduler, reorder};
 use warpwright_sass::{Elf, Instruction, hazards};
 
@@ -64,6 +66,10 @@ pub struct Row {
     pub functions: u64,
     /// Their instructions.
     pub instructions: u64,
+    /// Functions with an instruction that is not known, or whose registers are known from few sightings.
+    pub unknown: u64,
+    /// How many of them have it, by instruction and what is missing.
+    pub missing: BTreeMap<String, u64>,
     /// Functions in which the hazard checker finds something as ptxas made them, or cannot tell, by reason: they are
     /// not written.
     pub not_checked: BTreeMap<String, u64>,
@@ -100,6 +106,8 @@ impl Row {
         self.cubins += other.cubins;
         self.functions += other.functions;
         self.instructions += other.instructions;
+        self.unknown += other.unknown;
+        add(&mut self.missing, other.missing);
         add(&mut self.not_checked, other.not_checked);
         for (name, more) in other.ways {
             let way = self.ways.entry(name).or_default();
@@ -159,6 +167,9 @@ pub struct Options {
     /// Cubins, fat binaries, host objects, and folders of them.
     #[arg(required = true)]
     paths: Vec<PathBuf>,
+    /// Of each architecture only so many functions, by digests of their names.
+    #[arg(long)]
+    sample: Option<usize>,
     /// Also write the figures to this file.
     #[arg(short, long)]
     output: Option<PathBuf>,
@@ -170,12 +181,15 @@ pub struct Options {
 /// A file cannot be read or written, or something is wrong.
 pub fn run(options: &Options) -> Result<String, Error> {
     let files = code::find_all(&options.paths)?;
+    let sample = match options.sample {
+        Some(most) => Some(sample(&files, most)?),
+        None => None,
+    };
     let rows = files.par_iter().map(|path| {
-        let bytes = std::fs::read(path).map_err(|e| Error::File(path.clone(), e))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let cubins = cubins(bytes).into_iter();
+        let cubins = cubins(path)?.into_iter();
         Ok(cubins
-            .filter_map(|cubin| cubin_row(&name, &cubin))
+            .filter_map(|cubin| cubin_row(&name, &cubin, sample.as_ref()))
             .collect::<Vec<_>>())
     });
     let rows = rows.collect::<Result<Vec<_>, Error>>()?;
@@ -209,22 +223,53 @@ fn release(elf: &Elf) -> String {
 }
 
 /// The cubins of a file: itself, or what a host object holds.
-fn cubins(bytes: Vec<u8>) -> Vec<Vec<u8>> {
+fn cubins(path: &Path) -> Result<Vec<Vec<u8>>, Error> {
+    let bytes = std::fs::read(path).map_err(|e| Error::File(path.to_owned(), e))?;
     let Ok(held) = Fatbin::parse(&bytes) else {
-        return vec![bytes];
+        return Ok(vec![bytes]);
     };
     let found = held.extract(|entry| entry.kind == Kind::Cubin);
     let found = found.unwrap_or_default().into_iter();
-    found.map(|(_, cubin)| cubin).collect()
+    Ok(found.map(|(_, cubin)| cubin).collect())
 }
 
-fn cubin_row(file: &str, cubin: &[u8]) -> Option<(String, u32, Row)> {
+/// Functions by architecture and the digest of their name.
+type Names = BTreeSet<(u32, u128)>;
+
+/// Of each architecture the functions whose names have the smallest digests.
+fn sample(files: &[PathBuf], most: usize) -> Result<Names, Error> {
+    let mut all = Names::new();
+    for path in files {
+        for cubin in cubins(path)? {
+            let Ok(elf) = Elf::parse(&cubin) else {
+                continue;
+            };
+            let sm = elf.target().sm;
+            let names = elf.kernels().unwrap_or_default();
+            all.extend(names.iter().map(|kernel| (sm, digest(&kernel.name, &[]))));
+        }
+    }
+    let mut taken: BTreeMap<u32, usize> = BTreeMap::new();
+    all.retain(|(sm, _)| {
+        let count = taken.entry(*sm).or_default();
+        *count += 1;
+        *count <= most
+    });
+    Ok(all)
+}
+
+fn cubin_row(file: &str, cubin: &[u8], sample: Option<&Names>) -> Option<(String, u32, Row)> {
     let elf = Elf::parse(cubin).ok()?;
     let mut row = Row {
         cubins: 1,
         ..Row::default()
     };
+    let sm = elf.target().sm;
+    let is_in = |name: &str| sample.is_none_or(|names| names.contains(&(sm, digest(name, &[]))));
     for kernel in elf.kernels().unwrap_or_default() {
+        if !is_in(&kernel.name) {
+            continue;
+        }
         let named = |why: String| format!("{file}: {}: {why}", kernel.name);
         row.functions += 1;
         let done = catch_unwind(AssertUnwindSafe(|| function(&elf, &kernel.name, &mut row)));
@@ -234,7 +279,7 @@ fn cubin_row(file: &str, cubin: &[u8]) -> Option<(String, u32, Row)> {
             Err(_) => row.failures.push(named("a panic".to_owned())),
         }
     }
-    Some((release(&elf), elf.target().sm, row))
+    Some((release(&elf), sm, row))
 }
 
 /// What must never be.
@@ -267,6 +312,12 @@ fn function(elf: &Elf, name: &str, row: &mut Row) -> Result<(), Broken> {
         }
     };
     row.instructions += old.instructions().len() as u64;
+    let missing = missing(&old);
+    row.unknown += u64::from(!missing.is_empty());
+    add(
+        &mut row.missing,
+        missing.into_iter().map(|what| (what, 1)).collect(),
+    );
     match hazards::check(&old) {
         Ok(found) if found.is_empty() => {}
         Ok(_) => {
@@ -286,12 +337,39 @@ fn function(elf: &Elf, name: &str, row: &mut Row) -> Result<(), Broken> {
                 result.written += 1;
                 result.instructions += old.instructions().len() as u64;
                 let code = judge(way, &old, &new, name)?;
-                result.digest = result.digest.wrapping_add(digest(name, &code));
+                result.digest = result
+                    .digest
+                    .wrapping_add(digest(name, code.instructions()));
             }
         }
     }
     Ok(())
 }
+
+/// Instructions of the function that transformations refuse, whatever they do: opcode, mnemonic and what is missing.
+fn missing(code: &Code) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for (at, &inst) in code.instructions().iter().enumerate() {
+        let is_never = inst.bits() & GUARD == GUARD;
+        let roles = Roles::of(inst);
+        let what = match &roles {
+            _ if is_never => continue,
+            _ if decode(inst).is_opaque() => "form",
+            None => "operands",
+            Some(roles) if roles.is_rare() => "rare",
+            Some(_) => continue,
+        };
+        let decoded = decode(inst);
+        let text = decoded.text(at as u64 * 16);
+        let name = text.split(' ').find(|word| !word.starts_with('@'));
+        let opcode = OPCODE.get(inst.bits());
+        found.insert(format!("{opcode:03x} {}: {what}", name.unwrap_or("?")));
+    }
+    found
+}
+
+/// The guard of what no thread executes.
+const GUARD: u128 = 0xf << 12;
 
 /// The function written in one way.
 fn write(
@@ -322,9 +400,9 @@ fn write(
 }
 
 /// Half of a SHA-256 over the name and the instructions.
-fn digest(name: &str, code: &Code) -> u128 {
+fn digest(name: &str, code: &[Instruction]) -> u128 {
     let mut hash = Sha256::new_with_prefix(name);
-    for inst in code.instructions() {
+    for inst in code {
         hash.update(inst.bits().to_le_bytes());
     }
     let bytes = hash.finalize().into_iter().take(16);

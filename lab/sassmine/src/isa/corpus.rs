@@ -1,8 +1,11 @@
 //! The distinct instructions of all cubins of an architecture, with nvdisasm's text for each.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use warpwright_sass::isa::form::OPERATION;
+use warpwright_sass::isa::table::Table;
+use warpwright_sass::roles::OPCODE;
 
 use super::oracle::Oracle;
 use super::shape;
@@ -56,9 +59,23 @@ pub struct Corpus {
 const REUSE: u128 = 0xf << 122;
 
 impl Corpus {
-    /// Reads all cubins below the folders that are for architecture `sm`.
-    pub fn load(folders: &[PathBuf], sm: u32, oracle: &mut Oracle<'_>) -> Result<Self, Error> {
-        let Words { words, .. } = Words::read(folders, sm, OPERATION | REUSE)?;
+    /// Reads all cubins below the folders that are for architecture `sm`; of opcodes alone of which the table
+    /// does not explain everything, if there is one.
+    pub fn load(
+        folders: &[PathBuf],
+        sm: u32,
+        oracle: &mut Oracle<'_>,
+        lacking: Option<&Table>,
+    ) -> Result<Self, Error> {
+        let Words { mut words, .. } = Words::read(folders, sm, OPERATION | REUSE)?;
+        if let Some(table) = lacking {
+            let all = words.iter().map(|word| word.bits);
+            let open: BTreeSet<u16> = all
+                .filter(|&bits| table.find(bits).is_none())
+                .map(|bits| OPCODE.get(bits))
+                .collect();
+            words.retain(|word| open.contains(&OPCODE.get(word.bits)));
+        }
         if words.is_empty() {
             return Err(Error::Empty(sm));
         }

@@ -43,6 +43,9 @@ pub struct Options {
     /// corpus must be one that the table has not seen.
     #[arg(long)]
     extend: Option<PathBuf>,
+    /// Of the corpus only the opcodes of which it has something that no form explains.
+    #[arg(long)]
+    lacking: bool,
     /// Rounds of seeds at most.
     #[arg(long, default_value_t = 40)]
     rounds: usize,
@@ -68,7 +71,9 @@ struct Work<'a> {
 pub fn run(options: &Options) -> Result<String, Error> {
     let toolkit = Toolkit::find(&FindOptions::default())?;
     let mut oracle = Oracle::new(toolkit.nvdisasm()?, options.sm);
-    let corpus = Corpus::load(&options.corpus, options.sm, &mut oracle)?;
+    let known = known(options.extend.as_deref())?;
+    let lacking = options.lacking.then(|| Table::new(known.clone()));
+    let corpus = Corpus::load(&options.corpus, options.sm, &mut oracle, lacking.as_ref())?;
     eprintln!(
         "sm_{}: {} instances, {} distinct, {} more that nvdisasm refuses",
         options.sm,
@@ -77,7 +82,6 @@ pub fn run(options: &Options) -> Result<String, Error> {
         corpus.refused,
     );
     let mut work = split(&corpus, options.instances);
-    let known = known(options.extend.as_deref())?;
     for form in &known {
         let work = work.entry(form.opcode).or_default();
         work.forms.push(form.clone());

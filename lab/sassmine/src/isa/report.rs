@@ -47,7 +47,7 @@ pub fn run(options: &Options) -> Result<String, Error> {
     let mut list = String::new();
     for &sm in &options.sm {
         let mut oracle = Oracle::new(toolkit.nvdisasm()?, sm);
-        let corpus = match Corpus::load(&options.corpus, sm, &mut oracle) {
+        let corpus = match Corpus::load(&options.corpus, sm, &mut oracle, None) {
             Err(Error::Empty(_)) => continue,
             other => other?,
         };
