@@ -7,16 +7,19 @@
 //! wait for a program, nor that SIGXFSZ is, so that a file that grows too large is an error and no end. What was closed of
 //! standard input, output and error is closed for it, too: Rust's start opens `/dev/null` there.
 
+use std::io::Read;
+use std::os::fd::IntoRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use nix::libc;
-use nix::sys::signal::{SigHandler, SigSet, Signal, kill, raise, signal};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::signal::{
+    SaFlags, SigAction, SigHandler, SigSet, Signal, kill, raise, sigaction, signal,
+};
 use nix::unistd::{Pid, getpid, getsid};
 
 /// Those that end a program, or tell it something.
@@ -38,6 +41,9 @@ static ASKED: AtomicBool = AtomicBool::new(false);
 static IS_PATIENT: AtomicBool = AtomicBool::new(false);
 static ENDS_BY: AtomicI32 = AtomicI32::new(0);
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
+/// Where [`note`] writes, and the signals that it is told of, a bit for each number.
+static NOTES: AtomicI32 = AtomicI32::new(-1);
+static TAKEN: AtomicU64 = AtomicU64::new(0);
 /// Why signals are not taken.
 static UNTAKEN: Mutex<Option<std::io::Error>> = Mutex::new(None);
 static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -92,6 +98,14 @@ pub fn hand_down(command: &mut Command) {
             // SAFETY: no handler.
             unsafe { signal(ours, own) }?;
         }
+        // One that came meanwhile is for the program.
+        let taken = TAKEN.load(Ordering::Relaxed);
+        for own in PASSED {
+            if taken >> own as u32 & 1 == 1 {
+                // SAFETY: no handler.
+                unsafe { signal(own, SigHandler::SigDfl) }?;
+            }
+        }
         held.map_or(Ok(()), |held| held.thread_set_mask())?;
         for (number, is_closed) in (0..).zip(&CLOSED) {
             if is_closed.load(Ordering::Relaxed) {
@@ -145,50 +159,80 @@ pub fn starting() {
         complain!("signals do not reach the program: {why}");
     }
     PROGRAM.store(STARTING, Ordering::SeqCst);
+    let _ = held();
+    let _ = passed().thread_block();
 }
 
 /// It has this number.
 pub fn started(id: u32) {
     PROGRAM.store(id as i32, Ordering::SeqCst);
+    release();
 }
 
 /// It has ended, or did not start.
 pub fn ended() {
     PROGRAM.store(NONE, Ordering::SeqCst);
+    release();
 }
 
-/// From now on signals are taken by a thread of their own. To be called once, and before there are other threads: they inherit
-/// what is held back here.
+fn release() {
+    let _ = held().map(|held| held.thread_set_mask());
+}
+
+/// From now on signals are taken by a thread of their own. A handler tells it of them: what is held back instead would be held
+/// back for the compilers, too.
 pub fn begin() {
-    let before = held().unwrap_or(SigSet::empty());
-    let mut taken = SigSet::empty();
     let ignored = ignored();
-    // What is ignored or held back already nobody here waits for.
-    let all = PASSED
-        .into_iter()
-        .filter(|&s| !ignored(s) && !before.contains(s));
-    all.for_each(|signal| taken.add(signal));
-    if let Err(why) = take_all(taken) {
-        let _ = before.thread_set_mask();
+    let wanted = PASSED.into_iter().filter(|&signal| !ignored(signal));
+    if let Err(why) = take_all(wanted) {
         *UNTAKEN.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
     }
 }
 
-fn take_all(signals: SigSet) -> std::io::Result<()> {
-    signals.thread_block()?;
-    let source = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC)?;
+#[allow(unsafe_code)]
+fn take_all(wanted: impl Iterator<Item = Signal>) -> std::io::Result<()> {
+    let (mut reader, writer) = std::io::pipe()?;
     let hand_on = move || {
-        while let Ok(Some(info)) = source.read_signal() {
+        let mut word = [0; 2];
+        while reader.read_exact(&mut word).is_ok() {
             // What the kernel sends for a terminal, it sends to the program as well; but that the terminal is
             // gone it tells the leader of the session alone.
-            if let Ok(signal) = Signal::try_from(info.ssi_signo as i32) {
+            if let Ok(signal) = Signal::try_from(i32::from(word[0])) {
                 let is_alone = signal == Signal::SIGHUP && getsid(None) == Ok(getpid());
-                take(signal, info.ssi_code <= 0 || is_alone);
+                take(signal, word[1] != 0 || is_alone);
             }
         }
     };
     std::thread::Builder::new().spawn(hand_on)?;
+    NOTES.store(writer.into_raw_fd(), Ordering::SeqCst);
+    let flags = SaFlags::SA_RESTART | SaFlags::SA_SIGINFO;
+    let action = SigAction::new(SigHandler::SigAction(note), flags, SigSet::empty());
+    for signal in wanted {
+        // SAFETY: the handler calls nothing but `write`.
+        unsafe { sigaction(signal, &action) }?;
+        TAKEN.fetch_or(1 << signal as u32, Ordering::SeqCst);
+    }
     Ok(())
+}
+
+/// Writes down which signal came, and whether somebody sent it.
+#[allow(unsafe_code)]
+extern "C" fn note(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    // SAFETY: the kernel's structure, a pipe of ours, and the calling thread's own error number.
+    unsafe {
+        let before = *libc::__errno_location();
+        let word = [signal as u8, u8::from((*info).si_code <= 0)];
+        libc::write(
+            NOTES.load(Ordering::SeqCst),
+            word.as_ptr().cast(),
+            word.len(),
+        );
+        *libc::__errno_location() = before;
+    }
+}
+
+fn passed() -> SigSet {
+    PASSED.into_iter().collect()
 }
 
 /// Which signals this process was started to ignore.
@@ -216,6 +260,7 @@ fn take(signal: Signal, is_sent: bool) {
 }
 
 /// Ends this process as the signal would have.
+#[allow(unsafe_code)]
 fn end(signal: Signal) -> ! {
     IS_ENDING.store(true, Ordering::SeqCst);
     warpwright_toolkit::shut_down();
@@ -223,9 +268,9 @@ fn end(signal: Signal) -> ! {
     for folder in folders.unwrap_or_else(PoisonError::into_inner).drain(..) {
         let _ = std::fs::remove_dir_all(folder);
     }
-    let mut own = SigSet::empty();
-    own.add(signal);
-    let _ = own.thread_unblock();
+    // SAFETY: no handler.
+    let _ = unsafe { nix::sys::signal::signal(signal, SigHandler::SigDfl) };
+    let _ = SigSet::from(signal).thread_unblock();
     let _ = raise(signal);
     // The first process of a container dies of none.
     std::process::exit(128 + signal as i32);

@@ -913,7 +913,7 @@ fn signals_end_commands() {
     std::fs::create_dir(bench.path("tmp")).expect("made");
     let ptxas = bench.path("slow/bin/ptxas");
     let script = format!(
-        "#!/bin/sh\ncase $1 in --version) exec {} --version;; esac\necho $$ > {}\nexec sleep 1000\n",
+        "#!/bin/sh\ncase $1 in --version) exec {} --version;; esac\ngrep SigBlk /proc/self/status > {}\necho $$ > {}\nexec sleep 1000\n",
         require_toolkit("in_place")
             .expect("found")
             .ptxas()
@@ -921,6 +921,7 @@ fn signals_end_commands() {
             .tool()
             .path
             .display(),
+        bench.path("held").display(),
         bench.path("begun").display()
     );
     std::fs::write(&ptxas, script).expect("written");
@@ -950,6 +951,9 @@ fn signals_end_commands() {
         let ended = opt.wait_with_output().expect("ends");
         assert_eq!(ended.status.signal(), Some(number), "{}", err(&ended));
         let compiler = compiler.expect("a compiler");
+        // What it starts by itself must hear of signals (`timeout`).
+        let held = std::fs::read_to_string(bench.path("held")).expect("a mask");
+        assert_eq!(held, "SigBlk:\t0000000000000000\n", "{signal}");
         let is_running = Path::new(&format!("/proc/{compiler}/cmdline")).exists();
         assert!(!is_running, "{signal}");
         assert!(!bench.path("k.cubin").exists(), "{signal}");

@@ -114,7 +114,10 @@ impl Stream {
                 Next::Over => break,
             }
         }
-        self.lock().runs[number].writer = None;
+        // It may have read until it closed its input.
+        let mut state = self.lock();
+        let _ = self.account(&mut state, number);
+        state.runs[number].writer = None;
     }
 
     fn step(&self, number: usize) -> Next {
