@@ -3,6 +3,8 @@
 //! The second prime divides the first one's order, so that exponents modulo the second one are exponents of a
 //! generator modulo the first: `2^(a+b) = 2^a * 2^b` holds there as it does over the reals.
 
+use std::sync::LazyLock;
+
 /// The prime of values: 4 times [`Q`] and 1.
 pub const P: u64 = 576_460_752_303_423_389;
 /// The prime of exponents.
@@ -37,6 +39,20 @@ fn power<const N: u64>(mut base: u64, mut exponent: u64) -> u64 {
         exponent >>= 1;
     }
     all
+}
+
+/// Powers of [`G`] by the digits of an exponent, four bits each: `POWERS[i][d]` is `G^(d * 16^i)`.
+static POWERS: LazyLock<[[u64; 16]; 15]> = LazyLock::new(|| {
+    let digit = |i: usize, d: usize| power::<P>(G, (d as u64) << (4 * i));
+    std::array::from_fn(|i| std::array::from_fn(|d| digit(i, d)))
+});
+
+/// `G` to the power of an exponent below [`Q`], which has 57 bits.
+fn power_of_base(exponent: u64) -> u64 {
+    let digits = POWERS.iter().enumerate();
+    digits.fold(1, |all, (i, powers)| {
+        product::<P>(all, powers[(exponent >> (4 * i) & 15) as usize])
+    })
 }
 
 /// The inverse, by Euclid's algorithm; 0 of 0.
@@ -167,13 +183,13 @@ impl Value {
 
     /// 2 to its power.
     pub fn power_of_two(self) -> Value {
-        Value::alone(power::<P>(G, self.exponent()))
+        Value::alone(power_of_base(self.exponent()))
     }
 
     /// e to its power times a number that `log2e` stands for.
     pub fn power_of(self, log2e: Value) -> Value {
         let exponent = product::<Q>(self.exponent(), log2e.q);
-        Value::alone(power::<P>(G, exponent))
+        Value::alone(power_of_base(exponent))
     }
 
     /// A pseudo-random value that is a function of these words.
@@ -230,6 +246,9 @@ mod tests {
     fn powers_of_sums_are_products_of_powers() {
         assert_eq!(P, 4 * Q + 1);
         assert_eq!(power::<P>(G, Q), 1);
+        for exponent in [0, 1, 15, 16, 0x1_0000, Q - 1, Value::random(&[3]).q] {
+            assert_eq!(power_of_base(exponent), power::<P>(G, exponent));
+        }
         let (a, b) = (Value::random(&[1]), Value::random(&[2]));
         let product = a.power_of_two().times(b.power_of_two());
         assert_eq!(a.plus(b).power_of_two().p, product.p);

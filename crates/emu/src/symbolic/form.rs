@@ -5,7 +5,7 @@
 
 use crate::lanes::{Lanes, WARP};
 use crate::program::{Op, Out, Program, Step};
-use crate::symbolic::term::{Cmp, Domain, Kind, Mode, Order, Terms, Val};
+use crate::symbolic::term::{Cmp, Domain, Kind, Mode, Node, Order, Terms, Val};
 
 /// One result of an instruction as a function of its operands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -517,6 +517,29 @@ fn int(words: &Words<'_>, ty: Ty) -> Option<Form> {
 // ---- building
 
 impl Form {
+    /// The term that some terms make, where it is one that is looked up as it is.
+    #[inline(always)]
+    pub fn ahead(&self, [a, b, c]: [u32; 3]) -> Option<Node> {
+        let Form::Float {
+            what,
+            mode,
+            packed: false,
+        } = *self
+        else {
+            return None;
+        };
+        let mode = mode.0 & !Mode::FUSIBLE;
+        let (a, b) = (a.min(b), a.max(b));
+        match what {
+            Float::Add => Some(Node::new(Kind::FAdd, mode, a, b, 0)),
+            Float::Mul => Some(Node::new(Kind::FMul, mode, a, b, 0)),
+            Float::Fma => Some(Node::new(Kind::FFma, mode, a, b, c)),
+            Float::Max => Some(Node::new(Kind::FMax, mode, a, b, 0)),
+            Float::Min => Some(Node::new(Kind::FMin, mode, a, b, 0)),
+            _ => None,
+        }
+    }
+
     /// The result for these operands.
     #[inline]
     pub fn build(&self, terms: &mut Terms, x: &[Val]) -> Val {

@@ -8,6 +8,8 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::lanes::WARP;
+
 /// A term's number in its arena.
 pub type Id = u32;
 
@@ -463,6 +465,19 @@ impl Terms {
             self.grow();
         }
         id
+    }
+
+    /// Reads what [`intern`](Self::intern) of these terms will look at, all of it at once: nearly each of them is far from
+    /// the last one in memory, and one after the other they would be waited for.
+    pub fn look_ahead(&self, nodes: &[Node]) {
+        let mask = self.table.len() - 1;
+        let mut found = [EMPTY; WARP];
+        for (found, node) in found.iter_mut().zip(nodes) {
+            *found = self.table[hash(node) as usize & mask];
+        }
+        let known = found.iter().filter(|&&id| id != EMPTY);
+        let heads = known.fold(0, |all, &id| all ^ self.nodes[id as usize].head);
+        std::hint::black_box(heads);
     }
 
     #[cold]

@@ -10,9 +10,10 @@ use crate::program::{
 };
 use crate::symbolic::collective::Copies;
 use crate::symbolic::fork::{Assumed, Before, put};
+use crate::symbolic::form::Form;
 use crate::symbolic::machine::{FaultClass, Machine, Note, Refusal, Stop};
 use crate::symbolic::memory::{Word, read, write};
-use crate::symbolic::term::{Domain, Id, Kind, Mode, Unset, Val};
+use crate::symbolic::term::{Domain, Id, Kind, Mode, Node, Terms, Unset, Val};
 
 /// The condition of an address that is one of two, with something known added perhaps, and the two.
 fn choice(m: &mut Machine<'_>, id: Id) -> Option<(Val, [Val; 2])> {
@@ -39,6 +40,30 @@ fn choice(m: &mut Machine<'_>, id: Id) -> Option<(Val, [Val; 2])> {
 
 /// Nested choices between addresses that are followed.
 const CHOICES: u32 = 4;
+
+/// Prepares for the terms that lanes make of terms.
+#[inline(always)]
+fn look_ahead(
+    terms: &Terms,
+    form: &Form,
+    sym: Mask,
+    (values, syms): (&[&Lanes; 8], &[Mask; 8]),
+    count: usize,
+) {
+    let all = syms[..count].iter().fold(sym, |all, sym| all & sym);
+    // Of a few there is nothing to be gained.
+    if !matches!(count, 2 | 3) || all.count_ones() < 8 {
+        return;
+    }
+    let (mut nodes, mut made) = ([Node::new(Kind::Const, 0, 0, 0, 0); WARP], 0);
+    for lane in lanes_of(all) {
+        let args = [0, 1, 2].map(|at| values[at][lane] as Id);
+        let Some(node) = form.ahead(args) else { return };
+        nodes[made] = node;
+        made += 1;
+    }
+    terms.look_ahead(&nodes[..made]);
+}
 
 /// Lanes that run together.
 #[derive(Clone, Copy, Debug)]
@@ -511,6 +536,7 @@ impl Warp {
             lanes_of(sym).for_each(|lane| result[lane] = u64::from(tracer.data));
             return (result, sym);
         }
+        look_ahead(m.terms, form, sym, (&values, &syms), count);
         for lane in lanes_of(sym) {
             let mut x = [Val::Bits(0); 8];
             for at in 0..count {
@@ -761,16 +787,14 @@ impl Warp {
             Target::Shared(offset) => {
                 let offset = offset + at;
                 m.note(self, (pc, lane), (None, offset, size), None, false);
-                let fresh = |terms: &mut super::term::Terms, word: u32, _| {
-                    Val::Term(terms.unset(Unset::Shared, word))
-                };
+                let fresh =
+                    |terms: &mut Terms, word: u32, _| Val::Term(terms.unset(Unset::Shared, word));
                 read(&mut m.shared, m.terms, offset, size, fresh)
             }
             Target::Local(offset) => {
                 let own = self.local_words(lane);
-                let fresh = |terms: &mut super::term::Terms, word: u32, _| {
-                    Val::Term(terms.unset(Unset::Local, word))
-                };
+                let fresh =
+                    |terms: &mut Terms, word: u32, _| Val::Term(terms.unset(Unset::Local, word));
                 read(own, m.terms, offset + at, size, fresh)
             }
             Target::Param(offset) => m.parameter(offset + at, size),
@@ -843,9 +867,8 @@ impl Warp {
         match target {
             Target::Global(of, offset) => m.memory[of].read(m.terms, offset + at, size),
             Target::Shared(offset) => {
-                let fresh = |terms: &mut super::term::Terms, word: u32, _| {
-                    Val::Term(terms.unset(Unset::Shared, word))
-                };
+                let fresh =
+                    |terms: &mut Terms, word: u32, _| Val::Term(terms.unset(Unset::Shared, word));
                 read(&mut m.shared, m.terms, offset + at, size, fresh)
             }
             other => self.read(m, (0, lane), other, (at, size)),
@@ -1048,13 +1071,7 @@ impl Machine<'_> {
 }
 
 /// A write of a part of a word keeps the rest of it, which must have a name then.
-fn fill_word(
-    words: &mut [Word],
-    terms: &mut super::term::Terms,
-    offset: u64,
-    size: u32,
-    place: Unset,
-) {
+fn fill_word(words: &mut [Word], terms: &mut Terms, offset: u64, size: u32, place: Unset) {
     let at = (offset >> 2) as usize;
     if size < 4
         && let Some(word @ Word::Unset) = words.get_mut(at)
