@@ -81,6 +81,7 @@ impl<S: Semantics> Prover<'_, S> {
         let mut states: Vec<State> = Vec::new();
         let mut logs: Vec<Log> = Vec::new();
         let mut executed: Vec<Executed> = Vec::new();
+        let mut early = Vec::new();
         self.round(&mut |machine, node, state| {
             let here = &product.nodes[node];
             let blocks = [here.original, here.rewritten].map(|place| match place {
@@ -111,13 +112,8 @@ impl<S: Semantics> Prover<'_, S> {
                 });
             }
             let before = Executed::at(&product, node, &executed, &logs);
-            speculated(
-                machine,
-                &log,
-                &before,
-                &state[..layout.original],
-                &mut findings,
-            );
+            let held = &state[..layout.original];
+            early.extend(speculated(machine, node, &log, &before, held));
             executed.push(before);
             if let Some(decision) = here.decision {
                 judge(machine, node, &decision, &mut findings);
@@ -133,6 +129,14 @@ impl<S: Semantics> Prover<'_, S> {
             })
             .collect();
         self.misaligned(&logs, &executed, &mut findings);
+        let later = Later::new(&product, &logs, &early);
+        let unsure = early
+            .iter()
+            .filter(|load| !later.has(load, self.machine.truth));
+        findings.extend(unsure.map(|load| Finding::Speculated {
+            inst: load.inst,
+            term: load.term,
+        }));
         if findings.is_empty() {
             return Ok(());
         }
@@ -431,17 +435,28 @@ pub(crate) fn constants_differ(terms: &Terms, values: [Term; 2]) -> bool {
     a == b && first != second
 }
 
-/// Loads of the rewritten function that the original does not execute here, and whose value it
-/// does not hold either: they might fault where the original does not.
+/// A load of the rewritten function that the original has not executed yet.
+struct Early {
+    node: usize,
+    inst: Inst,
+    term: Term,
+    guard: Term,
+    /// Events that the original may do from the node on before it executes it, too.
+    events: i64,
+}
+
+/// Loads of the rewritten function that the original has not executed where they stand, and whose value it does not
+/// hold either: if it never does, they might fault where the original does not.
 fn speculated<S: Semantics>(
     machine: &Machine<'_, S>,
+    node: usize,
     log: &Log,
     before: &Executed,
     held: &[Term],
-    findings: &mut Vec<Finding>,
-) {
+) -> Vec<Early> {
     let mut known: Option<FxHashSet<(Term, Option<Term>)>> = None;
     let is_always = |guard| machine.terms.as_const(guard) == Some(1);
+    let mut early = Vec::new();
     for &Loaded {
         inst,
         term,
@@ -460,14 +475,71 @@ fn speculated<S: Semantics>(
         let is_before = before.loads.get(&term).is_some_and(|&(other, missing)| {
             (other == guard || is_always(other)) && missing <= after as i64
         });
-        let here = is_here || is_before;
-        if is_safe || here {
+        if is_safe || is_here || is_before {
             continue;
         }
         let known = known.get_or_insert_with(|| executed(&machine.terms, held));
         if !known.contains(&(term, None)) && !known.contains(&(term, Some(guard))) {
-            findings.push(Finding::Speculated { inst, term });
+            early.push(Early {
+                node,
+                inst,
+                term,
+                guard,
+                events: after as i64 - before.lead,
+            });
         }
+    }
+    early
+}
+
+/// By node, what the original executes on every way on from there before it may go round: what is loaded and under
+/// which guard, and behind how many events at most.
+struct Later(Vec<FxHashMap<(Term, Term), i64>>);
+
+impl Later {
+    /// Of these loads alone.
+    fn new(product: &Product, logs: &[Log], early: &[Early]) -> Later {
+        let wanted: FxHashSet<Term> = early.iter().map(|load| load.term).collect();
+        let mut later = vec![FxHashMap::default(); logs.len()];
+        if wanted.is_empty() {
+            return Later(later);
+        }
+        for (number, (node, log)) in product.nodes.iter().zip(logs).enumerate().rev() {
+            let mut succs = node.succs.iter().map(|&succ| succ as usize);
+            let mut here: FxHashMap<(Term, Term), i64> = FxHashMap::default();
+            if succs.clone().all(|succ| succ > number) {
+                here = succs.next().map_or(here, |succ| later[succ].clone());
+                for succ in succs {
+                    let other: &FxHashMap<(Term, Term), i64> = &later[succ];
+                    here.retain(|load, events| {
+                        let same = other.get(load);
+                        *events = same.map_or(*events, |same| *same.max(events));
+                        same.is_some()
+                    });
+                }
+            }
+            here.values_mut()
+                .for_each(|events| *events += log.events[0] as i64);
+            for load in log.loads[0]
+                .iter()
+                .filter(|load| wanted.contains(&load.term))
+            {
+                let events = here.entry((load.term, load.guard)).or_insert(i64::MAX);
+                *events = (load.after as i64).min(*events);
+            }
+            later[number] = here;
+        }
+        Later(later)
+    }
+
+    /// Is it executed later, behind no more events than the rewritten function has done?
+    fn has(&self, load: &Early, always: Term) -> bool {
+        let here = &self.0[load.node];
+        let mut guards = [load.guard, always].into_iter();
+        guards.any(|guard| {
+            here.get(&(load.term, guard))
+                .is_some_and(|&events| events <= load.events)
+        })
     }
 }
 

@@ -6,22 +6,28 @@
 //! Of others the rewritten function's is taken to be its own, and both ways are followed. Loops that both functions
 //! enter together begin with values of which nothing is known but that they are the same.
 //!
+//! There are two ways to go on where loops are entered. In one each pair of headers is such a place. In the other a pair
+//! is one if both functions are in step, having accessed the same; what a turn does is looked at ahead (`foresee.rs`), and
+//! constants are kept where one function is ahead, so that iterations may be peeled off and counts be known.
+//!
 //! Nothing here is trusted: the rounds of the proof show that each decision goes as it was taken to go, or there is no
 //! proof. A function is at most so many decisions ahead of the other one, so neither goes round alone for ever.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use rustc_hash::{FxHashMap, FxHashSet};
-use warpwright_flow::{Block, Cfg, Inst, Loops, Value};
+use rustc_hash::FxHashMap;
+use warpwright_flow::{Block, Inst};
 
 use crate::facts::Facts;
+use crate::foresee::{Changes, Together};
 use crate::machine::Machine;
 use crate::product::{
     Decision, Misaligned, Node, Place, Product, Run, Skeleton, bare, run, straight,
 };
 use crate::semantics::Semantics;
-use crate::state::State;
-use crate::term::{Head, Term};
+use crate::state::{MEMORIES, State};
+use crate::term::Term;
 
 /// Decisions that one function may be ahead: iterations that stand behind one test.
 const MOST_AHEAD: u32 = 160;
@@ -29,14 +35,31 @@ const MOST_AHEAD: u32 = 160;
 /// Names of values on the way, apart from those of the proof.
 const NAMES: u32 = 1 << 30;
 
-/// A pair of places, and the decisions since both ran together.
-type Key = (Place, Place, u32);
+/// A pair of places, the decisions since both ran together, and the loops that are open.
+type Key = (Place, Place, u32, Open);
+
+/// The loops that both functions entered together and that neither or only one has left, by a number. Where one loop of one
+/// function goes on beside several of the other, what is known depends on them.
+type Open = u32;
 
 /// What is known on one path to a node.
 #[derive(Clone)]
 struct Known {
     state: State,
     facts: Facts,
+    /// What each function loaded since both were in step.
+    loads: [BTreeSet<Term>; 2],
+    /// The loops that are open, the innermost one last, by their headers and number.
+    open: Vec<([Block; 2], Open)>,
+}
+
+/// Where loops are taken to begin for both functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Meeting {
+    /// At headers.
+    Headers,
+    /// At headers that they reach in step.
+    InStep,
 }
 
 /// What a walk finds at two decisions.
@@ -53,6 +76,7 @@ pub(crate) fn walk<S: Semantics>(
     rewritten: &Skeleton<'_, S>,
     machine: &mut Machine<'_, S>,
     open: &BTreeSet<[Option<Inst>; 2]>,
+    meeting: Meeting,
 ) -> Result<Product, Misaligned> {
     let changes = [0, 1].map(|side| Changes::new(machine, side));
     let mut walk = Walk {
@@ -60,8 +84,11 @@ pub(crate) fn walk<S: Semantics>(
         machine,
         changes,
         open,
+        meeting,
         nodes: Vec::new(),
         known: Vec::new(),
+        numbers: FxHashMap::default(),
+        loads: Default::default(),
         ids: FxHashMap::default(),
     };
     let product = walk.run();
@@ -74,24 +101,32 @@ struct Walk<'w, 'a, S> {
     machine: &'w mut Machine<'a, S>,
     changes: [Changes; 2],
     open: &'w BTreeSet<[Option<Inst>; 2]>,
+    meeting: Meeting,
     nodes: Vec<Node>,
     known: Vec<Known>,
+    /// Numbers of open loops, by that of those around them and the headers.
+    numbers: FxHashMap<(Open, [Block; 2]), Open>,
+    /// What was loaded up to the end of the node that was just played.
+    loads: [BTreeSet<Term>; 2],
     ids: FxHashMap<Key, u32>,
 }
 
 impl<S: Semantics> Walk<'_, '_, S> {
     fn run(&mut self) -> Result<Product, Misaligned> {
-        let entry = (self.sides[0].entry(), self.sides[1].entry(), 0);
+        let entry = (self.sides[0].entry(), self.sides[1].entry(), 0, 0);
         let state = self.machine.entry_state(blocks(entry), &|_| None);
         let known = Known {
             state,
             facts: Facts::default(),
+            loads: Default::default(),
+            open: Vec::new(),
         };
         let mut work = vec![self.enter(entry, known)];
         let blocks = self.sides[0].blocks() + self.sides[1].blocks();
         let limit = 16 * blocks + 8 * MOST_AHEAD as usize;
         while let Some(id) = work.pop() {
-            for (key, known) in self.visit(id)? {
+            for (key, mut known) in self.visit(id)? {
+                let key = self.settled(key, &mut known);
                 if self.nodes.len() > limit {
                     return Err(misaligned(key, "their blocks meet in too many pairs"));
                 }
@@ -114,8 +149,23 @@ impl<S: Semantics> Walk<'_, '_, S> {
         let id = self.nodes.len() as u32;
         let mut node = Node::at(key.0, key.1);
         node.phase = key.2;
-        if key.2 == 0 {
-            self.forget(id, blocks(key), &mut known.state);
+        if key.2 == 0
+            && let Some(headers) = self.headers(key)
+        {
+            let mut together = Together {
+                machine: self.machine,
+                sides: self.sides,
+                changes: &self.changes,
+                headers,
+                node: NAMES + id,
+            };
+            let is_foreseen = self.meeting == Meeting::InStep
+                && together
+                    .foresee(&mut known.state, &mut known.facts)
+                    .is_some();
+            if !is_foreseen {
+                together.forget(&mut known.state);
+            }
         }
         self.ids.insert(key, id);
         self.nodes.push(node);
@@ -123,34 +173,80 @@ impl<S: Semantics> Walk<'_, '_, S> {
         id
     }
 
-    /// Of what loops change, that begin here for both, nothing is known but what is the same.
-    fn forget(&mut self, id: u32, blocks: [Option<Block>; 2], state: &mut State) {
-        let [Some(a), Some(b)] = blocks else { return };
-        if !(self.changes[0].is_header(a) && self.changes[1].is_header(b)) {
-            return;
+    /// Loops that begin here for both.
+    fn headers(&self, key: Key) -> Option<[Block; 2]> {
+        let [Some(a), Some(b)] = blocks(key) else {
+            return None;
+        };
+        let is_pair = self.changes[0].is_header(a) && self.changes[1].is_header(b);
+        is_pair.then_some([a, b])
+    }
+
+    /// The node that a pair of places is: where loops begin and both are in step, no function is ahead.
+    fn settled(&mut self, key: Key, known: &mut Known) -> Key {
+        if self.meeting == Meeting::Headers {
+            return key;
         }
-        let mut names: FxHashMap<Term, Term> = FxHashMap::default();
-        for (position, term) in state.iter_mut().enumerate() {
-            let is_changed = match self.machine.register_at(blocks, position) {
-                Some((side, value)) => {
-                    let header = if side == 0 { a } else { b };
-                    self.changes[side].holds(header, value)
+        let changes = &self.changes;
+        let is_open = |headers: &[Block; 2]| {
+            let at = blocks(key);
+            (0..2).any(|side| at[side].is_some_and(|at| changes[side].has(headers[side], at)))
+        };
+        while known
+            .open
+            .last()
+            .is_some_and(|(headers, _)| !is_open(headers))
+        {
+            known.open.pop();
+        }
+        let mut phase = key.2;
+        if let Some(headers) = self.headers(key) {
+            match self.are_in_step(key, known) {
+                true => {
+                    phase = 0;
+                    known.loads = Default::default();
+                    self.open(headers, &mut known.open);
                 }
-                None => true,
-            };
-            if is_changed {
-                let terms = &mut self.machine.terms;
-                let name = Head::Phi(NAMES + id, position as u32);
-                *term = *names.entry(*term).or_insert_with(|| terms.leaf(name));
+                false => phase = phase.max(1),
             }
         }
+        let open = known.open.last().map_or(0, |(_, open)| *open);
+        (key.0, key.1, phase, open)
+    }
+
+    /// Loops begin, or go round.
+    fn open(&mut self, headers: [Block; 2], open: &mut Vec<([Block; 2], Open)>) {
+        if let Some(at) = open.iter().position(|(known, _)| *known == headers) {
+            open.truncate(at + 1);
+            return;
+        }
+        let around = open.last().map_or(0, |(_, number)| *number);
+        let next = self.numbers.len() as Open + 1;
+        let number = *self.numbers.entry((around, headers)).or_insert(next);
+        open.push((headers, number));
+    }
+
+    /// Have both accessed the same, as far as what they hold shows?
+    fn are_in_step(&self, key: Key, known: &Known) -> bool {
+        let layout = self.machine.layout(blocks(key));
+        let memory = |side, memory| known.state[layout.memory(side, memory)];
+        let (first, rest) = known.state.split_at(layout.original);
+        let other = &rest[..layout.rewritten];
+        let shares = first.iter().any(|term| {
+            let is_constant = self.machine.terms.as_const(*term).is_some();
+            !is_constant && other.contains(term)
+        });
+        let is_alike = (0..MEMORIES).all(|of| memory(0, of) == memory(1, of))
+            && known.loads[0] == known.loads[1];
+        let has_loaded = !known.loads[0].is_empty();
+        is_alike && (has_loaded || shares || first.is_empty() || other.is_empty())
     }
 
     /// Finds out what runs at a node, and runs it.
     fn visit(&mut self, id: u32) -> Result<Vec<(Key, Known)>, Misaligned> {
         let node = &self.nodes[id as usize];
-        let key = (node.original, node.rewritten, node.phase);
-        let (a, b, phase) = key;
+        let (a, b, phase) = (node.original, node.rewritten, node.phase);
+        let key = (a, b, phase, 0);
         let bare = bare(self.sides[0], self.sides[1], (a, b));
         let straight = || straight(self.sides[0], self.sides[1], (a, b));
         if let Some((straight, nexts)) = bare.or_else(straight) {
@@ -158,8 +254,8 @@ impl<S: Semantics> Walk<'_, '_, S> {
             let phase = if is_both(straight.run) { 0 } else { phase };
             self.nodes[id as usize].run = straight.run;
             self.play(id, straight.run);
-            let next = nexts.into_iter().map(|(a, b)| (a, b, phase));
-            return Ok(next.map(|key| (key, self.leave(key, None))).collect());
+            let next = nexts.into_iter().map(|(a, b)| (a, b, phase, 0));
+            return Ok(next.map(|key| (key, self.leave(id, key, None))).collect());
         }
         let decisions = [self.sides[0].decision(a), self.sides[1].decision(b)];
         if decisions.iter().all(Option::is_none) {
@@ -181,7 +277,7 @@ impl<S: Semantics> Walk<'_, '_, S> {
     /// Plays what runs at a node on what is known.
     fn play(&mut self, id: u32, run: Run) {
         let node = &self.nodes[id as usize];
-        let at = blocks((node.original, node.rewritten, 0));
+        let at = blocks((node.original, node.rewritten, 0, 0));
         let known = self.known[id as usize].clone();
         self.machine.terms.facts = known.facts;
         self.machine.enter(NAMES + id, at, &known.state);
@@ -194,10 +290,16 @@ impl<S: Semantics> Walk<'_, '_, S> {
             Run::Rewritten(b) => self.machine.run(1, b),
             Run::Nothing => {}
         }
+        if self.meeting == Meeting::InStep {
+            self.loads = known.loads;
+            for (loads, log) in self.loads.iter_mut().zip(&self.machine.log.loads) {
+                loads.extend(log.iter().map(|load| load.term));
+            }
+        }
     }
 
     /// What is known where a node that was just played leads, if this condition holds.
-    fn leave(&mut self, to: Key, condition: Option<Term>) -> Known {
+    fn leave(&mut self, from: u32, to: Key, condition: Option<Term>) -> Known {
         let mut facts = self.machine.terms.facts.clone();
         if let Some(condition) = condition
             && self.machine.terms.as_const(condition).is_none()
@@ -205,7 +307,12 @@ impl<S: Semantics> Walk<'_, '_, S> {
             facts.insert(condition);
         }
         let state = self.machine.leave(blocks(to));
-        Known { state, facts }
+        Known {
+            state,
+            facts,
+            loads: self.loads.clone(),
+            open: self.known[from as usize].open.clone(),
+        }
     }
 
     fn choose(
@@ -231,7 +338,12 @@ impl<S: Semantics> Walk<'_, '_, S> {
         if let (true, [Some(first), Some(second)]) = (are_alike, &conditions)
             && first.op == second.op
         {
-            if first.content == second.content {
+            // Constants tell nothing of which belong together where one function is ahead.
+            let is_certain = [guards[0], guards[1]].iter().all(|guard| {
+                guard.is_some_and(|guard| self.machine.terms.as_const(guard).is_some())
+            });
+            if first.content == second.content && !(is_certain && self.ahead(id) != Ordering::Equal)
+            {
                 return Some(Choice::One { flip: false });
             }
             if let [Some(x), Some(y)] = guards
@@ -240,7 +352,11 @@ impl<S: Semantics> Walk<'_, '_, S> {
                 return Some(Choice::One { flip: true });
             }
         }
-        for side in [0, 1] {
+        let order = match self.ahead(id) {
+            Ordering::Greater => [1, 0],
+            _ => [0, 1],
+        };
+        for side in order {
             let Some(guard) = guards[side] else { continue };
             let mut alone = [None; 2];
             alone[side] = insts[side];
@@ -256,6 +372,10 @@ impl<S: Semantics> Walk<'_, '_, S> {
             }
         }
         match guards {
+            [Some(_), _] if self.is_behind(id, (a, b)) => Some(Choice::Alone {
+                side: 0,
+                forced: None,
+            }),
             [_, Some(_)] if insts[0].is_some() => Some(Choice::Alone {
                 side: 1,
                 forced: None,
@@ -265,9 +385,31 @@ impl<S: Semantics> Walk<'_, '_, S> {
         }
     }
 
+    /// Did the original load more than the rewritten function since both were in step, as far as that is followed?
+    fn ahead(&self, id: u32) -> Ordering {
+        let [original, rewritten] = &self.known[id as usize].loads;
+        original.len().cmp(&rewritten.len())
+    }
+
+    /// Has the original yet to come to where the rewritten function is: did it load less, or does only the other one stand
+    /// where a loop begins?
+    fn is_behind(&self, id: u32, (a, b): (Place, Place)) -> bool {
+        let begins = |side: usize, at: Place| match at {
+            Place::Block(block) => self.changes[side].is_header(block),
+            Place::Left(_) => false,
+        };
+        let waits = begins(1, b) && !begins(0, a);
+        self.meeting == Meeting::InStep
+            && match self.ahead(id) {
+                Ordering::Less => true,
+                Ordering::Equal => waits,
+                Ordering::Greater => false,
+            }
+    }
+
     /// Both decide; they were just played.
     fn together(&mut self, id: u32, key: Key, flip: bool) -> Result<Vec<(Key, Known)>, Misaligned> {
-        let (a, b, _) = key;
+        let (a, b, ..) = key;
         let (Some((_, first, one)), Some((_, second, other))) =
             (self.sides[0].decision(a), self.sides[1].decision(b))
         else {
@@ -289,8 +431,8 @@ impl<S: Semantics> Walk<'_, '_, S> {
         });
         let conditions = self.both_ways(0, one);
         let next = ways.into_iter().enumerate().map(|(way, (a, b))| {
-            let key = (a, b, 0);
-            (key, self.leave(key, conditions.get(way).copied()))
+            let key = (a, b, 0, 0);
+            (key, self.leave(id, key, conditions.get(way).copied()))
         });
         Ok(next.collect())
     }
@@ -303,7 +445,7 @@ impl<S: Semantics> Walk<'_, '_, S> {
         side: usize,
         forced: Option<usize>,
     ) -> Result<Vec<(Key, Known)>, Misaligned> {
-        let (a, b, phase) = key;
+        let (a, b, phase, _) = key;
         let own = [a, b][side];
         let Some((_, ways, inst)) = self.sides[side].decision(own) else {
             return Err(misaligned(key, "they branch in different ways"));
@@ -328,10 +470,12 @@ impl<S: Semantics> Walk<'_, '_, S> {
         let taken = taken.filter(|(way, _)| forced.is_none_or(|only| only == *way));
         let next = taken.map(|(way, to)| {
             let key = match side {
-                0 => (to, b, phase + 1),
-                _ => (a, to, phase + 1),
+                0 => (to, b, phase + 1, 0),
+                _ => (a, to, phase + 1, 0),
             };
-            (key, self.leave(key, conditions.get(way).copied()))
+            // What was forced followed from the facts.
+            let condition = conditions.get(way).filter(|_| forced.is_none());
+            (key, self.leave(id, key, condition.copied()))
         });
         Ok(next.collect())
     }
@@ -352,48 +496,17 @@ fn is_both(run: Run) -> bool {
     matches!(run, Run::Both(..))
 }
 
-fn blocks((a, b, _): Key) -> [Option<Block>; 2] {
+fn blocks((a, b, ..): Key) -> [Option<Block>; 2] {
     [a, b].map(|place| match place {
         Place::Block(block) => Some(block),
         Place::Left(_) => None,
     })
 }
 
-fn misaligned((original, rewritten, _): Key, reason: &'static str) -> Misaligned {
+fn misaligned((original, rewritten, ..): Key, reason: &'static str) -> Misaligned {
     Misaligned {
         original,
         rewritten,
         reason,
-    }
-}
-
-/// What each loop of a function changes, by its header.
-struct Changes(FxHashMap<Block, FxHashSet<Value>>);
-
-impl Changes {
-    fn new<S: Semantics>(machine: &Machine<'_, S>, side: usize) -> Changes {
-        let function = &machine.functions[side];
-        let cfg: &Cfg = &function.cfg;
-        let loops = Loops::new(cfg);
-        let mut all: FxHashMap<Block, FxHashSet<Value>> = FxHashMap::default();
-        for of in loops.iter() {
-            let changed = all.entry(loops.header(of)).or_default();
-            for inst in loops.blocks(of).iter().flat_map(|&block| cfg.insts(block)) {
-                function.func.for_each_def(inst, |value| {
-                    changed.insert(value);
-                });
-            }
-        }
-        Changes(all)
-    }
-
-    fn is_header(&self, block: Block) -> bool {
-        self.0.contains_key(&block)
-    }
-
-    fn holds(&self, header: Block, value: Value) -> bool {
-        self.0
-            .get(&header)
-            .is_some_and(|changed| changed.contains(&value))
     }
 }

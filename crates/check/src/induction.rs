@@ -26,12 +26,12 @@ const FUEL: usize = 256;
 
 /// A location that each round of a loop changes by the same step.
 #[derive(Clone, Copy, Debug)]
-struct Variable {
-    position: usize,
-    bits: u32,
+pub(crate) struct Variable {
+    pub(crate) position: usize,
+    pub(crate) bits: u32,
     step: Term,
     /// What it holds at first.
-    first: Term,
+    pub(crate) first: Term,
     /// Its name.
     name: Term,
 }
@@ -74,7 +74,7 @@ struct Guess {
 
 /// What is guessed of one header.
 #[derive(Clone, Debug, Default)]
-struct Header {
+pub(crate) struct Header {
     relations: Vec<Relation>,
     guesses: Vec<Guess>,
     /// Facts that hold where the loop is entered and not around it.
@@ -333,22 +333,10 @@ impl Induction {
         };
         let node = arrivals.node;
         let variables = variables(terms, node, [first, back], state);
-        let mut guesses = self.carried_conditions(terms, node, way, back, state);
-        for guess in guesses.clone() {
-            guesses.extend(bounds_of_ends(terms, &guess, &variables));
-        }
-        for variable in &variables {
-            guesses.extend(low_bits(terms, variable));
-            guesses.extend(starts(terms, variable));
-        }
-        guesses.dedup();
-        guesses.truncate(MOST_GUESSES);
-        let relations = relations(terms, &variables);
-        self.headers.entry(node).or_insert(Header {
-            relations,
-            guesses,
-            ..Header::default()
-        });
+        let mut header = Header::default();
+        header.carry(terms, node, &self.edges[node][way], back, state);
+        header.follow(terms, &variables);
+        self.headers.entry(node).or_insert(header);
     }
 
     /// Is there anything that was guessed, and more than facts about branches?
@@ -357,18 +345,19 @@ impl Induction {
         let mut headers = self.headers.values();
         headers.any(|header| !header.relations.is_empty() || header.guesses.iter().any(is_low))
     }
+}
 
-    /// What holds on the first way around, of the values that the next round begins with.
-    fn carried_conditions(
-        &self,
+impl Header {
+    /// Guesses that what holds on a way around holds of the values that the next round begins with.
+    pub(crate) fn carry(
+        &mut self,
         terms: &Terms,
         node: usize,
-        way: usize,
+        facts: &Facts,
         back: &State,
         state: &State,
-    ) -> Vec<Guess> {
-        let mut guesses = Vec::new();
-        for fact in self.edges[node][way].iter() {
+    ) {
+        for fact in facts.iter() {
             let (atom, holds) = match terms.head(fact) {
                 Head::Not => (terms.args(fact)[0], false),
                 _ => (fact, true),
@@ -393,19 +382,50 @@ impl Induction {
             if let (Some(a), Some(b)) = (part(a), part(b))
                 && is_new
             {
-                guesses.push(Guess {
+                self.guesses.push(Guess {
                     head,
                     holds,
                     parts: [a, b],
                 });
             }
         }
-        guesses
+    }
+
+    /// Guesses how variables follow each other, where they begin and end, and which of their bits stay.
+    pub(crate) fn follow(&mut self, terms: &mut Terms, variables: &[Variable]) {
+        for guess in self.guesses.clone() {
+            self.guesses
+                .extend(bounds_of_ends(terms, &guess, variables));
+        }
+        for variable in variables {
+            self.guesses.extend(low_bits(terms, variable));
+            self.guesses.extend(starts(terms, variable));
+        }
+        self.guesses.dedup();
+        self.guesses.truncate(MOST_GUESSES);
+        self.relations = relations(terms, variables);
+    }
+
+    /// Takes all guesses for true.
+    pub(crate) fn believe(
+        &mut self,
+        terms: &mut Terms,
+        node: usize,
+        first: &State,
+        state: &mut State,
+    ) {
+        self.write(terms, node, first, state);
+        for guess in &self.guesses {
+            let fact = guess.over(terms, state);
+            if terms.as_const(fact).is_none() {
+                terms.facts.insert(fact);
+            }
+        }
     }
 }
 
 /// The locations that the first way around changes by a step that is the same in each round.
-fn variables(
+pub(crate) fn variables(
     terms: &mut Terms,
     node: usize,
     [first, back]: [&State; 2],
@@ -439,7 +459,7 @@ fn variables(
 }
 
 /// The step, if it is a number.
-fn step_of(terms: &Terms, variable: &Variable) -> Option<i64> {
+pub(crate) fn step_of(terms: &Terms, variable: &Variable) -> Option<i64> {
     let step = terms.as_const(variable.step)?;
     Some(sign_extended(step, variable.bits))
 }
@@ -512,7 +532,7 @@ fn factor(terms: &mut Terms, variable: &Variable, other: &Variable, signed: bool
     }
 }
 
-/// A loop that counts up by a power of two to an end, which it must meet, stays below it.
+/// A loop that counts by a power of two to an end, which it must meet, stays on its side of it.
 fn bounds_of_ends(terms: &mut Terms, guess: &Guess, variables: &[Variable]) -> Vec<Guess> {
     let (Head::Equal(bits), false) = (guess.head, guess.holds) else {
         return Vec::new();
@@ -525,7 +545,7 @@ fn bounds_of_ends(terms: &mut Terms, guess: &Guess, variables: &[Variable]) -> V
         };
         let variable = variables.iter().find(|of| of.position == position);
         let Some((variable, step)) =
-            variable.and_then(|of| Some((of, step_of(terms, of).filter(|&step| step > 0)?)))
+            variable.and_then(|of| Some((of, step_of(terms, of).filter(|&step| step != 0)?)))
         else {
             continue;
         };
@@ -533,7 +553,11 @@ fn bounds_of_ends(terms: &mut Terms, guess: &Guess, variables: &[Variable]) -> V
             found.push(Guess {
                 head: Head::Less(bits, signed),
                 holds: true,
-                parts: [counter, end],
+                parts: if step > 0 {
+                    [counter, end]
+                } else {
+                    [end, counter]
+                },
             });
         }
         let power = step.trailing_zeros();

@@ -166,6 +166,15 @@ impl<'a, F: Function> Skeleton<'a, F> {
         block.as_u32() != 0 && self.leads_to(at).is_some() && ways_in.count() == 1
     }
 
+    /// Where a place may lead.
+    pub(crate) fn ways(&self, at: Place) -> Vec<Place> {
+        match (self.leads_to(at), self.decision(at)) {
+            (Some(to), _) => vec![to],
+            (None, Some((_, ways, _))) => ways.to_vec(),
+            (None, None) => Vec::new(),
+        }
+    }
+
     pub(crate) fn decision(&self, at: Place) -> Option<(Transfer, &[Place], Inst)> {
         let Place::Block(block) = at else { return None };
         match self.ends.get(block.as_u32() as usize)? {
@@ -312,21 +321,49 @@ impl Product {
 
     /// A cycle on which only one function moves: it may run for ever while the other goes on.
     fn refuse_solo_cycles(&self) -> Result<(), Misaligned> {
-        for node in &self.nodes {
-            let (mut at, mut steps) = (node, 0);
-            while let (Run::Original(_) | Run::Rewritten(_), &[next]) = (at.run, &at.succs[..]) {
-                at = &self.nodes[next as usize];
-                steps += 1;
-                if steps > self.nodes.len() {
-                    return Err(Misaligned {
-                        original: node.original,
-                        rewritten: node.rewritten,
-                        reason: "one of them loops for ever here",
-                    });
-                }
+        let rests = [
+            |run: Run| !matches!(run, Run::Both(..) | Run::Original(_)),
+            |run: Run| !matches!(run, Run::Both(..) | Run::Rewritten(_)),
+        ];
+        for rests in rests {
+            if let Some(at) = self.on_a_cycle(&|node| rests(node.run)) {
+                return Err(Misaligned {
+                    original: at.original,
+                    rewritten: at.rewritten,
+                    reason: "one of them loops for ever here",
+                });
             }
         }
         Ok(())
+    }
+
+    /// A node on a cycle of such nodes alone.
+    fn on_a_cycle(&self, is_one: &dyn Fn(&Node) -> bool) -> Option<&Node> {
+        let inside: Vec<bool> = self.nodes.iter().map(is_one).collect();
+        let ways_in = |node: &Node| {
+            let from = node.preds.iter().filter(|pred| inside[pred.0 as usize]);
+            from.count()
+        };
+        let mut open: Vec<usize> = self.nodes.iter().map(ways_in).collect();
+        let mut work: Vec<usize> = (0..open.len())
+            .filter(|&number| inside[number] && open[number] == 0)
+            .collect();
+        let mut left = inside.iter().filter(|&&is_inside| is_inside).count();
+        while let Some(number) = work.pop() {
+            left -= 1;
+            for &succ in &self.nodes[number].succs {
+                let succ = succ as usize;
+                if inside[succ] {
+                    open[succ] -= 1;
+                    work.extend((open[succ] == 0).then_some(succ));
+                }
+            }
+        }
+        let mut stuck = (0..open.len()).filter(|&number| inside[number] && open[number] > 0);
+        stuck
+            .next()
+            .filter(|_| left > 0)
+            .map(|number| &self.nodes[number])
     }
 }
 

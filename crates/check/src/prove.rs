@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use warpwright_flow::{Block, Inst, Transfer, Value};
 
 use crate::facts::Facts;
-use crate::guided;
+use crate::guided::{self, Meeting};
 use crate::induction::{Arrivals, Induction};
 use crate::inflight;
 use crate::machine::{Function, Machine};
@@ -61,7 +61,10 @@ pub(crate) fn check_counted<S: Semantics>(
         return (first, work);
     }
     let mut all = work;
-    let mut others = vec![Alignment::Guided];
+    let mut others = vec![
+        Alignment::Guided(Meeting::InStep),
+        Alignment::Guided(Meeting::Headers),
+    ];
     if any_negated(original) || any_negated(rewritten) {
         others.insert(0, Alignment::Paired(Pairing::ByPredicate));
     }
@@ -81,7 +84,7 @@ enum Alignment {
     /// One by one.
     Paired(Pairing),
     /// As their values show (`guided.rs`).
-    Guided,
+    Guided(Meeting),
 }
 
 /// Is it a branch that is taken where its guard predicate is false?
@@ -107,7 +110,7 @@ fn check_aligned<S: Semantics>(
                 let verdict = prover.prove();
                 work += prover.machine.work;
                 let known = open.len();
-                if alignment == Alignment::Guided && !verdict.is_proved() {
+                if prover.is_guided && !verdict.is_proved() {
                     open.extend(prover.unforced.iter().copied());
                 }
                 // What was taken for decided on one path is not: walk again without that.
@@ -198,7 +201,7 @@ impl<'a, S: Semantics> Prover<'a, S> {
         let cfgs = [first.cfg.clone(), second.cfg.clone()];
         let pairing = match alignment {
             Alignment::Paired(pairing) => pairing,
-            Alignment::Guided => Pairing::ByPosition,
+            Alignment::Guided(_) => Pairing::ByPosition,
         };
         let a = Skeleton::new(original, &cfgs[0], pairing, |inst| {
             is_negated(original, inst)
@@ -209,7 +212,7 @@ impl<'a, S: Semantics> Prover<'a, S> {
         let mut machine = Machine::new([first, second], terms, slots);
         let product = match alignment {
             Alignment::Paired(_) => Product::new(&a, &b),
-            Alignment::Guided => guided::walk(&a, &b, &mut machine, open),
+            Alignment::Guided(meeting) => guided::walk(&a, &b, &mut machine, open, meeting),
         };
         let product = product.map_err(|error| {
             Stop::Misaligned(Reason {
@@ -229,7 +232,7 @@ impl<'a, S: Semantics> Prover<'a, S> {
                 .map(|node| vec![None; node.preds.len()])
                 .collect(),
             product,
-            is_guided: alignment == Alignment::Guided,
+            is_guided: matches!(alignment, Alignment::Guided(_)),
             classes: vec![Classes::default(); nodes],
             given: BTreeMap::new(),
             induction: None,
@@ -434,13 +437,17 @@ impl<'a, S: Semantics> Prover<'a, S> {
     /// What holds where a node is left over one of its edges, if its decision shows it.
     fn condition(&mut self, node: usize, edge: usize) -> Option<Term> {
         let decision = self.product.nodes[node].decision?;
+        if decision.forced.is_some() {
+            // It follows from the facts.
+            return None;
+        }
         let (side, inst) = decision.deciding()?;
         if !self.machine.functions[side].func.goes_by_guard(inst) {
             return None;
         }
         let condition = self.machine.condition(side, inst, decision.flips[side])?;
         let guard = *condition.content.first()?;
-        match decision.forced.unwrap_or(edge) {
+        match edge {
             0 => Some(guard),
             1 => Some(self.machine.terms.not(guard)),
             _ => None,

@@ -44,8 +44,21 @@ impl Terms {
         *known = (known.0.max(low.into()), known.1.min(high.into()));
     }
 
-    /// Takes note of how a value of 64 bits was computed: as `a·b + c`, with `a` and `b` of 32 bits and no sign.
+    /// Where a leaf lies, if a launch says so.
+    pub(crate) fn stated(&self, term: Term) -> Option<Range> {
+        self.numbers.bounds.get(&term).copied()
+    }
+
+    /// Takes note of how a value of 64 bits was computed: as `a·b + c`, with `a` and `b` of 32 bits and no sign. Not where
+    /// it has its form by what is known to hold there: elsewhere it may be another value's.
     pub(crate) fn computed_by(&mut self, term: Term, [a, b]: [Term; 2], c: Option<Term>) {
+        let facts = std::mem::take(&mut self.facts);
+        let product = self.mul_wide(32, false, a, b);
+        let anywhere = c.map_or(product, |c| self.add(64, product, c));
+        self.facts = facts;
+        if anywhere != term {
+            return;
+        }
         let (a, factor) = match (self.as_const(a), self.as_const(b)) {
             (None, Some(factor)) => (a, factor),
             (Some(factor), None) => (b, factor),

@@ -396,6 +396,7 @@ impl Terms {
     }
 
     fn of_parts(&mut self, bits: u32, mut parts: Parts, constant: u64) -> Term {
+        self.without_remainders(bits, &mut parts);
         parts.sort_unstable();
         let mut sum = None;
         for (part, factor) in parts {
@@ -416,6 +417,36 @@ impl Terms {
         match sum {
             Some(sum) => self.add(bits, sum, constant),
             None => constant,
+        }
+    }
+
+    /// Takes a number without its low bits, `x - x mod 2^k`, out of a sum as `2^k` times the others.
+    fn without_remainders(&mut self, bits: u32, parts: &mut Parts) {
+        for at in 0..parts.len() {
+            let (low, factor) = parts[at];
+            let (Head::ZeroExtend(from, to), &[part]) = (self.head(low), self.args(low)) else {
+                continue;
+            };
+            let (Head::Extract { lo: 0, of, .. }, &[whole]) = (self.head(part), self.args(part))
+            else {
+                continue;
+            };
+            let is_whole = |part: &(Term, u64)| {
+                part.0 == whole && truncate(part.1.wrapping_add(factor), bits) == 0
+            };
+            let Some(place) = parts.iter().position(is_whole) else {
+                continue;
+            };
+            if to == bits && of == bits {
+                let high = self.extract(from, bits - from, bits, whole);
+                let high = self.zero_extend(bits - from, bits, high);
+                let times = parts[place].1.wrapping_mul(1 << from);
+                (parts[at].1, parts[place].1) = (0, 0);
+                match parts.iter_mut().find(|part| part.0 == high) {
+                    Some(known) => known.1 = known.1.wrapping_add(times),
+                    None => parts[place] = (high, times),
+                }
+            }
         }
     }
 
@@ -446,27 +477,32 @@ impl Terms {
                     false => self.make(Head::Mul(bits), [a, b]),
                 }
             }
-            // So is the constant part by an unknown, and constant factors come last.
+            // So is every part of a short sum by an unknown, and constant factors come last.
             _ => {
                 for (x, y) in [(a, b), (b, a)] {
                     let (head, args) = (self.head(x), self.args(x));
-                    if let (Head::Add(width) | Head::Mul(width), &[inner, last]) = (head, args)
-                        && width == bits
-                        && self.as_const(last).is_some()
-                    {
-                        let product = self.mul(bits, inner, y);
-                        return match head {
-                            Head::Add(_) => {
-                                let rest = self.mul(bits, y, last);
-                                self.add(bits, product, rest)
-                            }
-                            _ => self.mul(bits, product, last),
-                        };
+                    let &[inner, last] = args else { continue };
+                    match head {
+                        Head::Add(width) if width == bits && self.is_short(bits, x) => {
+                            let [product, rest] = [inner, last].map(|part| self.mul(bits, part, y));
+                            return self.add(bits, product, rest);
+                        }
+                        Head::Mul(width) if width == bits && self.as_const(last).is_some() => {
+                            let product = self.mul(bits, inner, y);
+                            return self.mul(bits, product, last);
+                        }
+                        _ => {}
                     }
                 }
                 self.make(Head::Mul(bits), [a, b])
             }
         }
+    }
+
+    /// Has a sum few parts, so that it may be multiplied by another one?
+    fn is_short(&self, bits: u32, sum: Term) -> bool {
+        let (mut parts, mut constant) = (Parts::new(), 0);
+        self.parts(bits, sum, 1, &mut parts, &mut constant) && parts.len() < 4
     }
 
     /// Is `a` less than `b`? With a constant, it stands on the right.

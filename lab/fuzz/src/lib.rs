@@ -4,6 +4,7 @@
 //! * [`case`]: one generated kernel and everything that must hold for it on any machine.
 //! * [`passes`]: the same kernels through the register passes, and [`machine_code`]: as machine code through
 //!   the passes over it; [`proved`] and [`assignment`] are what must hold of any kernel that went through one.
+//! * [`agreement`]: what passes prove, `check` proves.
 //! * [`totals`]: what a long run came to.
 //! * [`constants`]: constant expressions and immediates against ptxas.
 //! * [`controls`]: planted mistakes, and rewrites that change nothing.
@@ -20,6 +21,7 @@
 //! `warpwright-fuzz passes` go on for as long as they are told; `warpwright-fuzz hardware` writes a
 //! result file. lab/fuzz/README.md describes them all.
 
+pub mod agreement;
 pub mod assignment;
 pub mod attack;
 pub mod case;

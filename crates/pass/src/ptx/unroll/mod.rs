@@ -15,8 +15,8 @@
 //! unrolls such loops whole.
 //!
 //! Requires loops that are entered at their header alone and lie in one piece of the text. Loops in which threads meet
-//! (barriers, shuffles) are unrolled with a test in each copy, where all threads go around alike (`uniform`); those with
-//! calls are left alone. Preserves the order of all accesses of a thread, and what each computes, bit
+//! (barriers, shuffles) are unrolled with a test in each copy, where all threads go around alike (`uniform`) and the checker
+//! proves it; those with calls are left alone. Preserves the order of all accesses of a thread, and what each computes, bit
 //! by bit; ptxas may fuse operations of neighbouring iterations ([`fusion`]).
 
 mod counted;
@@ -25,9 +25,10 @@ mod uniform;
 
 use std::collections::BTreeSet;
 
+use warpwright_check::{Options, check_functions};
 use warpwright_diag::count;
 use warpwright_flow::{Cfg, Loops};
-use warpwright_ptx::{Edits, View};
+use warpwright_ptx::{Diagnostic, Edits, Module, View};
 
 use crate::pass::{Fuel, Outcome, Pass, Rewritten, Work};
 use crate::ptx::facts::view;
@@ -87,26 +88,82 @@ const MOST_INSTRUCTIONS: usize = 20_000;
 fn unroll(pass: &Unroll, site: &Site, fuel: &mut Fuel) -> Outcome<String> {
     let view = view(site.module, site.kernel)?;
     let cfg = Cfg::new(&view);
-    let regions = chosen(pass, site, &view, &cfg)?;
-    let mut edits = Edits::new(site.module);
-    let mut done = Done::default();
+    let mut plans = Vec::new();
     let mut why = None;
-    for region in regions {
+    for region in chosen(pass, site, &view, &cfg)? {
         match region.and_then(|region| Plan::of(pass, &view, &cfg, region)) {
-            Ok(plan) if fuel.burn() => {
-                plan.write(pass.factor, site, &mut edits)?;
-                done.count(&plan);
-            }
-            Ok(_) => {}
+            Ok(plan) => plans.push(plan),
             Err(refusal) => why = Some(why.unwrap_or(refusal)),
         }
     }
-    match (done.loops, why) {
-        (0, Some(refusal)) => Err(refusal),
-        _ => Ok(Rewritten::new(edits.apply()?)
-            .note(done.note(pass.factor))
-            .careful(fusion::caution(site.module).filter(|_| pass.factor > 1))),
+    let planned = plans.len();
+    let plans = proved(pass, site, plans)?;
+    let left = planned - plans.len();
+    if plans.is_empty() {
+        return Err(why.unwrap_or(NOT_PROVED));
     }
+    let plans: Vec<&Plan<'_>> = plans.iter().filter(|_| fuel.burn()).collect();
+    let mut done = Done::default();
+    plans.iter().for_each(|plan| done.count(plan));
+    let mut rewritten = Rewritten::new(written(pass, site, &plans)?)
+        .note(done.note(pass.factor))
+        .careful(fusion::caution(site.module).filter(|_| pass.factor > 1));
+    if left > 0 {
+        let loops = count(left, "loop");
+        rewritten = rewritten.note(format!("{loops} left as written: {NOT_PROVED}"));
+    }
+    Ok(rewritten)
+}
+
+const NOT_PROVED: Refusal =
+    Refusal::InTheWay("threads meet in its loop, and that they do so in its copies is not proved");
+
+/// The module with these loops unrolled.
+fn written(pass: &Unroll, site: &Site, plans: &[&Plan<'_>]) -> Result<String, Refusal> {
+    let mut edits = Edits::new(site.module);
+    for plan in plans {
+        plan.write(pass.factor, site, &mut edits)?;
+    }
+    Ok(edits.apply()?)
+}
+
+/// The plans without the loops in which threads meet and whose copies the checker does not follow: one of them would take
+/// the others' proof along.
+fn proved<'v>(pass: &Unroll, site: &Site, plans: Vec<Plan<'v>>) -> Result<Vec<Plan<'v>>, Refusal> {
+    let (meeting, mut kept): (Vec<_>, Vec<_>) = plans.into_iter().partition(|plan| plan.meets);
+    if meeting.is_empty() {
+        return Ok(kept);
+    }
+    let holds = |plans: &[&Plan<'_>]| -> Result<bool, Refusal> {
+        Ok(is_proved(site, &written(pass, site, plans)?))
+    };
+    let all: Vec<&Plan<'_>> = kept.iter().chain(&meeting).collect();
+    let all_hold = holds(&all)?;
+    for (number, plan) in meeting.into_iter().enumerate() {
+        let with: Vec<&Plan<'_>> = kept.iter().chain([&plan]).collect();
+        if all_hold || number < MOST_TRIED && holds(&with)? {
+            kept.push(plan);
+        }
+    }
+    kept.sort_by_key(|plan| plan.region.span().start);
+    Ok(kept)
+}
+
+/// Loops that are tried one by one.
+const MOST_TRIED: usize = 8;
+
+/// Does the checker prove the text of the module with the kernel rewritten?
+fn is_proved(site: &Site, text: &str) -> bool {
+    let (new, diagnostics) = Module::parse(&site.module.name, text);
+    let Some(kernel) = new.function(&site.function().name) else {
+        return false;
+    };
+    let options = Options {
+        block: site.setting.block.stated(),
+        ..Options::default()
+    };
+    !diagnostics.iter().any(Diagnostic::is_error)
+        && check_functions((site.module, site.kernel), (&new, kernel), &options).is_proved()
 }
 
 /// The innermost loops that the options name, in the order of the text.
@@ -145,6 +202,8 @@ fn chosen<'v>(
 struct Plan<'v> {
     region: Region<'v>,
     form: Form,
+    /// Do threads meet in it?
+    meets: bool,
 }
 
 enum Form {
@@ -162,8 +221,11 @@ impl<'v> Plan<'v> {
         region: Region<'v>,
     ) -> Result<Plan<'v>, Refusal> {
         if pass.factor == 1 {
-            let form = Form::Left;
-            return Ok(Plan { region, form });
+            return Ok(Plan {
+                region,
+                form: Form::Left,
+                meets: false,
+            });
         }
         let meets = region.may_be_copied()?;
         if region.len() * pass.factor as usize > MOST_INSTRUCTIONS {
@@ -181,7 +243,11 @@ impl<'v> Plan<'v> {
             Tests::Auto => Counted::new(view, cfg, &region, pass.factor).ok(),
         };
         let form = counted.map_or(Form::Each, Form::Hoisted);
-        Ok(Plan { region, form })
+        Ok(Plan {
+            region,
+            form,
+            meets,
+        })
     }
 
     fn write(&self, factor: u32, site: &Site, edits: &mut Edits<'_>) -> Result<(), Refusal> {
