@@ -12,6 +12,9 @@ use warpwright_emu::symbolic::{Buffer, Digest, Footprint, Options as MachineOpti
 
 use crate::Side;
 
+/// Warp instructions that the blocks of a side may take for their records: some seconds.
+const BUDGET: u64 = 1 << 27;
+
 /// A side before its only launch.
 pub(crate) struct Launched<'s> {
     pub side: &'s Side,
@@ -85,6 +88,10 @@ pub(crate) fn chosen(
 ) -> Result<Option<Chosen>, (usize, Stop)> {
     let mut layout = Layout::default();
     let mut all: Vec<Vec<Footprint>> = Vec::new();
+    let options = &MachineOptions {
+        budget: options.budget.min(BUDGET),
+        ..options.clone()
+    };
     for (at, side) in sides.iter_mut().enumerate() {
         match footprints(side, &mut layout, options) {
             Ok(found) => all.push(found),
