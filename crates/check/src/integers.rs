@@ -352,7 +352,8 @@ impl<'t> System<'t> {
                 .collect(),
         };
         problem.rows.extend(side(last));
-        problem.has_no_point(&mut MOST_TRIED.clone())
+        let mut tries = MOST_TRIED;
+        problem.has_no_point(&mut tries)
     }
 
     /// Unknowns that these sums have to do with, however far off.
