@@ -62,6 +62,8 @@ def make_input(path, maker, arguments):
             lines = [f'{nodes}'] + [f'{n * degree} {degree}' for n in range(nodes)] + ['', '0', '', f'{nodes * degree}']
             lines += [f'{rng.randrange(nodes)} {rng.randrange(1, 10)}' for _ in range(nodes * degree)]
             out.write('\n'.join(lines).encode())
+        elif maker == 'text':
+            out.write(''.join(f'{line}\n' for line in arguments).encode())
         else:
             raise ValueError(maker)
 

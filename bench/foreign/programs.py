@@ -18,6 +18,8 @@ OLD = '-DcudaThreadSynchronize=cudaDeviceSynchronize -DcudaThreadExit=cudaDevice
 POLYBENCH = 'PolyBench-ACC'   # github.com/cavazos-lab/PolyBench-ACC
 SAMPLES = 'cuda-samples'      # github.com/NVIDIA/cuda-samples
 RODINIA = 'gpu-rodinia'       # github.com/yuhc/gpu-rodinia
+SHOC = 'shoc'                 # github.com/vetter/shoc
+ALTIS = 'altis'               # github.com/utcs-scea/altis
 
 
 class Program:
@@ -100,7 +102,45 @@ def rodinia():
               '10 20 256 65536 65536 1000 none output.txt 1')
 
 
-PROGRAMS = [*polybench(), *rodinia(), *samples()]
+# What SHOC and Altis want of a configured build, and what CUDA 13 no longer has (hints to managed memory, which they do
+# not use by default).
+CONFIGURED = [('config.h', 'text', ['#define HAVE_GETTIMEOFDAY 1']),
+              ('before.h', 'text', ['#include <cuda_runtime.h>', '#define cudaMemPrefetchAsync(...) cudaSuccess',
+                                    '#define cudaMemAdvise(...) cudaSuccess', '#define clockRate major'])]
+
+
+def configured(suite, repo, name, own, args, flags='', main='cuda/common/main.cpp', std=17):
+    """A program of SHOC or of Altis: its own sources beside the suite's."""
+    place = own[0].rsplit('/', 1)[0]
+    return Program(f'{suite}/{name}', repo, 'src', [*own, main, 'common/*Option*.cpp', 'common/*Timer.cpp', 'common/ProgressBar.cpp',
+                                                    'common/ResultDatabase.cpp'],
+                   f'-std=c++{std} -include before.h -I . -I common -I cuda/common -I {place} {OLD} {flags}', args, needs=CONFIGURED)
+
+
+def shoc():
+    own = {'reduction': ['Reduction.cu'], 'triad': ['Triad.cu'], 'scan': ['Scan.cu'], 'sort': ['Sort.cu', 'sort_kernel.cu'],
+           'fft': ['FFT.cpp', 'fftlib.cu'], 'md5hash': ['MD5Hash.cu'], 'bfs': ['BFS.cu', 'bfs_kernel.cu', 'Graph']}
+    for name, files in own.items():
+        files = [f'cuda/level1/{name}/{file}' if file != 'Graph' else 'common/Graph.cpp' for file in files]
+        yield configured('shoc', SHOC, name, files, '-s 3 --passes 4')
+
+
+def altis():
+    linked = '-rdc=true -lcudadevrt'
+    own = [('gups', 'level1/gups', '*.cu', '-s 1', linked), ('pathfinder', 'level1/pathfinder', '*.cu', '-s 2', ''),
+           ('sort', 'level1/sort', '*.cu', '-s 2', ''), ('fdtd2d', 'level2/fdtd2d', '*.cu', '-s 2', linked),
+           ('mandelbrot', 'level2/mandelbrot', '*.cu', '-s 2', linked), ('nw', 'level2/nw', 'needle.cu', '-s 2', ''),
+           ('raytracing', 'level2/raytracing/raytracing_cuda', '*.cu', '-s 1', ''),
+           ('srad', 'level2/srad', 'srad.cu', '-s 2', linked), ('where', 'level2/where', '*.cu', '-s 2', ''),
+           ('particlefilter-float', 'level2/particlefilter', 'ex_particle_CUDA_float_seq.cu', '-s 2', ''),
+           ('particlefilter-naive', 'level2/particlefilter', 'ex_particle_CUDA_naive_seq.cu', '-s 2', '')]
+    for name, place, sources, size, flags in own:
+        # Some have names that later standards took.
+        std = 14 if name in ('pathfinder', 'particlefilter-float') else 17
+        yield configured('altis', ALTIS, name, [f'cuda/{place}/{sources}'], f'{size} -n 4', flags, 'cuda/common/main.cu', std)
+
+
+PROGRAMS = [*polybench(), *rodinia(), *samples(), *shoc(), *altis()]
 
 if __name__ == '__main__':
     for program in PROGRAMS:

@@ -31,6 +31,7 @@ pub fn with_builders<T>(
         let toolkit = toolkit()?;
         let mut job = PtxasJob::new(text, &arch);
         job.register_usage_level = options.usage_level;
+        job.suffix = options.suffix;
         let build = cache.ptxas(&toolkit.ptxas()?, &job)?;
         Ok::<Arc<[u8]>, BuildFailure>(build.cubin.into())
     };

@@ -1358,6 +1358,45 @@ fn seldom_winners_are_met_in_several_runs() {
     assert_eq!(runs("1"), 2 + 10);
 }
 
+/// The kernels of device-linked code have the PTX of what they were linked from.
+#[test]
+fn device_linked_code_is_tuned() {
+    let Some(bench) = Bench::of(&sized, FAST) else {
+        return;
+    };
+    let program = ["--", "./host", "proc2", "linked", "scale.fatbin"];
+    let run = |args: &[&str]| bench.command(args).args(program).output().expect("starts");
+    let plain = run(&["with"]);
+    let tune = run(&["tune", "--report-to", "r.json"]);
+    assert_eq!(out(&tune), out(&plain), "{}", err(&tune));
+    let text = std::fs::read_to_string(bench.path("r.json")).expect("a report");
+    let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    for kernel in report["kernels"].as_array().expect("kernels") {
+        let winner = kernel["winner"].as_str().unwrap_or_default();
+        assert!(winner.contains("param1:4=1000"), "{text}\n{}", err(&tune));
+    }
+}
+
+/// Launches of a budget's tenth and more are timed by the runs that compare their results, and win all the same.
+#[test]
+fn long_launches_are_timed_seldom() {
+    let Some(bench) = Bench::of(&sized, FAST) else {
+        return;
+    };
+    let mut tune = bench.command(&["tune", "--budget", "2", "--report-to", "r.json", "--"]);
+    let tune = tune.args(["./host", "proc2", "plain", "scale.fatbin"]);
+    let tune = tune.env("HOST_REPEAT", "1").env("FAKE_SLOWLY", "3000");
+    let tuned = tune.output().expect("starts");
+    let text = std::fs::read_to_string(bench.path("r.json")).expect("a report");
+    let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let kernels = report["kernels"].as_array().expect("kernels");
+    assert!(!kernels.is_empty(), "{}", err(&tuned));
+    for kernel in kernels {
+        let ratio = kernel["in_program"].as_f64();
+        assert_eq!(ratio, Some(0.5), "{text}\n{}", err(&tuned));
+    }
+}
+
 /// A kernel that is fast once the number of its elements, which is 1000 at all launches, is a constant.
 fn sized(_: &str) -> String {
     let rest = 0x4FFA_7FA5 - 1000;

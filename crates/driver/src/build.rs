@@ -51,6 +51,7 @@ impl Workshop<'_> {
         let ptxas: Ptxas = self.toolkit.ptxas()?;
         let mut job = PtxasJob::new(ptx, self.arch);
         job.register_usage_level = options.usage_level;
+        job.suffix = options.suffix;
         job.lineinfo = self.lineinfo;
         job.extra = self.extra.to_vec();
         self.cache.ptxas(&ptxas, &job)

@@ -13,8 +13,8 @@
 use warpwright_launch::Guard;
 use warpwright_pass::passes::{
     Allocate, Cache, Compact, Demote, LoadPolicy, MaxNReg, MaxNTid, MinNCtaPerSm, Prefetch, Reduce,
-    Remat, Reshape, Schedule, ScheduleBy, SmemSpilling, Specialize, SpillShared, SpillToShared,
-    StorePolicy, Target, Tests, Throttle, ThrottleBy, Unroll, UsageLevel, Vectorize,
+    Remat, Rename, Reshape, Schedule, ScheduleBy, SmemSpilling, Specialize, SpillShared,
+    SpillToShared, StorePolicy, Target, Tests, Throttle, ThrottleBy, Unroll, UsageLevel, Vectorize,
 };
 use warpwright_pass::throttle::{array_for, by_registers, registers_for};
 use warpwright_pass::{Invocation, Level, Recipe};
@@ -345,7 +345,7 @@ pub struct Choices<'a> {
     /// Threads per block and blocks of all launches, where they may have another shape.
     pub launch: Option<[[u32; 3]; 2]>,
     /// May ptxas's options be used? They hold for a whole module.
-    pub levels: bool,
+    pub module_options: bool,
     /// The architecture, 90 for sm_90.
     pub sm: u32,
 }
@@ -407,8 +407,10 @@ pub fn axes(facts: &Choices<'_>, scored: &[Candidate]) -> Vec<Axis> {
     let mut registers: Vec<Vec<Invocation>> = limits
         .map(|registers| vec![MaxNReg { registers }.into()])
         .collect();
-    if facts.levels {
+    let mut names: Vec<Vec<Invocation>> = Vec::new();
+    if facts.module_options {
         registers.extend([0, 10].map(|level| vec![UsageLevel { level }.into()]));
+        names.push(vec![Rename {}.into()]);
     }
     let unroll = |factor| {
         vec![
@@ -453,6 +455,7 @@ pub fn axes(facts: &Choices<'_>, scored: &[Candidate]) -> Vec<Axis> {
         axis("unroll", Some("registers"), loops),
         axis("cache", None, hints().map(|hint| vec![hint.into()]).into()),
         axis("registers", None, registers),
+        axis("name", None, names),
         axis("spills", Some("registers"), spills),
         axis("order", None, orders),
     ]

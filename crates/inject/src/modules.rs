@@ -151,12 +151,39 @@ fn find_gpu() -> Result<Gpu, &'static str> {
     found.ok_or("there is no GPU")
 }
 
+/// The magic number of a wrapper: it, a version, the address of an image, and what depends on the version (CUDA's
+/// `fatbinary_section.h`).
+const WRAPPER: u32 = 0x4662_43b1;
+/// The version for device-linked code, with a list of the images that it was linked from (CUDA's `link.stub`).
+const LINKED: u32 = 2;
+/// Images of a list that are looked at.
+const MOST_LINKED: usize = 4096;
+
+/// The images that device-linked code was made of; a zero ends their list.
+///
+/// # Safety
+/// The driver accepted `image`.
+unsafe fn linked_from<'a>(image: *const c_void) -> Vec<&'a [u8]> {
+    let [magic, version] = unsafe { image.cast::<[u32; 2]>().read_unaligned() };
+    if magic != WRAPPER || version != LINKED {
+        return Vec::new();
+    }
+    let list = unsafe { image.cast::<*const *const c_void>().add(2).read_unaligned() };
+    let entries = (0..MOST_LINKED).map(|at| list.wrapping_add(at));
+    let mapped = entries.take_while(|at| is_mapped(at.cast(), size_of::<*const c_void>()));
+    // SAFETY: there is memory behind each.
+    let parts = mapped.map(|at| unsafe { at.read_unaligned() });
+    let parts = parts.take_while(|part| is_mapped(part.cast(), 16));
+    parts
+        .filter_map(|part| unsafe { bytes(part) }.ok())
+        .collect()
+}
+
 /// Bytes that the driver has just read as a module image.
 ///
 /// # Safety
 /// The driver accepted `image`.
 pub unsafe fn bytes<'a>(image: *const c_void) -> Result<&'a [u8], &'static str> {
-    const WRAPPER: u32 = 0x4662_43b1;
     // A damaged header may state any length.
     let slice = |at: *const u8, size: usize| match is_mapped(at, size) {
         true => Ok(unsafe { std::slice::from_raw_parts(at, size) }),
@@ -165,10 +192,9 @@ pub unsafe fn bytes<'a>(image: *const c_void) -> Result<&'a [u8], &'static str> 
     let mut at = image.cast::<u8>();
     let magic = |at: *const u8| unsafe { at.cast::<u32>().read_unaligned() };
     if magic(at) == WRAPPER {
-        // Magic, version, data, and for device-linked code a list of further images.
         let version = unsafe { at.add(4).cast::<u32>().read_unaligned() };
-        if version != 1 {
-            return Err("it is a wrapper of device-linked code");
+        if !(1..=LINKED).contains(&version) {
+            return Err("it is a wrapper of an unknown version");
         }
         at = unsafe { at.add(8).cast::<*const u8>().read_unaligned() };
     }
@@ -248,7 +274,13 @@ impl<'a> Way<'a> {
 
 /// Looks at a module that the driver has loaded. Where its kernels share something with it, it may be loaded once more
 /// with others added; then the handle is another one.
-fn look(handle: &mut Handle, image: Result<&[u8], &'static str>, way: Way<'_>) {
+/// `parts`: the images that it was linked from.
+fn look(
+    handle: &mut Handle,
+    image: Result<&[u8], &'static str>,
+    parts: &dyn Fn() -> Vec<&'static [u8]>,
+    way: Way<'_>,
+) {
     guarded(|| {
         if !has_room(image.map_or(0, <[u8]>::len)) {
             return fall_asleep();
@@ -290,7 +322,8 @@ fn look(handle: &mut Handle, image: Result<&[u8], &'static str>, way: Way<'_>) {
         };
         if mode() == Mode::Trace {
             if code.ptx.is_none() {
-                code.ptx = state().compilers.ptx_of(&sha256(&code.cubin));
+                let remembered = state().compilers.ptx_of(&sha256(&code.cubin));
+                code.ptx = remembered.or_else(|| image::linked_ptx(&parts(), gpu.sm));
             }
             keep(&code);
         }
@@ -564,7 +597,7 @@ pub fn make_ready((handle, kind): (Handle, Kind)) {
 unsafe fn loaded(code: Code, handle: Out, image: *const c_void, way: Way<'_>) -> Code {
     if code == SUCCESS && mode() != Mode::Off && !handle.is_null() && !image.is_null() {
         // SAFETY: the driver has read the image and written the handle.
-        unsafe { look(&mut *handle, bytes(image), way) };
+        unsafe { look(&mut *handle, bytes(image), &|| linked_from(image), way) };
     }
     code
 }
@@ -583,8 +616,8 @@ unsafe fn loaded_file(code: Code, handle: Out, file: *const c_char, way: Way<'_>
             // SAFETY: the driver has read the name and written the handle.
             let (file, handle) = unsafe { (driver::text(file).unwrap_or_default(), &mut *handle) };
             match std::fs::read(file) {
-                Ok(bytes) => look(handle, Ok(&bytes), way),
-                Err(_) => look(handle, Err("its file cannot be read"), way),
+                Ok(bytes) => look(handle, Ok(&bytes), &Vec::new, way),
+                Err(_) => look(handle, Err("its file cannot be read"), &Vec::new, way),
             }
         });
     }

@@ -29,8 +29,8 @@ use warpwright_launch::{CompiledGuard, Extents, LaunchValues};
 use warpwright_winners::LaunchClass;
 use warpwright_winners::fit::Place;
 use warpwright_winners::lines::{
-    IN_GRAPH, Likeness, Note, Numbers, Occasion, Outcome, Planned, Searched, Trial, answer_file,
-    ask_file, parse_plan, parse_searches,
+    IN_GRAPH, Likeness, Note, Numbers, Occasion, Outcome, Planned, Searched, Trial, allowance,
+    answer_file, ask_file, parse_plan, parse_searches,
 };
 
 use crate::abi::{Code, Handle, NOT_READY, SUCCESS, ok};
@@ -67,6 +67,10 @@ const WORTH_MORE: f64 = 0.995;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// A candidate may take so many times the original's time, beside the patience.
 const SLOWER: u32 = 10;
+/// Launches that take longer are timed by the run that compares their results.
+const SLOW: Duration = Duration::from_millis(100);
+/// Runs of the original and of the best that must fit into the budget beside it.
+const OTHER_RUNS: f64 = 3.0;
 /// Launches that a candidate costs, with those of the original beside it.
 const LAUNCHES_EACH: f64 = 10.0;
 /// Candidates that are timed again at the second launch.
@@ -559,10 +563,12 @@ fn turns(
     }
     saved.learn()?;
     saved.restore().map_err(failed)?;
-    let (code, _) = run(launch.function, &own, Duration::from_secs(60));
+    let (code, again) = run(launch.function, &own, Duration::from_secs(60));
     if code != SUCCESS {
         return Err(failed(code));
     }
+    let is_slow = took.min(again) > SLOW;
+    let original = [took, again].map(nanoseconds);
     if saved.differences().map_err(failed)? != 0 {
         let mut all = target.candidates.iter();
         let numbers = all.find_map(|c| match c.planned.likeness {
@@ -586,29 +592,38 @@ fn turns(
             .map_err(failed)?;
     }
     let limit = took * SLOWER + PATIENCE;
-    let most = settings().budget / (took.as_secs_f64() * LAUNCHES_EACH);
+    let (seconds, budget) = (took.as_secs_f64(), settings().budget);
+    let most = match is_slow {
+        true => allowance(budget, seconds) / seconds - OTHER_RUNS,
+        false => budget / (seconds * LAUNCHES_EACH),
+    };
     if most < 1.0 {
-        return Err(NoTrial::Long {
-            seconds: took.as_secs_f64(),
-            budget: settings().budget,
-        });
+        return Err(NoTrial::Long { seconds, budget });
     }
     let places = places(launch).unwrap_or_default();
     let compare = |saved: &mut Saved, candidate: &Candidate, extents: &Extents| {
-        let (kernel, _) = candidate.handle?;
+        let (kernel, _) = candidate.handle.ok_or(Outcome::Elsewhere)?;
         let ran = || {
             candidate.mirror.give(saved.copies())?;
-            ok(run(kernel as Handle, extents, limit).0)?;
+            let (code, took) = run(kernel as Handle, extents, limit);
+            ok(code)?;
             candidate.mirror.take(saved.copies())?;
-            saved.differences_of(candidate.planned.likeness)
+            Ok((saved.differences_of(candidate.planned.likeness)?, took))
         };
         match ran() {
-            Ok(0) => None,
-            Ok(bytes) => Some(Outcome::Differs(bytes)),
-            Err(code) => Some(Outcome::Failed(code)),
+            Ok((0, took)) => Ok(nanoseconds(took)),
+            Ok((bytes, _)) => Err(Outcome::Differs(bytes)),
+            Err(code) => Err(Outcome::Failed(code)),
         }
     };
     let mut fresh: Vec<usize> = (0..target.candidates.len()).collect();
+    // The best of the first launch first, should the time not do for all.
+    let found = |index: &usize| {
+        target.candidates[*index]
+            .found
+            .map_or(1.0, |(_, ratio)| ratio)
+    };
+    fresh.sort_by(|a, b| found(a).total_cmp(&found(b)));
     loop {
         let mut timed = Vec::new();
         for index in fresh {
@@ -626,13 +641,22 @@ fn turns(
             saved.restore().map_err(failed)?;
             in_flight(Some((target, &name)));
             match compare(saved, candidate, &extents) {
-                None => timed.push((index, extents)),
-                Some(outcome) => wrong(target, index, outcome, saved),
+                Ok(ns) => timed.push((index, extents, ns)),
+                Err(outcome) => wrong(target, index, outcome, saved),
             }
         }
-        in_flight(Some((target, "original")));
-        let notes = time(target, launch, call, saved, &timed).map_err(failed)?;
-        note("trials", &notes);
+        if is_slow {
+            let notes = time_slow(target, &original, saved, &timed, &compare)?;
+            note("trials", &notes);
+        } else {
+            let timed: Vec<_> = timed
+                .into_iter()
+                .map(|(index, at, _)| (index, at))
+                .collect();
+            in_flight(Some((target, "original")));
+            let notes = time(target, launch, call, saved, &timed).map_err(failed)?;
+            note("trials", &notes);
+        }
         let more = match target.is_searched && target.set == 1 {
             true => ask(target),
             false => Vec::new(),
@@ -656,6 +680,53 @@ fn turns(
     }
     leave_the_best(&mut target.candidates);
     Ok(())
+}
+
+/// Times where launches take long: that of the run that compared results, and one more of the round's best, which alone
+/// may win.
+fn time_slow(
+    target: &mut Target,
+    original: &[u64],
+    saved: &mut Saved,
+    timed: &[(usize, Extents, u64)],
+    compare: &impl Fn(&mut Saved, &Candidate, &Extents) -> Result<u64, Outcome>,
+) -> Result<Vec<Note>, NoTrial> {
+    let original_ns = median(original);
+    let best = timed.iter().map(|(_, _, ns)| *ns).min();
+    let mut notes = vec![trial(target, "original", Outcome::Same(original.to_vec()))];
+    for (index, extents, ns) in timed {
+        let mut times = vec![*ns];
+        let is_worth_more = (*ns as f64) < original_ns as f64 * WORTH_MORE;
+        if best == Some(*ns) && is_worth_more {
+            let name = target.candidates[*index].planned.candidate.clone();
+            saved.restore().map_err(NoTrial::Original)?;
+            in_flight(Some((target, &name)));
+            match compare(saved, &target.candidates[*index], extents) {
+                Ok(ns) => times.push(ns),
+                Err(outcome) => {
+                    wrong(target, *index, outcome, saved);
+                    continue;
+                }
+            }
+        }
+        let is_told = times.len() > 1;
+        notes.push(target.timed(*index, times, original_ns));
+        target.candidates[*index].alive &= is_told;
+    }
+    Ok(notes)
+}
+
+impl Target {
+    /// What a candidate took in this round, beside the original's median: whether it goes on, and the note of it.
+    fn timed(&mut self, index: usize, times: Vec<u64>, original: u64) -> Note {
+        let round = self.round;
+        let candidate = &mut self.candidates[index];
+        let ns = median(&times);
+        candidate.alive = ns < original;
+        candidate.found = Some((round, ns as f64 / original.max(1) as f64));
+        let name = candidate.planned.candidate.clone();
+        trial(self, &name, Outcome::Same(times))
+    }
 }
 
 /// A candidate is out. If the device is lost with it, so is the program.
@@ -817,14 +888,13 @@ fn time(
         Outcome::Same(std::mem::take(&mut runners[0].times)),
     )];
     for (&(index, _), Runner { times, .. }) in candidates.iter().zip(runners.drain(1..)) {
-        let round = target.round;
-        let candidate = &mut target.candidates[index];
-        candidate.alive = median(&times) < original;
-        candidate.found = Some((round, median(&times) as f64 / original.max(1) as f64));
-        let name = candidate.planned.candidate.clone();
-        notes.push(trial(target, &name, Outcome::Same(times)));
+        notes.push(target.timed(index, times, original));
     }
     Ok(notes)
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn median(times: &[u64]) -> u64 {

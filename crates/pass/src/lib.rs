@@ -34,6 +34,7 @@ pub mod recipe;
 pub mod refusal;
 pub mod registry;
 pub mod reliance;
+pub mod rename;
 pub mod schedule;
 pub mod scope;
 pub mod site;

@@ -250,6 +250,8 @@ pub type Outcome<T> = Result<Rewritten<T>, Refusal>;
 pub struct AssemblerOptions {
     /// `--register-usage-level`.
     pub usage_level: Option<u8>,
+    /// Stands behind the names of the kernels while ptxas works.
+    pub suffix: Option<&'static str>,
 }
 
 /// A rewrite of CUDA C that the executor compares with the original in the emulator before it takes its text.

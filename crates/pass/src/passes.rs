@@ -17,6 +17,7 @@ pub use crate::ptx::specialize::{Specialize, Values};
 pub use crate::ptx::spill_shared::SpillShared;
 pub use crate::ptx::unroll::{Tests, Unroll};
 pub use crate::ptx::vectorize::Vectorize;
+pub use crate::rename::Rename;
 pub use crate::schedule::{Schedule, ScheduleBy};
 pub use crate::source::launch_bounds::LaunchBounds;
 pub use crate::source::stencil::Lower;

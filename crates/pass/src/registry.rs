@@ -38,6 +38,7 @@ pub static PASSES: &[Registered] = &[
     Registered::of::<Totals>(),
     Registered::of::<Unroll>(),
     Registered::of::<UsageLevel>(),
+    Registered::of::<Rename>(),
     Registered::of::<Vectorize>(),
 ];
 

@@ -25,6 +25,7 @@ mod private;
 mod process;
 mod program;
 mod ptxas;
+mod renamed;
 mod scratch;
 #[doc(hidden)]
 pub mod testing;

@@ -29,6 +29,9 @@ pub struct PtxasJob<'a> {
     pub opt_level: Option<u8>,
     /// Carry the line numbers of `.loc` into the cubin.
     pub lineinfo: bool,
+    /// Stands behind the names of the kernels while ptxas works: what follows from a name is undocumented. A module whose
+    /// kernels are used by their names is built as it is.
+    pub suffix: Option<&'static str>,
     /// Further arguments, as given.
     pub extra: Vec<OsString>,
     /// After this, ptxas is stopped.
@@ -45,6 +48,7 @@ impl<'a> PtxasJob<'a> {
             register_usage_level: None,
             opt_level: None,
             lineinfo: false,
+            suffix: None,
             extra: Vec::new(),
             timeout: patience(),
         }

@@ -57,6 +57,49 @@ fn cuda_to_ptx_to_cubin_to_text() {
 }
 
 #[test]
+fn a_kernel_under_another_name_has_its_own_in_the_cubin() {
+    let Some(toolkit) = require_toolkit("a_kernel_under_another_name_has_its_own_in_the_cubin")
+    else {
+        return;
+    };
+    let nvcc = toolkit.nvcc().unwrap();
+    let made = nvcc
+        .to_ptx(&NvccJob::new(&fixture("spills.cu"), "sm_90"))
+        .unwrap();
+    let build = |suffix| {
+        let mut job = PtxasJob::new(&made.ptx, "sm_90");
+        job.suffix = suffix;
+        BuildCache::disabled()
+            .ptxas(&toolkit.ptxas().unwrap(), &job)
+            .unwrap()
+    };
+    let code = |cubin: &[u8]| {
+        toolkit
+            .nvdisasm()
+            .unwrap()
+            .disassemble(cubin, &["-c"])
+            .unwrap()
+    };
+    let (plain, other) = (build(None), build(Some("_other_name")));
+    // Functions inside of kernels keep the name in theirs; how wide columns are follows from it.
+    let words = |cubin: &[u8]| {
+        let text = code(cubin).replace("_other_name", "");
+        let lines = text.lines().filter(|line| !line.starts_with("//"));
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        lines.map(words).collect::<Vec<_>>().join("\n")
+    };
+    let (a, b) = (words(&plain.cubin), words(&other.cubin));
+    for (a, b) in a.lines().zip(b.lines()) {
+        assert_eq!(a, b);
+    }
+    assert_eq!(plain.resources.kernel("big"), other.resources.kernel("big"));
+    let named = build(Some("_cutlass"));
+    assert!(named.resources.kernel("big").is_some());
+    assert!(code(&named.cubin).contains(".text.big"));
+    assert!(!code(&named.cubin).contains("big_cutlass"));
+}
+
+#[test]
 fn cuda_to_cubin_in_one_step() {
     let Some(toolkit) = require_toolkit("cuda_to_cubin_in_one_step") else {
         return;

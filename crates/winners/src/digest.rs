@@ -2,7 +2,7 @@
 //!
 //! What counts: architecture, instructions, relocations (by symbol name), the kernel's own constant banks,
 //! registers, local and shared memory, parameters and launch bounds, and which variables of its module it uses: name,
-//! place, alignment, first contents. What does not: the kernel's name, its
+//! place, alignment, first contents; the functions with sections of their own that it calls, with their relocations. What does not: the kernel's name, its
 //! place in the module, symbol numbers, other kernels, line tables, the version of the tool that wrote it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -13,7 +13,7 @@ use warpwright_sass::elf::symbol::Symbol;
 use warpwright_sass::elf::{ElfError, Section};
 use warpwright_sass::{Elf, Instruction, isa};
 
-use crate::ties::{ADDRESSES, CONSTANTS, Slot, TABLES, names_bank, places, slots};
+use crate::ties::{ADDRESSES, CONSTANTS, Slot, TABLES, function_of, names_bank, places, slots};
 
 /// A kernel of a module.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -213,20 +213,37 @@ impl<'a> Parts<'a> {
                 }
             }
         }
-        let mut relocations = Vec::new();
-        for (place, section) in self.relocations.get(name).into_iter().flatten() {
-            for r in elf.relocations(*section)? {
-                let to = symbols.get(r.symbol as usize).map_or("?", |s| &s.name);
-                let to = if to == name { "" } else { to };
-                relocations.push(format!(
-                    "{place} {} {} {to} {:?}",
-                    r.offset, r.kind, r.addend
-                ));
+        // Of the kernel, and of the functions that it calls.
+        let mut called = vec![(name, None)];
+        let mut next = 0;
+        while let Some(&(name, section)) = called.get(next) {
+            next += 1;
+            if let Some(section) = section.and_then(|at: usize| elf.sections.get(at)) {
+                part("function", name.as_bytes());
+                part("code", &section.data);
             }
-        }
-        relocations.sort_unstable();
-        for text in relocations {
-            part("relocation", text.as_bytes());
+            let mut relocations = Vec::new();
+            for (place, section) in self.relocations.get(name).into_iter().flatten() {
+                for r in elf.relocations(*section)? {
+                    let symbol = symbols.get(r.symbol as usize);
+                    let to = symbol.map_or("?", |s| &s.name);
+                    let function = symbol.and_then(|symbol| function_of(symbol, elf));
+                    if let Some((to, section)) = function
+                        && called.iter().all(|(other, _)| *other != to)
+                    {
+                        called.push((to, Some(section)));
+                    }
+                    let to = if to == name { "" } else { to };
+                    relocations.push(format!(
+                        "{place} {} {} {to} {:?}",
+                        r.offset, r.kind, r.addend
+                    ));
+                }
+            }
+            relocations.sort_unstable();
+            for text in relocations {
+                part("relocation", text.as_bytes());
+            }
         }
         let read = |bank: u32, any: bool| match any {
             true => places_read(elf.target().sm, &text.data, bank),

@@ -90,6 +90,16 @@ pub fn ptx(image: &[u8], sm: u32) -> Option<Ptx> {
     ptx_of(&fat, known.map(|e| e.sm).max()?)
 }
 
+/// The PTX of code that was linked from these images for a device of architecture `sm`: that of the one image with
+/// kernels. None where several have some: each is a module of its own.
+pub fn linked_ptx(parts: &[&[u8]], sm: u32) -> Option<String> {
+    let texts = parts.iter().filter_map(|part| ptx(part, sm));
+    let mut with_kernels =
+        texts.filter(|ptx| ptx.registers.is_none() && ptx.text.contains(".entry"));
+    let first = with_kernels.next()?;
+    with_kernels.next().is_none().then_some(first.text)
+}
+
 /// The entries of a kind for an architecture.
 fn of(fat: &Fatbin, kind: Kind, sm: u32) -> Vec<usize> {
     let entries = fat.entries().iter().enumerate();
@@ -115,7 +125,14 @@ fn registers(options: &str) -> Option<Option<u32>> {
     for option in options.split_whitespace() {
         match option.strip_prefix("-maxrregcount=") {
             Some(number) => most = Some(number.parse().ok()?),
-            None if ["--generate-line-info", "-lineinfo", "-v"].contains(&option) => {}
+            None if [
+                "--generate-line-info",
+                "-lineinfo",
+                "-v",
+                "--compile-only",
+                "-c",
+            ]
+            .contains(&option) => {}
             None => return None,
         }
     }

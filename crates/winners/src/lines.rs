@@ -559,6 +559,17 @@ pub struct Occasion {
     pub in_graphs: bool,
 }
 
+/// Launches that a search has time for, where they take long.
+const LONG_LAUNCHES: f64 = 12.0;
+/// What a search may take of such launches, over the budget of a kernel.
+const LONG_BUDGETS: f64 = 3.0;
+
+/// Seconds that the search for a kernel may take whose launch takes `launch` seconds: the budget, and more where that is too
+/// little for [`LONG_LAUNCHES`].
+pub fn allowance(budget: f64, launch: f64) -> f64 {
+    budget.max((launch * LONG_LAUNCHES).min(budget * LONG_BUDGETS))
+}
+
 impl Occasion {
     fn words(&self) -> String {
         let [a, b] = self.at;

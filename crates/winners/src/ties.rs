@@ -43,7 +43,7 @@ pub enum Tie {
     /// It takes memory from the heap of the device.
     #[error("it uses the heap of the device (`{0}`)")]
     Heap(String),
-    /// It calls a function outside its own code: of the driver, or of another object (`-rdc`).
+    /// It calls a function outside its own code: of the driver, or one (of another object, `-rdc`) that uses variables.
     #[error("it calls `{0}`, which is not in its own code")]
     Calls(String),
     /// An address of constant bank 4 that belongs to nothing.
@@ -59,6 +59,9 @@ pub enum Tie {
     #[error("{0}")]
     Elf(#[from] ElfError),
 }
+
+/// The type of a function's symbol (STT_FUNC).
+const FUNCTION: u8 = 2;
 
 /// A place in constant bank 4, where the loader writes an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +84,6 @@ impl Slot {
 
     /// What stands behind the address.
     fn bond(&self) -> Result<Bond, Tie> {
-        const FUNCTION: u8 = 2;
         const TEXTURES: std::ops::RangeInclusive<u8> = 10..=12;
         let name = || self.variable.clone();
         match (&*self.variable, &*self.place.0) {
@@ -267,17 +269,7 @@ pub fn bond(cubin: &[u8], name: &str) -> Result<Bond, Tie> {
 
 /// The same in a cubin that was read already.
 pub fn bond_in(elf: &Elf, symbols: &[Symbol], kernel: &KernelSections) -> Result<Bond, Tie> {
-    for r in own_relocations(elf, &kernel.name)? {
-        let symbol = symbols.get(r.symbol as usize);
-        if symbol.is_none_or(|s| !is_own(s, elf, kernel)) {
-            let name = symbol.map_or("?", |s| &s.name).to_owned();
-            return Err(match symbol.map(|s| s.info & 0xf) {
-                Some(10..=12) => Tie::Texture(name),
-                Some(2) => Tie::Calls(name),
-                _ => Tie::Symbol(name),
-            });
-        }
-    }
+    check_relocations(elf, symbols, &kernel.name)?;
     let slots = slots(elf, symbols)?;
     let read = read(&elf.instructions(kernel)?)?;
     let mut bond = match read.constants {
@@ -330,6 +322,59 @@ pub(crate) fn is_code_of(section: &Section, name: &str) -> bool {
     text || constant_bank(&section.name).is_some_and(|(_, kernel)| kernel == name)
 }
 
+/// The function of the module that a symbol is, if it has a section of its own: device-linked code calls such.
+pub(crate) fn function_of<'s>(symbol: &'s Symbol, elf: &Elf) -> Option<(&'s str, usize)> {
+    let section = elf.sections.get(usize::from(symbol.section))?;
+    let is_function = symbol.info & 0xf == FUNCTION && !symbol.is_kernel();
+    let is_whole = section.name.strip_prefix(".text.") == Some(&symbol.name);
+    (is_function && is_whole).then_some((&*symbol.name, usize::from(symbol.section)))
+}
+
+/// Refuses a kernel whose code refers to something outside of it, functions left out that do not themselves and that share
+/// nothing with their module: a version of the kernel has copies of those.
+fn check_relocations(elf: &Elf, symbols: &[Symbol], kernel: &str) -> Result<(), Tie> {
+    let mut all = vec![kernel];
+    let mut next = 0;
+    while let Some(&name) = all.get(next) {
+        next += 1;
+        for r in own_relocations(elf, name)? {
+            let symbol = symbols.get(r.symbol as usize);
+            if symbol.is_some_and(|s| is_own(s, elf, name)) {
+                continue;
+            }
+            let function = symbol.and_then(|s| function_of(s, elf));
+            if let Some((function, section)) = function {
+                if !all.contains(&function) {
+                    all.push(function);
+                    shares_nothing(elf, function, &elf.sections[section])?;
+                }
+                continue;
+            }
+            let name = symbol.map_or("?", |s| &s.name).to_owned();
+            return Err(match symbol.map(|s| s.info & 0xf) {
+                Some(10..=12) => Tie::Texture(name),
+                Some(FUNCTION) => Tie::Calls(name),
+                _ => Tie::Symbol(name),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn shares_nothing(elf: &Elf, name: &str, text: &Section) -> Result<(), Tie> {
+    let sm = elf.target().sm;
+    let raw = text.data.chunks_exact(16).map(|raw| {
+        let bits = raw.iter().rev();
+        bits.fold(0, |all: u128, &byte| all << 8 | u128::from(byte))
+    });
+    let code: Vec<Instruction> = raw.map(|bits| Instruction::new(sm, bits)).collect();
+    let read = read(&code)?;
+    match read.constants || read.computed || !read.addresses.is_empty() {
+        true => Err(Tie::Calls(name.to_owned())),
+        false => Ok(()),
+    }
+}
+
 /// The relocations of a kernel's code and constants.
 fn own_relocations(elf: &Elf, name: &str) -> Result<Vec<Relocation>, ElfError> {
     let mut found = Vec::new();
@@ -343,11 +388,11 @@ fn own_relocations(elf: &Elf, name: &str) -> Result<Vec<Relocation>, ElfError> {
 }
 
 /// Code, shared memory and constant banks of the kernel itself.
-fn is_own(symbol: &Symbol, elf: &Elf, kernel: &KernelSections) -> bool {
+fn is_own(symbol: &Symbol, elf: &Elf, kernel: &str) -> bool {
     let section = elf.sections.get(usize::from(symbol.section));
     section.is_some_and(|s| {
-        is_code_of(s, &kernel.name)
-            || s.name.strip_prefix(".nv.shared.") == Some(&kernel.name)
+        is_code_of(s, kernel)
+            || s.name.strip_prefix(".nv.shared.") == Some(kernel)
             || s.name == ".nv.shared.reserved.0"
     })
 }

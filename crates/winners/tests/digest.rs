@@ -244,3 +244,46 @@ fn what_variables_are_matters() {
         assert_ne!(own, digests(&other)["k"], "{constant}{global}");
     }
 }
+
+/// Device-linked code calls functions that have sections of their own.
+fn linked(name: &str, function: &str) -> Option<Vec<u8>> {
+    let toolkit = require_toolkit(name)?;
+    let text = format!(
+        "{HEAD}{function}
+.visible .entry k(.param .u64 p) {{ .reg .b64 %d; .reg .b32 %r<2>;
+ ld.param.u64 %d, [p]; ld.global.u32 %r0, [%d];
+ {{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r0; call (b), f, (a); ld.param.b32 %r1, [b]; }}
+ st.global.u32 [%d], %r1; ret; }}\n"
+    );
+    let mut job = PtxasJob::new(&text, "sm_90");
+    job.extra = vec!["-c".into()];
+    let built = BuildCache::standard().ptxas(&toolkit.ptxas().expect("ptxas"), &job);
+    Some(built.expect("ptxas takes it").cubin.to_vec())
+}
+
+#[test]
+fn functions_of_the_module_are_part_of_a_kernel() {
+    let function = |before: &str, body: &str| {
+        format!(
+            "{before}.visible .func (.param .b32 out) f(.param .b32 in) {{ .reg .b32 %r<3>; .reg .b64 %d;
+             ld.param.b32 %r0, [in]; {body} st.param.b32 [out], %r1; ret; }}"
+        )
+    };
+    let test = "functions_of_the_module_are_part_of_a_kernel";
+    let Some(three) = linked(test, &function("", "mul.lo.u32 %r1, %r0, 3;")) else {
+        return;
+    };
+    let five = linked(test, &function("", "mul.lo.u32 %r1, %r0, 5;")).expect("a toolkit");
+    assert_eq!(bond(&three, "k"), Ok(Bond::None));
+    assert_eq!(bond(&five, "k"), Ok(Bond::None));
+    assert_ne!(digests(&three)["k"], digests(&five)["k"]);
+    // One that uses a variable of the module ties the kernel to it, and so does one that is defined elsewhere.
+    let counter = ".visible .global .u32 counter;\n";
+    let counts = "mov.u64 %d, counter; atom.global.add.u32 %r1, [%d], %r0;";
+    let counting = linked(test, &function(counter, counts)).expect("a toolkit");
+    let tie = bond(&counting, "k").expect_err("tied");
+    assert!(matches!(&tie, Tie::Calls(_) | Tie::Symbol(_)), "{tie}");
+    let elsewhere = ".extern .func (.param .b32 out) f(.param .b32 in);";
+    let elsewhere = linked(test, elsewhere).expect("a toolkit");
+    assert_eq!(bond(&elsewhere, "k"), Err(Tie::Calls("f".to_owned())));
+}

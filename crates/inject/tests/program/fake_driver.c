@@ -18,7 +18,7 @@
  * FAKE_LOG=FILE: a line for each launch, with the size of the image that it came from.
  * FAKE_DEVICES=N, FAKE_SECOND=NAME (name of all devices but the first), FAKE_REGISTERS=N (what functions
  * report), FAKE_VERSION_2=1 (cuLaunchKernel has a later, unknown version), FAKE_MEMORY=BYTES, FAKE_UNSTEADY=1 (results differ in their last bits), FAKE_PICKY=1 (modules with
- * a kernel whose name has a dot are refused), FAKE_GRAPH_ONLY=1 (kernels fault outside of graphs), FAKE_CACHES=1 (after a copy a launch takes less, unless the cache was flushed).
+ * a kernel whose name has a dot are refused), FAKE_GRAPH_ONLY=1 (kernels fault outside of graphs), FAKE_CACHES=1 (after a copy a launch takes less, unless the cache was flushed), FAKE_SLOWLY=N (launches take N times as long, and are waited for).
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -391,7 +391,10 @@ static Code run(struct function *f, void **params) {
     if (says(module, "fake_faults") || !in_graph && setting("FAKE_GRAPH_ONLY", 0)) sticky = ILLEGAL_ADDRESS;
     if (says(module, "fake_hangs")) hung = 1;
     int lonely = has(f, 0x4ffa7fa6);
-    nanoseconds += says(module, "fake_fast") || has(f, 0x4ffa7fa5) || lonely && copied ? 50e3 : lonely || says(module, "fake_slow") ? 200e3 : copied && setting("FAKE_CACHES", 0) ? 80e3 : 100e3;
+    double took = says(module, "fake_fast") || has(f, 0x4ffa7fa5) || lonely && copied ? 50e3 : lonely || says(module, "fake_slow") ? 200e3 : copied && setting("FAKE_CACHES", 0) ? 80e3 : 100e3;
+    took *= setting("FAKE_SLOWLY", 1);
+    if (setting("FAKE_SLOWLY", 0)) usleep(took / 1e3);
+    nanoseconds += took;
     copied = 0;
     return 0;
 }

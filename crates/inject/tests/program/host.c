@@ -399,6 +399,13 @@ int main(int argc, char **argv) {
     } else if (IS("library")) {
         DO(cuLibraryLoadData, &module, image, 0, 0, 0, 0, 0, 0);
         DO(cuLibraryGetKernel, &function, module, "scale");
+    } else if (IS("linked")) { /* device-linked: the code alone, and a list of what it was linked from */
+        static void *parts[2];
+        static struct { unsigned magic, version; char *data; void **parts; } wrapper = {0x466243b1, 2, 0, parts};
+        parts[0] = image;
+        wrapper.data = image + 16 + 64; /* the first entry of the container */
+        DO(cuModuleLoadData, &module, (char *)&wrapper);
+        DO(cuModuleGetFunction, &function, module, "scale");
     } else if (IS("file")) {
         DO(cuModuleLoad, &module, path);
         DO(cuModuleGetFunction, &function, module, "scale");

@@ -27,6 +27,7 @@ use crate::error::ToolError;
 use crate::install::sha256_of;
 use crate::nvcc::{Nvcc, NvccJob, NvccOutput, garbage, remember_read};
 use crate::ptxas::{Build, Ptxas, PtxasJob};
+use crate::renamed;
 use crate::tool::digest_of;
 
 /// Default limit, in bytes.
@@ -83,6 +84,17 @@ impl BuildCache {
     /// # Errors
     /// As [`Ptxas::run`]; refusals are not kept.
     pub fn ptxas(&self, ptxas: &Ptxas, job: &PtxasJob) -> Result<Build, ToolError> {
+        let suffixed = |suffix| Some((renamed::with_suffix(job.ptx, suffix)?, suffix));
+        if let Some(((ptx, kernels), suffix)) = job.suffix.and_then(suffixed) {
+            let job = PtxasJob {
+                ptx: &ptx,
+                suffix: None,
+                ..job.clone()
+            };
+            let mut build = self.ptxas(ptxas, &job)?;
+            renamed::without_suffix(&mut build, &kernels, suffix);
+            return Ok(build);
+        }
         let Some(store) = &self.store else {
             return ptxas.run(job);
         };

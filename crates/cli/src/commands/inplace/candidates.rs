@@ -171,14 +171,14 @@ fn is_searchable(wanted: &Wanted<'_>) -> bool {
 fn choices(wanted: &Wanted<'_>, module: Option<&Module>, built: &[Built]) -> Vec<Axis> {
     let candidates: Vec<_> = built.iter().map(|b| b.candidate.clone()).collect();
     let constants = module.map_or_else(Vec::new, |module| constants(wanted, module));
-    let is_alone = |b: &Built| b.candidate.recipe.assembler().usage_level.is_some();
     let facts = proposal::Choices {
         constants: &constants,
         launch: wanted
             .grid
             .filter(|_| wanted.may_be_shaped)
             .map(|grid| [wanted.class.block, grid]),
-        levels: built.iter().any(is_alone),
+        // A version stands for this kernel alone, whatever becomes of the others of its module.
+        module_options: module.is_some(),
         sm: wanted.gpu.arch.sm,
     };
     proposal::axes(&facts, &candidates)

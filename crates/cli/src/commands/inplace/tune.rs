@@ -17,7 +17,7 @@ use warpwright_pass::names::is_named;
 use warpwright_target::{Gpu, lookup};
 use warpwright_toolkit::Toolkit;
 use warpwright_winners::lines::{
-    IN_GRAPH, Likeness, Note, Occasion, Outcome, Planned, Searched, Trial,
+    IN_GRAPH, Likeness, Note, Occasion, Outcome, Planned, Searched, Trial, allowance,
 };
 use warpwright_winners::{Kept, LaunchClass, Standing, Store, Winner, export, store};
 
@@ -52,6 +52,8 @@ const MOST_TARGETS: usize = 16;
 /// A winner is faster by more than this: two copies of the same kernel differ by as much.
 const NOISE: f64 = 0.005;
 const CONFIDENCE: f64 = 0.95;
+/// See [`is_apart`].
+const APART_ALONE: f64 = 0.97;
 /// Reasons of one kind that are told.
 const MOST_REASONS: usize = 3;
 /// The program is started again so often, each time without the candidate that took it down.
@@ -390,6 +392,8 @@ const SAME: f64 = 1.01;
 const APART: f64 = 1.1;
 /// Launches of kernel and winner each, in turns, that tell them apart.
 const ENOUGH_TURNS: usize = 3;
+/// A launch that takes longer differs so little from the next that one of each is enough.
+const LONG_NS: u64 = 50_000_000;
 /// The program runs again, within the budget of a kernel and at most so often, until there are so many of each.
 const GOOD_TURNS: usize = 5;
 /// See [`GOOD_TURNS`]. A kernel that is launched once is its winner in every other run.
@@ -425,7 +429,11 @@ impl Beside {
     /// What the winners take of their kernels' time.
     fn ratios(&self) -> BTreeMap<LaunchKey, f64> {
         let all = self.0.iter();
-        let told = all.filter(|(_, times)| times.iter().all(|t| t.len() >= ENOUGH_TURNS));
+        let is_enough = |times: &Vec<u64>| {
+            let is_long = times.iter().all(|&ns| ns > LONG_NS);
+            times.len() >= if is_long { 1 } else { ENOUGH_TURNS }
+        };
+        let told = all.filter(|(_, times)| times.iter().all(is_enough));
         told.map(|(key, [winner, own])| (key.clone(), middle(winner) / middle(own).max(1.0)))
             .collect()
     }
@@ -653,8 +661,10 @@ fn targets(cli: &Cli, args: &TuneArgs, seen: &Seen, gpu: &Gpu) -> Result<Vec<Tar
             None => {
                 let code = Code::read(&seen.modules, launched)?;
                 let start = propose(cli, &target.wanted(&code, gpu), toolkit.as_ref())?;
-                let most = left.max(budget.mul_f64(LEAST_OF_BUDGET)).min(budget);
-                left = left.saturating_sub(budget);
+                let own = Duration::from_nanos(each).as_secs_f64();
+                let allowed = Duration::from_secs_f64(allowance(args.budget, own));
+                let most = left.max(budget.mul_f64(LEAST_OF_BUDGET)).min(allowed);
+                left = left.saturating_sub(allowed);
                 let mut search = Search::new(start.axes);
                 target.proposed = start.proposed;
                 if start.is_searched {
@@ -880,10 +890,10 @@ fn judge(targets: &mut [Target], notes: &[Note], crashed: &[(String, String)]) {
             })
         };
         let is_faster = |name: &str, set: u32| {
-            let ratios = times(&trials, name, set).map(in_turns);
-            ratios
-                .and_then(|ratios| high(&ratios))
-                .is_some_and(|high| high < 1.0 - NOISE)
+            times(&trials, name, set).is_some_and(|both| match high(&in_turns(both)) {
+                Some(high) => high < 1.0 - NOISE,
+                None => is_apart(both),
+            })
         };
         let wins = |name: &str| is_faster(name, 1) && is_faster(name, 2) && !is_bad(name);
         let took = |name: &str| times(&trials, name, 2).map(|all| all.map(middle));
@@ -937,6 +947,13 @@ fn high(ratios: &[f64]) -> Option<f64> {
     let (rank, coverage) = order_statistic(ratios.len(), CONFIDENCE)?;
     let high = ratios.get(ratios.len() - rank);
     high.copied().filter(|_| coverage >= CONFIDENCE)
+}
+
+/// Are too few times for an interval (a launch takes long) clearly below the original's, each of them?
+fn is_apart([own, original]: [&[u64]; 2]) -> bool {
+    let (slowest, fastest) = (own.iter().max(), original.iter().min());
+    let is_below = |(own, original): (&u64, &u64)| (*own as f64) < *original as f64 * APART_ALONE;
+    own.len().min(original.len()) > 1 && slowest.zip(fastest).is_some_and(is_below)
 }
 
 fn why(
