@@ -143,6 +143,14 @@ pub(crate) struct Terms {
     pub(crate) numbers: Numbers,
     /// Zeros at the end of parameters, where launches say so.
     pub(crate) aligned: FxHashMap<Term, u32>,
+    extracted: Extracted,
+}
+
+/// What [`Terms::extract`] has found since it was called from outside, by term and place.
+#[derive(Debug, Default)]
+struct Extracted {
+    of: FxHashMap<(Term, (u32, u32, u32)), Term>,
+    depth: u32,
 }
 
 impl Terms {
@@ -653,12 +661,7 @@ impl Terms {
             }
             Head::ZeroExtend(..) | Head::Concat => self.extract_pieces(lo, bits, of, a),
             Head::Logic { bits: width, table } if width == of => {
-                let args = Args::from_slice(self.args(a));
-                let parts: Args = args
-                    .into_iter()
-                    .map(|arg| self.extract(lo, bits, of, arg))
-                    .collect();
-                self.logic(bits, table, &parts)
+                self.extract_logic((lo, bits, of), a, table)
             }
             // A shift brings zeros in from below, and what it keeps stands higher.
             Head::Mul(width)
@@ -676,6 +679,29 @@ impl Terms {
             Head::Add(width) | Head::Mul(width) if lo == 0 && width == of => self.low(bits, of, a),
             _ => self.make(Head::Extract { lo, bits, of }, [a]),
         }
+    }
+
+    /// Bits of a function of bits: each term once, since random number generators shift and combine what they have
+    /// combined before.
+    fn extract_logic(&mut self, place: (u32, u32, u32), a: Term, table: u64) -> Term {
+        let (lo, bits, of) = place;
+        if let Some(&known) = self.extracted.of.get(&(a, place)) {
+            return known;
+        }
+        self.extracted.depth += 1;
+        let args = Args::from_slice(self.args(a));
+        let parts: Args = args
+            .into_iter()
+            .map(|arg| self.extract(lo, bits, of, arg))
+            .collect();
+        let found = self.logic(bits, table, &parts);
+        self.extracted.depth -= 1;
+        match self.extracted.depth {
+            // Facts may be others the next time.
+            0 => self.extracted.of = FxHashMap::default(),
+            _ => drop(self.extracted.of.insert((a, place), found)),
+        }
+        found
     }
 
     /// The low bits of a sum or product of `of` bits.

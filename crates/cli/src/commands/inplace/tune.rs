@@ -673,9 +673,12 @@ fn targets(cli: &Cli, args: &TuneArgs, seen: &Seen, gpu: &Gpu) -> Result<Vec<Tar
                 } else if let Some(toolkit) = &toolkit {
                     // All that its module can get is there when that is loaded.
                     let points = search.next(MOST_AT_ONCE);
-                    let recipes = points.iter().map(|p| search.recipe(p)).collect();
-                    let made = make(&target.wanted(&code, gpu), toolkit, recipes)?;
-                    target.add(made.into_iter().flatten());
+                    let recipes: Vec<_> = points.iter().map(|p| search.recipe(p)).collect();
+                    // PTX that ptxas refuses has no axes.
+                    if !recipes.is_empty() {
+                        let made = make(&target.wanted(&code, gpu), toolkit, recipes)?;
+                        target.add(made.into_iter().flatten());
+                    }
                 }
                 if !target.is_tried() {
                     target.verdict = Verdict::Stays("there is no candidate".to_owned());
