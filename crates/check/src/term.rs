@@ -130,6 +130,8 @@ pub(crate) struct Terms {
     ids: FxHashMap<Node, Term>,
     /// Does the address of a private variable occur in it?
     private: Vec<bool>,
+    /// How many operations on bits stand on each other in it.
+    depths: Vec<u16>,
     texts: Vec<String>,
     text_ids: FxHashMap<Text, Sym>,
     private_symbols: Vec<Sym>,
@@ -145,6 +147,10 @@ pub(crate) struct Terms {
     pub(crate) aligned: FxHashMap<Term, u32>,
     extracted: Extracted,
 }
+
+/// Functions of bits that stand on more of each other keep their parts whole: what a generator of random numbers shifts and
+/// combines in each turn would come down to as many pieces as there are ways through its turns.
+const DEEPEST: u16 = 16;
 
 /// What [`Terms::extract`] has found since it was called from outside, by term and place.
 #[derive(Debug, Default)]
@@ -247,6 +253,25 @@ impl Terms {
         let opaque = matches!(head, Head::Store(_) | Head::Event(_) | Head::After(_));
         let inherited = !opaque && node.args.iter().any(|&arg| self.is_private(arg));
         self.private.push(own || inherited);
+        let is_bitwise = matches!(
+            head,
+            Head::Logic { .. }
+                | Head::Extract { .. }
+                | Head::Concat
+                | Head::ZeroExtend(..)
+                | Head::Mul(_)
+        );
+        let deepest = node
+            .args
+            .iter()
+            .map(|arg| self.depths[arg.0 as usize])
+            .max();
+        let deepest = deepest.unwrap_or(0);
+        self.depths.push(if is_bitwise {
+            deepest.saturating_add(1)
+        } else {
+            0
+        });
         self.nodes.push(node.clone());
         self.ids.insert(node, term);
         term
@@ -660,7 +685,9 @@ impl Terms {
                 self.extract(lo, bits, from, arg)
             }
             Head::ZeroExtend(..) | Head::Concat => self.extract_pieces(lo, bits, of, a),
-            Head::Logic { bits: width, table } if width == of => {
+            Head::Logic { bits: width, table }
+                if width == of && self.depths[a.0 as usize] <= DEEPEST =>
+            {
                 self.extract_logic((lo, bits, of), a, table)
             }
             // A shift brings zeros in from below, and what it keeps stands higher.

@@ -22,7 +22,8 @@ use crate::launch::Launch;
 use crate::modules::{Module, make_ready};
 use crate::notes::say;
 use crate::params::Passed;
-use crate::state::{Mode, State, guarded, mode, state};
+use crate::reserve::has_room;
+use crate::state::{Mode, State, fall_asleep, guarded, mode, state};
 
 /// Is the handle a kernel of a library, or a function of a context?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -555,6 +556,11 @@ pub fn current_context() -> usize {
 
 /// Identifies a handle and remembers the result.
 fn find(handle: Handle) -> Option<&'static Entry> {
+    // An allocation that fails would end the program.
+    if !has_room(size_of::<Table>()) {
+        fall_asleep();
+        return None;
+    }
     let known = identify(handle);
     let winners = known.as_ref().and_then(|known| {
         let winners = match known.module.as_ref()?.grafted.get(&known.name) {

@@ -25,6 +25,7 @@ pub static PASSES: &[Registered] = &[
     Registered::of::<Print>(),
     Registered::of::<Reduce>(),
     Registered::of::<Remat>(),
+    Registered::of::<Rename>(),
     Registered::of::<Reshape>(),
     Registered::of::<Schedule>(),
     Registered::of::<SmemSpilling>(),
@@ -38,7 +39,6 @@ pub static PASSES: &[Registered] = &[
     Registered::of::<Totals>(),
     Registered::of::<Unroll>(),
     Registered::of::<UsageLevel>(),
-    Registered::of::<Rename>(),
     Registered::of::<Vectorize>(),
 ];
 

@@ -427,6 +427,7 @@ int main(int argc, char **argv) {
         DO(cuModuleLoadData, &module, image);
         DO(cuModuleGetFunction, &function, module, "scale");
     }
+    if (IS("short-later")) little_memory(atol(argv[4])); /* with the module loaded, before the first launch */
     if (IS("enumerate")) {
         H functions[1];
         DO(cuModuleEnumerateFunctions, functions, 1, module);

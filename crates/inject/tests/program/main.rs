@@ -2043,7 +2043,8 @@ fn little_memory_ends_nobody() {
         cubin: [&fast.cubin[..], &[0; 4 << 20]].concat(),
         ..fast.clone()
     };
-    for (winner, name) in [(&fast, "fast"), (&large, "large")] {
+    let both = ["short", "short-later"].map(|at| [(&fast, "fast", at), (&large, "large", at)]);
+    for (winner, name, scenario) in both.into_iter().flatten() {
         let store = tempfile::tempdir().expect("folder");
         Store::at(store.path()).put(winner).expect("written");
         let mut used = false;
@@ -2063,7 +2064,7 @@ fn little_memory_ends_nobody() {
             let more = [room.as_str()];
             let setup = |mode| Setup {
                 mode,
-                scenario: "short",
+                scenario,
                 store: Some(store.path()),
                 more: &more,
                 ..Setup::default()
@@ -2072,7 +2073,7 @@ fn little_memory_ends_nobody() {
             assert!(plain.output.status.success(), "{room}: {}", plain.stdout());
             for mode in ["with", "trace", "trace+with"] {
                 let with = run(&setup(mode));
-                let what = format!("{name} {room} {mode}: {}", with.log);
+                let what = format!("{name} {scenario} {room} {mode}: {}", with.log);
                 assert_eq!(with.output.status, plain.output.status, "{what}");
                 assert_eq!(with.stdout(), plain.stdout(), "{what}");
                 used = mode == "with" && with.of_size(winner.cubin.len()) == 2 || used;
