@@ -1377,7 +1377,7 @@ fn device_linked_code_is_tuned() {
     }
 }
 
-/// Launches of a budget's tenth and more are timed by the runs that compare their results, and win all the same.
+/// Launches that take long are timed by the runs that compare their results, and win all the same.
 #[test]
 fn long_launches_are_timed_seldom() {
     let Some(bench) = Bench::of(&sized, FAST) else {
