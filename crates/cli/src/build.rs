@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use warpwright_cudac::diag::Source;
 use warpwright_cudac::{File, without_host_code};
+use warpwright_driver::build::Workshop;
 use warpwright_ladder::CompileError;
 use warpwright_pass::executor::BuildFailure;
 use warpwright_pass::{AssemblerOptions, Builders, SourceFile};
 use warpwright_target::Gpu;
-use warpwright_toolkit::{BuildCache, NvccJob, PtxasJob, Toolkit};
+use warpwright_toolkit::{BuildCache, NvccJob, Toolkit};
 
 use crate::args::Cli;
 use crate::commands::cuda;
@@ -28,12 +29,14 @@ pub fn with_builders<T>(
     let cache = BuildCache::standard();
     let toolkit = || session::toolkit(cli).map_err(BuildFailure::from);
     let assemble = |text: &str, options: AssemblerOptions| {
-        let toolkit = toolkit()?;
-        let mut job = PtxasJob::new(text, &arch);
-        job.register_usage_level = options.usage_level;
-        job.suffix = options.suffix;
-        let build = cache.ptxas(&toolkit.ptxas()?, &job)?;
-        Ok::<Arc<[u8]>, BuildFailure>(build.cubin.into())
+        let workshop = Workshop {
+            toolkit: &toolkit()?,
+            cache: &cache,
+            arch: &arch,
+            lineinfo: false,
+            extra: &[],
+        };
+        Ok::<Arc<[u8]>, BuildFailure>(workshop.assemble(text, options)?.cubin.into())
     };
     let compile = |source: &SourceFile| {
         let toolkit = toolkit()?;
