@@ -860,6 +860,10 @@ impl Terms {
         if a == b {
             return self.constant(1);
         }
+        let [first, second] = [a, b].map(|side| self.with_constant(bits, side));
+        if first.0 == second.0 {
+            return self.constant(u64::from(first.1 == second.1));
+        }
         let Some(right) = self.as_const(b) else {
             return self.make(Head::Equal(bits), [a, b]);
         };
@@ -883,6 +887,16 @@ impl Terms {
             };
         }
         self.make(Head::Equal(bits), [a, b])
+    }
+
+    /// A sum without its constant, and the constant.
+    fn with_constant(&self, bits: u32, a: Term) -> (Term, u64) {
+        match (self.head(a), self.args(a)) {
+            (Head::Add(of), &[base, last]) if of == bits => self
+                .as_const(last)
+                .map_or((a, 0), |last| (base, truncate(last, bits))),
+            _ => (a, 0),
+        }
     }
 
     /// Orders the operands of a commutative integer operation.

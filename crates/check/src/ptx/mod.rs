@@ -6,6 +6,7 @@ mod function;
 mod launches;
 mod meaning;
 mod places;
+mod promoted;
 mod shaped;
 mod step;
 mod surroundings;
@@ -90,7 +91,25 @@ fn undecided(text: impl Into<String>) -> Verdict {
     Verdict::Undecided(Reason::new(Cause::Around, text))
 }
 
+/// The two as they are, or what the original's loops store kept in registers.
 fn check_bodies(
+    original: (&Surroundings<'_>, FuncId),
+    new: (&Surroundings<'_>, FuncId),
+    options: &Options,
+) -> Verdict {
+    let first = check_as_written(original, new, options);
+    if first.is_proved() || first.cause() == Some(Cause::Around) {
+        return first;
+    }
+    let versions = promoted::versions(original.0.module, original.1);
+    let mut proved = versions.iter().map(|version| {
+        let around = Surroundings::new(version);
+        check_as_written((&around, original.1), new, options)
+    });
+    proved.find(Verdict::is_proved).unwrap_or(first)
+}
+
+fn check_as_written(
     original: (&Surroundings<'_>, FuncId),
     new: (&Surroundings<'_>, FuncId),
     options: &Options,
