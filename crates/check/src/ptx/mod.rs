@@ -8,6 +8,7 @@ mod meaning;
 mod places;
 mod promoted;
 mod shaped;
+mod speculated;
 mod step;
 mod surroundings;
 
@@ -98,7 +99,7 @@ fn check_bodies(
     options: &Options,
 ) -> Verdict {
     let first = check_as_written(original, new, options);
-    if first.is_proved() || first.cause() == Some(Cause::Around) {
+    if first.is_proved() || matches!(first.cause(), Some(Cause::Around | Cause::Size)) {
         return first;
     }
     let versions = promoted::versions(original.0.module, original.1);

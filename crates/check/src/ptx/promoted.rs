@@ -14,6 +14,7 @@
 
 use std::collections::BTreeSet;
 
+use super::speculated::Speculation;
 use warpwright_flow::{
     Block, Cfg, Dominators, EntityRef as _, Function as _, Loop, Loops, Transfer,
 };
@@ -30,56 +31,77 @@ const MOST_CHOICES: u32 = 8;
 pub(super) fn versions(module: &Module, id: FuncId) -> Vec<Module> {
     let mut versions: Vec<Module> = Vec::new();
     for leave_out in 0..MOST_CHOICES {
-        let Some((version, choices)) = version(module, id, leave_out) else {
-            break;
+        let Some(version) = version(module, id, leave_out) else {
+            continue;
         };
-        versions.push(version);
-        // Each bit of the number stands for a location.
-        if leave_out + 2 >= 1 << choices.min(31) {
-            break;
+        if versions.iter().all(|known| known.source != version.source) {
+            versions.push(version);
         }
     }
     versions
 }
 
-/// The original with some locations kept, and how many there are to choose from. The n-th is left as it is where the n-th bit
-/// says so.
-fn version(module: &Module, id: FuncId, leave_out: u32) -> Option<(Module, u32)> {
+/// The original with some loops run without their stores first, and some locations kept. The n-th of either is left as it is where
+/// the n-th bit says so; `None` if all are.
+fn version(module: &Module, id: FuncId, leave_out: u32) -> Option<Module> {
     let mut at = None;
     let (mut choices, mut left) = (0, 0);
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    let mut as_written: BTreeSet<String> = BTreeSet::new();
     loop {
         let now = at.as_ref().unwrap_or(module);
         let view = now.view(id)?;
-        let found = Walk::new(&view).locations();
+        let walk = Walk::new(&view);
+        let headers = walk.innermost().into_iter().map(|of| walk.loops.header(of));
+        let mut new = headers.filter_map(|header| Some((header, walk.label(header)?)));
+        let Some((header, label)) = new.find(|(_, label)| !seen.contains(label)) else {
+            break;
+        };
+        seen.insert(label.clone());
+        let Some(speculation) = walk.speculation(id, header) else {
+            continue;
+        };
+        choices += 1;
+        if leave_out >> (choices - 1).min(31) & 1 == 0 {
+            at = Some(parsed(now, &speculation.text(&walk).ok()?)?);
+            as_written.insert(label);
+        }
+    }
+    loop {
+        let now = at.as_ref().unwrap_or(module);
+        let view = now.view(id)?;
+        let found = Walk::new(&view).locations(&as_written);
         let Some(location) = found.get(left) else {
             break;
         };
-        let is_left = leave_out >> choices.min(31) & 1 == 1;
         choices += 1;
-        if is_left {
+        if leave_out >> (choices - 1).min(31) & 1 == 1 {
             left += 1;
             continue;
         }
-        let text = Rewrite::new(&view, id, location).text().ok()?;
-        let (next, problems) = Module::parse(&now.name, &text);
-        let is_wrong = |problem: &warpwright_ptx::Diagnostic| problem.severity == Severity::Error;
-        if next.errors > 0 || problems.iter().any(is_wrong) {
-            return None;
-        }
-        at = Some(next);
+        at = Some(parsed(
+            now,
+            &Rewrite::new(&view, id, location).text().ok()?,
+        )?);
     }
-    Some((at?, choices))
+    at
+}
+
+fn parsed(module: &Module, text: &str) -> Option<Module> {
+    let (next, problems) = Module::parse(&module.name, text);
+    let is_wrong = |problem: &warpwright_ptx::Diagnostic| problem.severity == Severity::Error;
+    (next.errors == 0 && !problems.iter().any(is_wrong)).then_some(next)
 }
 
 /// A plain access to one element of global memory, or of what may be global memory.
 #[derive(Clone, Copy, Debug)]
-struct Access {
-    inst: Inst,
-    is_store: bool,
-    ty: Type,
-    base: Reg,
-    offset: i64,
-    guard: Option<Guard>,
+pub(super) struct Access {
+    pub(super) inst: Inst,
+    pub(super) is_store: bool,
+    pub(super) ty: Type,
+    pub(super) base: Reg,
+    pub(super) offset: i64,
+    pub(super) guard: Option<Guard>,
 }
 
 /// A location that a loop may keep in a register.
@@ -100,9 +122,9 @@ impl Location {
 }
 
 /// A function's loops.
-struct Walk<'v, 'm> {
-    view: &'v View<'m>,
-    cfg: Cfg,
+pub(super) struct Walk<'v, 'm> {
+    pub(super) view: &'v View<'m>,
+    pub(super) cfg: Cfg,
     loops: Loops,
     dominators: Dominators,
 }
@@ -119,8 +141,36 @@ impl<'v, 'm> Walk<'v, 'm> {
         }
     }
 
-    /// All locations, by the headers of their loops and their first stores, in the order of the text.
-    fn locations(&self) -> Vec<Location> {
+    /// All locations, by the headers of their loops and their first stores, in the order of the text, but for those of loops
+    /// that are `as_written`.
+    fn locations(&self, as_written: &BTreeSet<String>) -> Vec<Location> {
+        let is_open = |of: &Loop| {
+            let label = self.label(self.loops.header(*of));
+            !label.is_some_and(|label| as_written.contains(&label))
+        };
+        let loops = self.innermost().into_iter().filter(is_open);
+        loops.flat_map(|of| self.locations_of(of)).collect()
+    }
+
+    /// The first label of a block.
+    fn label(&self, block: Block) -> Option<String> {
+        let labels = labels_at(self.view, self.cfg.first_inst(block));
+        let first = labels.first()?;
+        Some(self.view.body().labels[*first].name.to_string())
+    }
+
+    /// What it takes to run a loop without its stores first.
+    fn speculation(&self, id: FuncId, header: Block) -> Option<Speculation<'v, 'm>> {
+        let blocks = BTreeSet::from([header]);
+        let is_alone = self.loops.blocks(self.loops.innermost(header)?) == [header];
+        let is_open = self.can_be_entered_anew(header, &blocks) && self.can_be_left(&blocks);
+        (is_alone && is_open)
+            .then(|| Speculation::of(self, id, header))
+            .flatten()
+    }
+
+    /// The innermost loops, in the order of their headers in the text.
+    fn innermost(&self) -> Vec<Loop> {
         let parents: Vec<Loop> = self
             .loops
             .iter()
@@ -129,8 +179,7 @@ impl<'v, 'm> Walk<'v, 'm> {
         let is_innermost = |of: &Loop| !parents.contains(of) && !self.loops.is_irreducible(*of);
         let mut innermost: Vec<Loop> = self.loops.iter().filter(is_innermost).collect();
         innermost.sort_by_key(|&of| self.cfg.first_inst(self.loops.header(of)));
-        let all = innermost.into_iter().flat_map(|of| self.locations_of(of));
-        all.collect()
+        innermost
     }
 
     fn locations_of(&self, of: Loop) -> Vec<Location> {
@@ -163,7 +212,7 @@ impl<'v, 'm> Walk<'v, 'm> {
     }
 
     /// The accesses of a loop's instructions; `None` if one is none that can be followed, or orders memory.
-    fn accesses(&self, insts: &[Inst]) -> Option<Vec<Access>> {
+    pub(super) fn accesses(&self, insts: &[Inst]) -> Option<Vec<Access>> {
         let mut accesses = Vec::new();
         for &inst in insts {
             let opcode = self.opcode(inst);
@@ -237,7 +286,7 @@ impl<'v, 'm> Walk<'v, 'm> {
         })
     }
 
-    fn opcode(&self, inst: Inst) -> &Opcode {
+    pub(super) fn opcode(&self, inst: Inst) -> &Opcode {
         self.view.module().opcode(&self.view.body().insts[inst])
     }
 
@@ -288,7 +337,7 @@ impl<'v, 'm> Walk<'v, 'm> {
     }
 
     /// Is the register declared for all of the body?
-    fn is_of_the_body(&self, reg: Reg) -> bool {
+    pub(super) fn is_of_the_body(&self, reg: Reg) -> bool {
         let body = self.view.body();
         body.reg_decls[body.regs[reg].decl].scope == Scope::new(0)
     }
@@ -349,7 +398,7 @@ impl<'v, 'm> Walk<'v, 'm> {
 }
 
 /// The labels in front of an instruction, in the order of the text.
-fn labels_at(view: &View<'_>, inst: warpwright_flow::Inst) -> Vec<Label> {
+pub(super) fn labels_at(view: &View<'_>, inst: warpwright_flow::Inst) -> Vec<Label> {
     let labels = view.body().labels.iter();
     labels
         .filter(|(_, label)| label.at.as_u32() == inst.as_u32())
