@@ -110,6 +110,9 @@ impl Command {
                 all.pages.extend(args.show.report.as_deref());
                 all.writes.extend(args.report_to.as_deref());
                 all.writes.extend(args.keep.as_deref());
+                if args.is_for_program() {
+                    all.program = &args.words;
+                }
                 all.folders.extend(args.build_only.as_deref());
                 all.folders.extend(args.jobs.as_deref());
                 all.is_document = args.show.json;
@@ -146,7 +149,8 @@ impl Command {
                 None
             }
             Command::Trace(args) => {
-                all.writes.extend(args.output.as_deref());
+                all.trace = args.output.as_deref();
+                all.program = &args.program;
                 all.is_document = args.json;
                 None
             }

@@ -352,12 +352,12 @@ impl Failure {
             && !matches!(self, Failure::Quiet(_))
             && let Ok(text) = serde_json::to_string_pretty(&self.document())
         {
-            crate::terminal::json(&text);
+            crate::terminal::json_of_failure(&text);
         }
         match self {
             Failure::Quiet(_) => {}
             // Its text was made printable when it was made; the colours are miette's.
-            Failure::Input(_) => std::eprintln!("{}", self.shown()),
+            Failure::Input(_) => crate::terminal::shown(&format!("{}\n", self.shown())),
             _ => complain!("{}", self.shown()),
         }
         ExitCode::from(code)

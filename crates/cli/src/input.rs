@@ -1,8 +1,11 @@
 //! Reading what the user names, and writing results without ever leaving half a file.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{ErrorKind, IsTerminal, Read, Write};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -19,8 +22,8 @@ pub const STDIN: &str = "standard input";
 const LARGEST_INPUT: u64 = 1 << 30;
 /// The same for devices and pipes, which do not say how much they hold.
 const LARGEST_STREAM: u64 = 1 << 28;
-/// How long a pipe that nobody writes to, and one whose writer is silent, is waited for.
-const NO_WRITER: Duration = Duration::from_secs(1);
+/// How long a pipe at whose other end nobody is, and one whose writer is silent, is waited for.
+const NOBODY: Duration = Duration::from_secs(1);
 const SILENT_WRITER: Duration = Duration::from_secs(60);
 
 /// Device and number of every file that was read here: none of them is ever written, nor is a header of one.
@@ -127,15 +130,35 @@ pub fn contents(path: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 /// Is it `-`, which stands for stdin and stdout?
-pub fn is_stdout(path: &Path) -> bool {
+fn is_dash(path: &Path) -> bool {
     path.as_os_str() == "-"
+}
+
+/// Is what is written there written on stdout?
+pub fn is_stdout(path: &Path) -> bool {
+    is_dash(path) || descriptor(path) == Some(1)
+}
+
+/// The number of the open file of this process that a path stands for (`/dev/stdout`, `/dev/fd/63`).
+fn descriptor(path: &Path) -> Option<i32> {
+    const MOST_LINKS: usize = 40;
+    let own = PathBuf::from(format!("/proc/{}", std::process::id()));
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        let folder = std::fs::canonicalize(folder_of(&path)).ok()?;
+        if folder.starts_with(&own) && folder.ends_with("fd") {
+            return path.file_name()?.to_str()?.parse().ok();
+        }
+        path = folder.join(std::fs::read_link(&path).ok()?);
+    }
+    None
 }
 
 /// The same, with a limit in bytes.
 pub fn contents_within(path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
     let name = path.display();
     let fail = |e: std::io::Error| Failure::input(format!("cannot read `{name}`: {e}"));
-    if is_stdout(path) {
+    if is_dash(path) {
         let limit = limit.min(LARGEST_STREAM);
         let bytes = drain(std::io::stdin().lock().take(limit + 1), Writer::Other).map_err(fail)?;
         return match bytes.len() as u64 > limit {
@@ -201,7 +224,7 @@ fn drain(mut file: impl Read, writer: Writer) -> std::io::Result<Vec<u8>> {
     let mut last = Instant::now();
     loop {
         let pause = match file.read(&mut buffer) {
-            Ok(0) => writer == Writer::Fifo && bytes.is_empty() && last.elapsed() < NO_WRITER,
+            Ok(0) => writer == Writer::Fifo && bytes.is_empty() && last.elapsed() < NOBODY,
             Ok(n) => {
                 bytes.extend_from_slice(&buffer[..n]);
                 last = Instant::now();
@@ -237,7 +260,7 @@ pub fn text(path: &Path) -> Result<String, Failure> {
 /// Reads FILE and detects its level, by content first and by ending where that says nothing.
 pub fn read(path: &Path) -> Result<Input, Failure> {
     let bytes = contents(path)?;
-    match is_stdout(path) {
+    match is_dash(path) {
         true => Ok(Input::new(STDIN, bytes)?),
         false => {
             let name = printable(&path.display().to_string());
@@ -252,6 +275,8 @@ pub enum Staged {
     File(Aside, PathBuf),
     /// For a device or pipe, which nothing may take the place of.
     Stream(Vec<u8>, PathBuf),
+    /// For a file that is open already.
+    Opened(Vec<u8>, i32),
     /// For stdout.
     Stdout(Vec<u8>),
 }
@@ -268,6 +293,9 @@ pub fn stage(path: &Path, bytes: &[u8]) -> Result<Staged, Failure> {
     let fail = |e: std::io::Error| cannot_write(path, &e);
     if is_stdout(path) {
         return Ok(Staged::Stdout(bytes.to_vec()));
+    }
+    if let Some(number) = descriptor(path) {
+        return Ok(Staged::Opened(bytes.to_vec(), number));
     }
     if path.is_dir() {
         return Err(is_a_folder(path));
@@ -305,6 +333,11 @@ impl Staged {
                 let written = open_stream(&path).and_then(|mut stream| stream.write_all(&bytes));
                 written.map_err(|e| cannot_write(&path, &e))?;
             }
+            Staged::Opened(bytes, number) => {
+                let written = opened(number).and_then(|mut file| file.write_all(&bytes));
+                let path = PathBuf::from(format!("/dev/fd/{number}"));
+                written.map_err(|e| cannot_write(&path, &e))?;
+            }
             Staged::Stdout(bytes) => crate::terminal::bytes(&bytes),
         }
         Ok(())
@@ -314,9 +347,11 @@ impl Staged {
 /// The kind of the error says enough; its text names the temporary file.
 fn cannot_write(path: &Path, e: &std::io::Error) -> Failure {
     let why = match e.kind() {
-        std::io::ErrorKind::NotFound => {
+        ErrorKind::NotFound => {
             format!("there is no folder `{}`", folder_of(path).display())
         }
+        ErrorKind::BrokenPipe => "nobody reads it".to_owned(),
+        _ if is_without_reader(e) => "nobody reads it".to_owned(),
         kind => kind.to_string(),
     };
     Failure::input(format!("cannot write `{}`: {why}", path.display()))
@@ -328,8 +363,47 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     stage(path, bytes)?.commit()
 }
 
+/// An open file of this process once more.
+#[allow(unsafe_code)]
+fn opened(number: i32) -> std::io::Result<File> {
+    // SAFETY: asked for and not used: that it is not open is an error.
+    let file = unsafe { BorrowedFd::borrow_raw(number) };
+    Ok(File::from(rustix::io::dup(file)?))
+}
+
+/// Pipes with names that results are for, opened before any work: with device and number.
+static PIPES: Mutex<Vec<((u64, u64), File)>> = Mutex::new(Vec::new());
+
+/// Opens a pipe with a name for what is written at the end, so that its reader waits.
+fn open_pipe(path: &Path, pipe: (u64, u64)) -> std::io::Result<()> {
+    let begun = Instant::now();
+    let file = loop {
+        match open_stream(path) {
+            Err(e) if is_without_reader(&e) && begun.elapsed() < NOBODY => {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            done => break done?,
+        }
+    };
+    let pipes = PIPES.lock();
+    let mut pipes = pipes.unwrap_or_else(std::sync::PoisonError::into_inner);
+    pipes.push((pipe, file));
+    Ok(())
+}
+
+fn is_without_reader(e: &std::io::Error) -> bool {
+    e.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error())
+}
+
 /// Opens a device or pipe for writing; a pipe that nobody reads from is no place to write to.
 fn open_stream(path: &Path) -> std::io::Result<File> {
+    if let Some(own) = identity(path) {
+        let pipes = PIPES.lock();
+        let mut pipes = pipes.unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(at) = pipes.iter().position(|(pipe, _)| *pipe == own) {
+            return Ok(pipes.swap_remove(at).1);
+        }
+    }
     let nonblocking = rustix::fs::OFlags::NONBLOCK;
     let flags = nonblocking.bits() as i32;
     let file = File::options().write(true).custom_flags(flags).open(path)?;
@@ -364,13 +438,65 @@ pub struct Places<'a> {
     pub folders: Vec<&'a Path>,
     /// A document was asked for (--json), and takes stdout.
     pub is_document: bool,
+    /// A trace that it writes, which has a folder beside it.
+    pub trace: Option<&'a Path>,
+    /// A program that it runs, and its arguments.
+    pub program: &'a [OsString],
+}
+
+/// The folder of modules beside a trace.
+pub fn modules_beside(trace: &Path) -> PathBuf {
+    let mut name = trace.as_os_str().to_owned();
+    name.push(".modules");
+    name.into()
+}
+
+/// The files that the words of a command line name, the program first.
+fn files_of(words: &[OsString]) -> Vec<PathBuf> {
+    let Some((program, others)) = words.split_first() else {
+        return Vec::new();
+    };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_program = |path: &PathBuf| {
+        let data = std::fs::metadata(path);
+        data.is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+    };
+    let program = match program.as_bytes().contains(&b'/') {
+        true => Some(PathBuf::from(program)),
+        false => std::env::split_paths(&path)
+            .map(|folder| folder.join(program))
+            .find(is_program),
+    };
+    // `--input=FILE`
+    let behind = |word: &OsString| {
+        let mut parts = word.as_bytes().splitn(2, |&byte| byte == b'=').skip(1);
+        parts
+            .next()
+            .map(|file| PathBuf::from(std::ffi::OsStr::from_bytes(file)))
+    };
+    let others = others
+        .iter()
+        .flat_map(|word| [Some(PathBuf::from(word)), behind(word)]);
+    let all = std::iter::once(program).chain(others).flatten();
+    all.filter(|path| path.is_file()).collect()
+}
+
+/// What standard input, output or error is, if it is a file.
+fn standard(number: i32) -> Option<(u64, u64)> {
+    let data = opened(number).and_then(|file| file.metadata()).ok()?;
+    data.is_file().then(|| (data.dev(), data.ino()))
 }
 
 impl Places<'_> {
     /// Before any work: can everything be written where it is to go, and is nothing of it an input, under
     /// whatever name?
     pub fn check(&self) -> Result<(), Failure> {
-        let written: Vec<&Path> = self.writes.iter().chain(&self.pages).copied().collect();
+        let all = self.writes.iter().chain(&self.trace).chain(&self.pages);
+        let written: Vec<&Path> = all.copied().collect();
+        let words = files_of(self.program);
+        if let Some(path) = self.trace {
+            check_trace(path)?;
+        }
         for (number, &path) in written.iter().enumerate() {
             if is_stdout(path) && self.is_document {
                 return Err(Failure::Usage(
@@ -390,14 +516,28 @@ impl Places<'_> {
                 (None, None) => place(path) == place(other),
                 _ => false,
             };
-            let is_stream = std::fs::metadata(path).is_ok_and(|data| !data.is_file());
-            if is_stream {
+            let kind = std::fs::metadata(path).ok().map(|data| data.file_type());
+            if let (Some(kind), Some(pipe), None) = (kind, file, descriptor(path))
+                && kind.is_fifo()
+            {
+                open_pipe(path, pipe).map_err(|e| cannot_write(path, &e))?;
+            }
+            if kind.is_some_and(|kind| !kind.is_file()) || descriptor(path).is_some() {
                 continue;
             }
-            if self.reads.iter().any(is_same) {
+            let words = words.iter().map(PathBuf::as_path);
+            let is_standard = |number: i32| file.is_some() && standard(number) == file;
+            if self
+                .reads
+                .iter()
+                .copied()
+                .chain(words)
+                .any(|read| is_same(&read))
+                || is_standard(0)
+            {
                 return Err(is_an_input(path));
             }
-            if written[..number].iter().any(is_same) {
+            if written[..number].iter().any(is_same) || is_standard(1) || is_standard(2) {
                 let text = format!("`{}` is to be written twice", path.display());
                 return Err(Failure::input(text));
             }
@@ -407,13 +547,26 @@ impl Places<'_> {
         for page in &self.pages {
             Kind::Page.fits(page)?;
         }
-        for folder in &self.folders {
+        let modules = self.trace.map(modules_beside);
+        for folder in self.folders.iter().copied().chain(modules.as_deref()) {
             // The first part of the path that is there.
             let there = folder.ancestors().find(|part| part.exists());
             let there = there.unwrap_or(Path::new("."));
             Aside::new_in(there).map_err(|e| cannot_write(folder, &e))?;
         }
         Ok(())
+    }
+}
+
+/// A trace has its modules beside it.
+fn check_trace(path: &Path) -> Result<(), Failure> {
+    let is_file = std::fs::metadata(path).map_or(true, |found| found.is_file() || found.is_dir());
+    match is_file && !is_stdout(path) && descriptor(path).is_none() {
+        true => Ok(()),
+        false => Err(Failure::input(format!(
+            "`{}` is no file, and the modules of a trace go into a folder beside it: name a file, or take --json",
+            path.display()
+        ))),
     }
 }
 
@@ -483,7 +636,6 @@ pub fn file_name(name: &str) -> String {
 
 /// A file in a folder that everybody may read, not yet in its place.
 fn written(folder: &Path, bytes: &[u8]) -> std::io::Result<Aside> {
-    use std::os::unix::fs::PermissionsExt;
     let mut aside = Aside::new_in(folder)?;
     aside.file().write_all(bytes)?;
     let readable = std::fs::Permissions::from_mode(0o644);

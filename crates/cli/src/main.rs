@@ -83,26 +83,18 @@ fn command() -> ExitCode {
     if !matches!(cli.command, Command::With(_) | Command::Db(_)) {
         threads::settle();
     }
-    let done = std::panic::catch_unwind(AssertUnwindSafe(|| run(&mut cli)));
+    let all = || run(&mut cli).and_then(|()| terminal::is_whole());
+    let done = std::panic::catch_unwind(AssertUnwindSafe(all));
     signals::wait_for_end();
     let code = match done {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(failure)) => failure.report(wants_json),
-        Err(panic) => match panic_text(&*panic) {
-            // `println!` panics when nobody reads on, or the disk is full. A reader that has seen enough
-            // (`| head`) needs no message.
-            text if text.starts_with("failed printing to std") && text.contains("Broken pipe") => {
-                Failure::Quiet(1).report(false)
-            }
-            text if text.starts_with("failed printing to std") => {
-                Failure::input(text).report(false)
-            }
-            text => {
-                let place = PANICKED.lock().unwrap_or_else(PoisonError::into_inner);
-                let place = place.clone().unwrap_or_default();
-                Failure::Internal(format!("{text} ({place})")).report(wants_json)
-            }
-        },
+        Err(panic) => {
+            let place = PANICKED.lock().unwrap_or_else(PoisonError::into_inner);
+            let place = place.clone().unwrap_or_default();
+            let text = panic_text(&*panic);
+            Failure::Internal(format!("{text} ({place})")).report(wants_json)
+        }
     };
     signals::leave();
     code

@@ -1,13 +1,18 @@
 //! Signals. Without a program that runs they end this process as they would without us, but no compiler goes on and no folder
-//! stays; a command that can say what it has so far is given the time to. Those that somebody sends to this process while a
-//! program runs are for the program; what a terminal sends both get already.
+//! stays; a command that can say what it has so far is given the time to. Whatever somebody sends to this process while a
+//! program runs is for the program, with what was sent along; what a terminal or a sender gives to the whole group it has
+//! already ([`witness`]), and what it sends to the process that started it goes on to ours. A program that stops has this
+//! process stop, one that a signal ends has it end by the same.
 //!
 //! A program starts with the signals held back and ignored that this process was started with: neither what is held back
 //! here is its own, nor that Rust's start ignores SIGPIPE, nor that SIGCHLD is not ignored here, without which nobody can
 //! wait for a program, nor that SIGXFSZ is, so that a file that grows too large is an error and no end. What was closed of
 //! standard input, output and error is closed for it, too: Rust's start opens `/dev/null` there.
 
+mod witness;
+
 use std::io::Read;
+use std::mem::{size_of, zeroed};
 use std::os::fd::IntoRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -16,46 +21,73 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use nix::libc;
-use nix::sys::signal::{
-    SaFlags, SigAction, SigHandler, SigSet, Signal, kill, raise, sigaction, signal,
-};
-use nix::unistd::{Pid, getpid, getsid};
+use nix::libc::{self, c_int, c_void, siginfo_t, sigset_t};
+use nix::unistd::{getpid, getppid, getsid};
 
-/// Those that end a program, or tell it something.
-const PASSED: [Signal; 6] = [
-    Signal::SIGHUP,
-    Signal::SIGINT,
-    Signal::SIGQUIT,
-    Signal::SIGTERM,
-    Signal::SIGUSR1,
-    Signal::SIGUSR2,
+/// The last of all signals.
+const LAST: c_int = 64;
+/// What nobody can take, what is told of this process's own children, and what stops the group that a terminal is not for.
+const NOT_TAKEN: [c_int; 5] = [
+    libc::SIGKILL,
+    libc::SIGSTOP,
+    libc::SIGCHLD,
+    libc::SIGTTIN,
+    libc::SIGTTOU,
 ];
+/// These ask for an end.
+const ASKING: [c_int; 4] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
+/// The kernel sends these to all that run at a terminal.
+const OF_TERMINAL: [c_int; 6] = [
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGTSTP,
+    libc::SIGCONT,
+    libc::SIGWINCH,
+];
+/// Nothing happens by these.
+const IDLE: [c_int; 3] = [libc::SIGCONT, libc::SIGURG, libc::SIGWINCH];
+/// From the kernel these are for a mistake of our own. The last two come back by themselves no more.
+const FAULTS: [c_int; 6] = [
+    libc::SIGILL,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGSEGV,
+    libc::SIGTRAP,
+    libc::SIGSYS,
+];
+/// The C library keeps these for itself and lets nobody set them.
+const OF_LIBRARY: [c_int; 2] = [32, 33];
 /// No program, and one that is just being started.
 const NONE: i32 = 0;
 const STARTING: i32 = -1;
 
 static PROGRAM: AtomicI32 = AtomicI32::new(NONE);
+static HAS_RUN: AtomicBool = AtomicBool::new(false);
 static ASKED: AtomicBool = AtomicBool::new(false);
 /// Does the command end by itself when it is asked to, and by which signal was it?
 static IS_PATIENT: AtomicBool = AtomicBool::new(false);
 static ENDS_BY: AtomicI32 = AtomicI32::new(0);
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
-/// Where [`note`] writes, and the signals that it is told of, a bit for each number.
+/// Where [`note`] writes, and in which process.
 static NOTES: AtomicI32 = AtomicI32::new(-1);
-static TAKEN: AtomicU64 = AtomicU64::new(0);
+static OWN: AtomicI32 = AtomicI32::new(0);
+/// What was done with each signal before.
+static BEFORE: OnceLock<Vec<libc::sigaction>> = OnceLock::new();
+/// What the program was sent, see [`bit`].
+static SENT: AtomicU64 = AtomicU64::new(0);
 /// Why signals are not taken.
 static UNTAKEN: Mutex<Option<std::io::Error>> = Mutex::new(None);
 static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
-/// What this process was started to hold back, and which of [`OURS`] to ignore.
-static HELD: OnceLock<Option<SigSet>> = OnceLock::new();
+/// What this process was started to hold back, and to ignore.
+static HELD: OnceLock<sigset_t> = OnceLock::new();
+static IGNORED: AtomicU64 = AtomicU64::new(0);
 /// What is done here with signals whose treatment a program inherits. A file that grows beyond a limit is an error of a call.
-const OURS: [(Signal, SigHandler); 3] = [
-    (Signal::SIGPIPE, SigHandler::SigDfl),
-    (Signal::SIGCHLD, SigHandler::SigDfl),
-    (Signal::SIGXFSZ, SigHandler::SigIgn),
+const OURS: [(c_int, usize); 3] = [
+    (libc::SIGPIPE, libc::SIG_DFL),
+    (libc::SIGCHLD, libc::SIG_DFL),
+    (libc::SIGXFSZ, libc::SIG_IGN),
 ];
-static IGNORED: [AtomicBool; OURS.len()] = [const { AtomicBool::new(false) }; OURS.len()];
 /// Which of standard input, output and error this process was started without.
 static CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
 
@@ -68,10 +100,12 @@ static BEFORE_MAIN: extern "C" fn() = before_main;
 
 #[allow(unsafe_code)]
 extern "C" fn before_main() {
-    for ((ours, here), is_ignored) in OURS.into_iter().zip(&IGNORED) {
+    let is_ignored = |signal: &c_int| action(*signal).sa_sigaction == libc::SIG_IGN;
+    let ignored = (1..=LAST).filter(is_ignored).map(bit);
+    IGNORED.store(ignored.fold(0, |all, one| all | one), Ordering::Relaxed);
+    for (ours, here) in OURS {
         // SAFETY: no handler, and nothing runs yet that could have set one.
-        let before = unsafe { signal(ours, here) };
-        is_ignored.store(matches!(before, Ok(SigHandler::SigIgn)), Ordering::Relaxed);
+        unsafe { libc::signal(ours, here) };
     }
     for (number, is_closed) in (0..).zip(&CLOSED) {
         // SAFETY: a number that may be no descriptor is asked for, and an error is the answer.
@@ -80,33 +114,76 @@ extern "C" fn before_main() {
     }
 }
 
-fn held() -> Option<SigSet> {
-    *HELD.get_or_init(|| SigSet::thread_get_mask().ok())
+/// What is done with a signal.
+#[allow(unsafe_code)]
+fn action(signal: c_int) -> libc::sigaction {
+    // SAFETY: zeros are an action, and one is read.
+    unsafe {
+        let mut action: libc::sigaction = zeroed();
+        libc::sigaction(signal, std::ptr::null(), &raw mut action);
+        action
+    }
+}
+
+/// A signal among others.
+fn bit(signal: c_int) -> u64 {
+    1 << (signal - 1)
+}
+
+fn is_ignored(signal: c_int) -> bool {
+    IGNORED.load(Ordering::Relaxed) & bit(signal) != 0
+}
+
+/// All signals, or one of them.
+#[allow(unsafe_code)]
+fn set(one: Option<c_int>) -> sigset_t {
+    // SAFETY: zeros are a set, and it is our own.
+    unsafe {
+        let mut set = zeroed();
+        match one {
+            None => libc::sigfillset(&raw mut set),
+            Some(signal) => libc::sigaddset(&raw mut set, signal),
+        };
+        set
+    }
+}
+
+/// Changes what the calling thread holds back; returns what it was.
+#[allow(unsafe_code)]
+fn hold(how: c_int, set: &sigset_t) -> sigset_t {
+    // SAFETY: two sets of our own.
+    unsafe {
+        let mut before = zeroed();
+        libc::pthread_sigmask(how, set, &raw mut before);
+        before
+    }
+}
+
+fn held() -> &'static sigset_t {
+    HELD.get_or_init(|| {
+        let all = set(None);
+        let before = hold(libc::SIG_BLOCK, &all);
+        hold(libc::SIG_SETMASK, &before);
+        before
+    })
 }
 
 /// Has a program start with the signals held back and ignored that this process was started with, and without the
 /// descriptors that were closed.
 #[allow(unsafe_code)]
 pub fn hand_down(command: &mut Command) {
-    let held = held();
+    let held = *held();
     let give = move || {
-        for ((ours, _), is_ignored) in OURS.into_iter().zip(&IGNORED) {
-            let own = match is_ignored.load(Ordering::Relaxed) {
-                true => SigHandler::SigIgn,
-                false => SigHandler::SigDfl,
+        // One that came meanwhile is for the program.
+        for signal in 1..=LAST {
+            let own = match is_ignored(signal) {
+                true => libc::SIG_IGN,
+                false => libc::SIG_DFL,
             };
             // SAFETY: no handler.
-            unsafe { signal(ours, own) }?;
+            unsafe { libc::signal(signal, own) };
         }
-        // One that came meanwhile is for the program.
-        let taken = TAKEN.load(Ordering::Relaxed);
-        for own in PASSED {
-            if taken >> own as u32 & 1 == 1 {
-                // SAFETY: no handler.
-                unsafe { signal(own, SigHandler::SigDfl) }?;
-            }
-        }
-        held.map_or(Ok(()), |held| held.thread_set_mask())?;
+        hold(libc::SIG_SETMASK, &held);
         for (number, is_closed) in (0..).zip(&CLOSED) {
             if is_closed.load(Ordering::Relaxed) {
                 // SAFETY: nothing of this process uses it between fork and exec.
@@ -119,9 +196,30 @@ pub fn hand_down(command: &mut Command) {
     unsafe { command.pre_exec(give) };
 }
 
+/// Has a program that is started by this thread end with it, should this process be killed.
+#[allow(unsafe_code)]
+pub fn tie(command: &mut Command) {
+    let own = getpid();
+    let give = move || {
+        // SAFETY: two calls without memory.
+        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+        match getppid() == own {
+            true => Ok(()),
+            false => Err(std::io::ErrorKind::Interrupted.into()),
+        }
+    };
+    // SAFETY: calls that are allowed between fork and exec.
+    unsafe { command.pre_exec(give) };
+}
+
 /// Has somebody asked the program, or this process, to end?
 pub fn asked_to_end() -> bool {
     ASKED.load(Ordering::SeqCst)
+}
+
+/// Has this process started a program?
+pub fn has_run() -> bool {
+    HAS_RUN.load(Ordering::SeqCst)
 }
 
 /// From now on the first signal that asks this process to end does no more than that.
@@ -136,11 +234,19 @@ pub fn wait_for_end() {
     }
 }
 
-/// Ends this process by the signal that asked it to, now that it has said all. Returns if none did.
+/// Ends this process by the signal that asked it to, or ended its program, now that it has said all. Returns if none did.
 pub fn leave() {
-    if let Ok(signal) = Signal::try_from(ENDS_BY.load(Ordering::SeqCst)) {
-        end(signal);
+    match ENDS_BY.load(Ordering::SeqCst) {
+        0 => {}
+        signal => end(signal),
     }
+}
+
+/// Ends this process at once, and leaves nothing of it.
+pub fn quit(code: i32) -> ! {
+    IS_ENDING.store(true, Ordering::SeqCst);
+    clear();
+    std::process::exit(code);
 }
 
 /// A folder that goes when a signal ends this process.
@@ -158,120 +264,269 @@ pub fn starting() {
     if let Some(why) = untaken {
         complain!("signals do not reach the program: {why}");
     }
+    HAS_RUN.store(true, Ordering::SeqCst);
     PROGRAM.store(STARTING, Ordering::SeqCst);
     let _ = held();
-    let _ = passed().thread_block();
+    hold(libc::SIG_BLOCK, &set(None));
+    witness::stand();
 }
 
 /// It has this number.
 pub fn started(id: u32) {
     PROGRAM.store(id as i32, Ordering::SeqCst);
-    release();
+    hold(libc::SIG_SETMASK, held());
 }
 
-/// It has ended, or did not start.
-pub fn ended() {
+/// It has ended, by a signal or not, or did not start.
+pub fn ended(by: Option<c_int>) {
     PROGRAM.store(NONE, Ordering::SeqCst);
-    release();
+    let is_asked = |signal: c_int| {
+        let is_sent = SENT.load(Ordering::SeqCst) & bit(signal) != 0;
+        is_sent || signal == libc::SIGKILL || ASKING.contains(&signal)
+    };
+    if by.is_some_and(is_asked) {
+        ASKED.store(true, Ordering::SeqCst);
+    }
+    hold(libc::SIG_SETMASK, held());
 }
 
-fn release() {
-    let _ = held().map(|held| held.thread_set_mask());
+/// Has this process end by the signal that ended its program, once it has said all. The program's memory is what a debugger
+/// wants to see.
+#[allow(unsafe_code)]
+pub fn end_as(signal: c_int) {
+    // SAFETY: a call without memory.
+    unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) };
+    ENDS_BY.store(signal, Ordering::SeqCst);
+}
+
+/// Stops this process, by the signal that its program has stopped by.
+#[allow(unsafe_code)]
+pub fn stop_as(signal: c_int) {
+    // SAFETY: an action of zeros is the usual one, and what was there comes back.
+    unsafe {
+        let (usual, mut before) = (zeroed(), zeroed());
+        libc::sigaction(signal, &raw const usual, &raw mut before);
+        let held = hold(libc::SIG_UNBLOCK, &set(Some(signal)));
+        raise(signal);
+        hold(libc::SIG_SETMASK, &held);
+        libc::sigaction(signal, &raw const before, std::ptr::null_mut());
+    }
 }
 
 /// From now on signals are taken by a thread of their own. A handler tells it of them: what is held back instead would be held
 /// back for the compilers, too.
 pub fn begin() {
-    let ignored = ignored();
-    let wanted = PASSED.into_iter().filter(|&signal| !ignored(signal));
-    if let Err(why) = take_all(wanted) {
+    if let Err(why) = take_all() {
         *UNTAKEN.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
     }
 }
 
 #[allow(unsafe_code)]
-fn take_all(wanted: impl Iterator<Item = Signal>) -> std::io::Result<()> {
+fn take_all() -> std::io::Result<()> {
     let (mut reader, writer) = std::io::pipe()?;
     let hand_on = move || {
-        let mut word = [0; 2];
-        while reader.read_exact(&mut word).is_ok() {
-            // What the kernel sends for a terminal, it sends to the program as well; but that the terminal is
-            // gone it tells the leader of the session alone.
-            if let Ok(signal) = Signal::try_from(i32::from(word[0])) {
-                let is_alone = signal == Signal::SIGHUP && getsid(None) == Ok(getpid());
-                take(signal, word[1] != 0 || is_alone);
-            }
+        hold(libc::SIG_BLOCK, &set(None));
+        let mut bytes = [0; size_of::<Told>()];
+        while reader.read_exact(&mut bytes).is_ok() {
+            // SAFETY: the bytes of one, as `note` wrote them.
+            take(&unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) });
         }
     };
     std::thread::Builder::new().spawn(hand_on)?;
+    OWN.store(getpid().as_raw(), Ordering::SeqCst);
     NOTES.store(writer.into_raw_fd(), Ordering::SeqCst);
-    let flags = SaFlags::SA_RESTART | SaFlags::SA_SIGINFO;
-    let action = SigAction::new(SigHandler::SigAction(note), flags, SigSet::empty());
-    for signal in wanted {
-        // SAFETY: the handler calls nothing but `write`.
-        unsafe { sigaction(signal, &action) }?;
-        TAKEN.fetch_or(1 << signal as u32, Ordering::SeqCst);
+    let _ = BEFORE.set((0..=LAST).map(action).collect());
+    // SAFETY: zeros are an action, and the handler calls nothing that a handler may not.
+    unsafe {
+        let mut ours: libc::sigaction = zeroed();
+        let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = note;
+        ours.sa_sigaction = handler as usize;
+        ours.sa_flags = libc::SA_RESTART | libc::SA_SIGINFO | libc::SA_ONSTACK;
+        let all = (1..=LAST).filter(|signal| !NOT_TAKEN.contains(signal));
+        for signal in all.filter(|signal| !OF_LIBRARY.contains(signal)) {
+            if libc::sigaction(signal, &raw const ours, std::ptr::null_mut()) != 0 {
+                return Err(std::io::Error::last_os_error());
+            }
+        }
+    }
+    let mut own = [0; ACTION];
+    kernel_action(libc::SIGTERM, None, Some(&mut own));
+    for signal in OF_LIBRARY {
+        kernel_action(signal, Some(&own), None);
     }
     Ok(())
 }
 
-/// Writes down which signal came, and whether somebody sent it.
+/// Words of an action as the kernel has it: the handler, flags, the way back, and what is held back.
+const ACTION: usize = 4;
+
+/// Sets and reads an action behind the C library's back.
 #[allow(unsafe_code)]
-extern "C" fn note(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+fn kernel_action(
+    signal: c_int,
+    new: Option<&[usize; ACTION]>,
+    old: Option<&mut [usize; ACTION]>,
+) -> bool {
+    let new = new.map_or(std::ptr::null(), std::ptr::from_ref);
+    let old = old.map_or(std::ptr::null_mut(), std::ptr::from_mut);
+    // SAFETY: structures of this size or none; what is set was read from the kernel, or are zeros.
+    unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, new, old, size_of::<u64>()) == 0 }
+}
+
+/// A signal, and the program that ran when it came: it may end by that before anybody looks.
+struct Told {
+    info: siginfo_t,
+    program: i32,
+}
+
+/// Writes down which signal came, and from whom. What this process did itself is none that is told: an output without a
+/// reader, a file that is too large, an end of its own making.
+#[allow(unsafe_code)]
+extern "C" fn note(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
     // SAFETY: the kernel's structure, a pipe of ours, and the calling thread's own error number.
     unsafe {
         let before = *libc::__errno_location();
-        let word = [signal as u8, u8::from((*info).si_code <= 0)];
-        libc::write(
-            NOTES.load(Ordering::SeqCst),
-            word.as_ptr().cast(),
-            word.len(),
-        );
+        let own = OWN.load(Ordering::SeqCst);
+        let is_sent = (*info).si_code <= 0;
+        if libc::getpid() != own {
+            // Between fork and exec it is for what is being started.
+            as_before(signal);
+            raise(signal);
+        } else if !is_sent && FAULTS.contains(&signal) {
+            as_before(signal);
+            if FAULTS[4..].contains(&signal) {
+                raise(signal);
+            }
+        } else if is_sent && (*info).si_pid() == own {
+            if signal == libc::SIGABRT {
+                as_before(signal);
+            }
+        } else {
+            let mut told: Told = zeroed();
+            told.info = *info;
+            told.program = PROGRAM.load(Ordering::SeqCst);
+            let to = NOTES.load(Ordering::SeqCst);
+            libc::write(to, (&raw const told).cast(), size_of::<Told>());
+        }
         *libc::__errno_location() = before;
     }
 }
 
-fn passed() -> SigSet {
-    PASSED.into_iter().collect()
-}
-
-/// Which signals this process was started to ignore.
-fn ignored() -> impl Fn(Signal) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|text| u64::from_str_radix(text.trim(), 16).ok());
-    move |signal| mask.unwrap_or(0) >> (signal as i32 - 1) & 1 == 1
-}
-
-fn take(signal: Signal, is_sent: bool) {
-    let is_end = !matches!(signal, Signal::SIGUSR1 | Signal::SIGUSR2);
-    let is_asked = ASKED.fetch_or(is_end, Ordering::SeqCst);
-    while PROGRAM.load(Ordering::SeqCst) == STARTING {
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    match PROGRAM.load(Ordering::SeqCst) {
-        NONE if is_end && !is_asked && IS_PATIENT.load(Ordering::SeqCst) => {
-            ENDS_BY.store(signal as i32, Ordering::SeqCst);
-        }
-        NONE => end(signal),
-        program if is_sent => drop(kill(Pid::from_raw(program), signal)),
-        _ => {}
-    }
-}
-
-/// Ends this process as the signal would have.
 #[allow(unsafe_code)]
-fn end(signal: Signal) -> ! {
-    IS_ENDING.store(true, Ordering::SeqCst);
+fn as_before(signal: c_int) {
+    if OF_LIBRARY.contains(&signal) {
+        kernel_action(signal, Some(&[0; ACTION]), None);
+    } else if let Some(before) = BEFORE.get().and_then(|all| all.get(signal as usize)) {
+        // SAFETY: an action that was there.
+        unsafe { libc::sigaction(signal, before, std::ptr::null_mut()) };
+    }
+}
+
+/// Sends the calling thread a signal, those of the C library as well.
+#[allow(unsafe_code)]
+fn raise(signal: c_int) {
+    // SAFETY: calls without memory.
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::gettid(), signal) };
+}
+
+/// Who a signal is from.
+enum Sender {
+    /// The kernel.
+    Kernel,
+    /// Somebody who sent it to the whole group.
+    ToAll,
+    /// The program.
+    Program,
+    /// Somebody else.
+    Other,
+}
+
+impl Sender {
+    #[allow(unsafe_code)]
+    fn of(info: &siginfo_t, program: i32) -> Sender {
+        // SAFETY: a signal that was sent says by whom.
+        let by = unsafe { info.si_pid() };
+        let is_to_all = witness::has_seen(info.si_signo, by);
+        match info.si_code {
+            1.. => Sender::Kernel,
+            _ if is_to_all => Sender::ToAll,
+            _ if by == program => Sender::Program,
+            _ => Sender::Other,
+        }
+    }
+}
+
+fn take(told: &Told) {
+    let (info, mut program) = (&told.info, told.program);
+    let signal = info.si_signo;
+    while program == STARTING {
+        std::thread::sleep(Duration::from_millis(1));
+        program = PROGRAM.load(Ordering::SeqCst);
+    }
+    let sender = Sender::of(info, program);
+    let is_end = ASKING.contains(&signal) && !is_ignored(signal);
+    let is_end = is_end && !matches!(sender, Sender::Program);
+    let was_asked = ASKED.fetch_or(is_end, Ordering::SeqCst);
+    // That the terminal is gone is told the leader of the session alone.
+    let is_alone = signal == libc::SIGHUP && getsid(None) == Ok(getpid());
+    match sender {
+        _ if program == NONE => take_alone(signal, is_end && !was_asked),
+        // The time that this process may have is over, and the program has its own.
+        Sender::Kernel if signal == libc::SIGXCPU => ASKED.store(true, Ordering::SeqCst),
+        Sender::Kernel if OF_TERMINAL.contains(&signal) && !is_alone => {}
+        Sender::ToAll => {}
+        Sender::Program => send(getppid().as_raw(), info),
+        Sender::Kernel | Sender::Other => {
+            SENT.fetch_or(bit(signal), Ordering::SeqCst);
+            send(program, info);
+        }
+    }
+}
+
+/// A signal where no program runs.
+fn take_alone(signal: c_int, is_first: bool) {
+    match signal {
+        _ if is_ignored(signal) || IDLE.contains(&signal) => {}
+        libc::SIGTSTP => stop_as(signal),
+        _ if is_first && IS_PATIENT.load(Ordering::SeqCst) => {
+            ENDS_BY.store(signal, Ordering::SeqCst);
+        }
+        _ => end(signal),
+    }
+}
+
+/// Hands a signal on, with what was sent along where that may be said by somebody else.
+#[allow(unsafe_code)]
+fn send(to: i32, info: &siginfo_t) {
+    let has_value = info.si_code < 0 && info.si_code != libc::SI_TKILL;
+    let (call, signal) = (libc::SYS_rt_sigqueueinfo, info.si_signo);
+    // SAFETY: the kernel's own structure.
+    unsafe {
+        if !has_value || libc::syscall(call, to, signal, std::ptr::from_ref(info)) != 0 {
+            libc::kill(to, signal);
+        }
+    }
+}
+
+/// Leaves nothing of this process behind.
+fn clear() {
     warpwright_toolkit::shut_down();
     let folders = FOLDERS.lock();
     for folder in folders.unwrap_or_else(PoisonError::into_inner).drain(..) {
         let _ = std::fs::remove_dir_all(folder);
     }
+}
+
+/// Ends this process as the signal would have.
+#[allow(unsafe_code)]
+fn end(signal: c_int) -> ! {
+    IS_ENDING.store(true, Ordering::SeqCst);
+    clear();
     // SAFETY: no handler.
-    let _ = unsafe { nix::sys::signal::signal(signal, SigHandler::SigDfl) };
-    let _ = SigSet::from(signal).thread_unblock();
-    let _ = raise(signal);
+    unsafe { libc::signal(signal, libc::SIG_DFL) };
+    kernel_action(signal, Some(&[0; ACTION]), None);
+    hold(libc::SIG_UNBLOCK, &set(Some(signal)));
+    raise(signal);
     // The first process of a container dies of none.
-    std::process::exit(128 + signal as i32);
+    std::process::exit(128 + signal);
 }

@@ -3,8 +3,12 @@
 //! The macros take the place of the standard ones in this crate, so that no command can forget it.
 
 use std::fmt;
-use std::io::{IsTerminal, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::failure::Failure;
+use crate::signals;
 
 /// `println!`, control characters escaped.
 macro_rules! println {
@@ -79,7 +83,12 @@ pub fn bytes(bytes: &[u8]) {
 
 /// Behind `complain!`.
 pub fn err(text: fmt::Arguments<'_>) {
-    let _ = std::io::stderr().write_all(printable(&text.to_string()).as_bytes());
+    shown(&printable(&text.to_string()));
+}
+
+/// On stderr, a text without control characters but our own. Where nobody takes it there is nobody to tell.
+pub fn shown(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
 }
 
 /// A whole document on stdout, such as PTX: as it is, unless stdout is a terminal.
@@ -90,8 +99,18 @@ pub fn document(text: &str) {
     }
 }
 
-/// A JSON document on stdout: what serde leaves as it is and a terminal does not is escaped as JSON does.
+/// A JSON document on stdout.
 pub fn json(text: &str) {
+    write(escaped(text).as_bytes());
+}
+
+/// The same about a failure, which is told whether this can be written or not.
+pub fn json_of_failure(text: &str) {
+    let _ = written(escaped(text).as_bytes());
+}
+
+/// What serde leaves as it is and a terminal does not is escaped as JSON does.
+fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len() + 1);
     for c in text.chars() {
         match is_control(c) {
@@ -100,16 +119,47 @@ pub fn json(text: &str) {
         }
     }
     shown.push('\n');
-    write(shown.as_bytes());
+    shown
 }
 
-/// A reader that has seen enough, or a full disk, ends the command as it does with the standard macros: `main`
-/// knows this panic.
-fn write(bytes: &[u8]) {
-    let mut stdout = std::io::stdout().lock();
-    if let Err(e) = stdout.write_all(bytes).and_then(|()| stdout.flush()) {
-        panic!("failed printing to stdout: {e}");
+/// Why stdout does not take any more.
+static LOST: Mutex<Option<io::Error>> = Mutex::new(None);
+
+/// Is all on stdout that was written there? A reader that has seen enough needs no more.
+///
+/// # Errors
+/// The disk is full, or the like.
+pub fn is_whole() -> Result<(), Failure> {
+    let lost = LOST.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*lost {
+        Some(e) if e.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::input(format!("standard output: {e}")))
+        }
+        _ => Ok(()),
     }
+}
+
+fn written(bytes: &[u8]) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(bytes).and_then(|()| stdout.flush())
+}
+
+/// Nothing more is to be said where stdout takes no more, and the command ends; behind a program's run it goes on, since the
+/// exit code is the program's.
+fn write(bytes: &[u8]) {
+    let mut lost = LOST.lock().unwrap_or_else(PoisonError::into_inner);
+    if lost.is_some() {
+        return;
+    }
+    *lost = written(bytes).err();
+    if lost.is_none() || signals::has_run() {
+        return;
+    }
+    drop(lost);
+    if let Err(failure) = is_whole() {
+        let _ = failure.report(false);
+    }
+    signals::quit(1);
 }
 
 #[cfg(test)]

@@ -706,6 +706,82 @@ fn what_no_run_reads_stays_in_the_input() {
     assert_eq!(out(&tuned), out(&plain), "{}", err(&tuned));
 }
 
+/// What comes out of a command with so many bytes in its standard input, and what its other end gets back.
+fn seen_by(command: &mut Command, kind: &str, bytes: usize) -> (Output, Vec<u8>) {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+    let (reader, writer): (OwnedFd, OwnedFd) = match kind {
+        "unix" => UnixStream::pair()
+            .map(|(a, b)| (a.into(), b.into()))
+            .expect("sockets"),
+        "tcp" => {
+            let server = TcpListener::bind("127.0.0.1:0").expect("a socket");
+            let other = TcpStream::connect(server.local_addr().expect("an address"));
+            let (own, _) = server.accept().expect("a connection");
+            (own.into(), other.expect("a connection").into())
+        }
+        _ => std::io::pipe()
+            .map(|(a, b)| (a.into(), b.into()))
+            .expect("a pipe"),
+    };
+    let mut writer = std::fs::File::from(writer);
+    writer.write_all(&vec![b'x'; bytes]).expect("written");
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let open = (kind != "pipe").then_some(writer);
+    let output = command.stdin(reader).output().expect("starts");
+    command.stdin(std::process::Stdio::null());
+    let mut back = Vec::new();
+    if let Some(mut open) = open.filter(|_| kind != "open pipe") {
+        let _ = open.read_to_end(&mut back);
+    }
+    (output, back)
+}
+
+/// What a program sees of its standard input before it reads there, and finds at once, is what it would see alone; what it
+/// writes into a socket arrives once. A connection that no other run could have is told.
+#[test]
+fn standard_input_is_what_it_is() {
+    let Some(bench) = Bench::new() else { return };
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program/input.c");
+    let mut cc = Command::new("cc");
+    let status = cc
+        .args(["-w", "-o"])
+        .arg(bench.path("input"))
+        .arg(source)
+        .status();
+    assert!(status.expect("cc").success());
+    let words = ["./input", "./host", "proc2", "plain", "scale.fatbin"];
+    for kind in ["pipe", "open pipe", "unix", "tcp"] {
+        for bytes in [0, 7, 60_000] {
+            let of = |args: &[&str]| {
+                let mut command = bench.command(args);
+                seen_by(command.arg("--").args(words), kind, bytes)
+            };
+            let (plain, back) = of(&["with"]);
+            assert!(plain.status.success(), "{}", err(&plain));
+            for args in [&["trace"][..], &["tune", "--budget", "0.3"]] {
+                let (found, again) = of(args);
+                let what = format!("{args:?} {kind} {bytes}: {}", err(&found));
+                assert!(
+                    out(&found).starts_with(&out(&plain)),
+                    "{}{what}",
+                    out(&found)
+                );
+                assert_eq!(found.status.code(), Some(0), "{what}");
+                assert_eq!(again, back, "{what}");
+                if args[0] == "tune" {
+                    let is_tried = err(&found).contains("runs with the winners");
+                    assert_eq!(is_tried, kind != "tcp", "{what}");
+                    let is_told = err(&found).contains("lasts for one run");
+                    assert_eq!(is_told, kind == "tcp", "{what}");
+                }
+            }
+        }
+    }
+}
+
 /// What a program says on standard error comes once, too, and in its place where both go to one place.
 #[test]
 fn what_a_program_says_comes_once() {

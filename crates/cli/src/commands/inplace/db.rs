@@ -11,7 +11,7 @@ use warpwright_winners::{Kept, Standing, Store, StoreError, Winner};
 
 use super::caches;
 use super::document::demangled;
-use super::program::{command, ended, exit_code, run as run_program, whole};
+use super::program::{command, ended, run as run_program, whole};
 use super::trace::{look, nothing_was_seen};
 use super::verify;
 use crate::args::{Cli, DbAction, DbArgs};
@@ -161,9 +161,9 @@ fn verify_with(cli: &Cli, store: &Store, program: &[OsString]) -> Result<(), Fai
     let mut words = command(program)?;
     caches::fresh(&mut words, folder.path());
     look(&mut words, folder.path(), "trace")?;
-    let status = run_program(words)?;
+    let end = run_program(words)?;
     let told = verify_seen(cli, store, program, folder.path());
-    ended(exit_code(status), told)
+    ended(end, told)
 }
 
 fn verify_seen(

@@ -11,7 +11,7 @@ use warpwright::trace::STAND_IN;
 use warpwright_target::{Gpu, lookup};
 use warpwright_toolkit::patience;
 
-use super::program::{STANDIN, library};
+use super::program::{STANDIN, library, loadable};
 use crate::args::{Cli, NoGpuArgs};
 use crate::failure::Failure;
 use crate::session;
@@ -39,6 +39,7 @@ pub fn environment(
     let gpu = lookup(&args.gpu).map_err(|error| Failure::input(error.to_string()))?;
     let (library, links) = (library(&STANDIN)?, folder.join(STAND_IN));
     let failed = |e: std::io::Error| Failure::input(format!("`{}`: {e}", links.display()));
+    loadable(&links, &[':', ';', '$'])?;
     std::fs::create_dir(&links).map_err(failed)?;
     for name in NAMES {
         std::os::unix::fs::symlink(&library, links.join(name)).map_err(failed)?;

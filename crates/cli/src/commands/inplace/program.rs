@@ -1,19 +1,20 @@
 //! Starting a program with the library in it.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use nix::libc;
-use nix::sys::signal::Signal;
 
 use super::stdin;
 use crate::failure::Failure;
 use crate::signals;
+use crate::terminal;
 
 /// A library of ours: its file name, and the variable that names another place.
 pub struct Library {
@@ -105,13 +106,19 @@ pub fn library(wanted: &Library) -> Result<PathBuf, Failure> {
             found.display()
         )));
     }
-    // Both separate names in LD_PRELOAD, and nothing protects them there.
-    match found.to_string_lossy().contains([' ', ':']) {
-        true => Err(Failure::input(format!(
-            "`{}`: a path with a blank or a colon cannot be preloaded",
-            found.display()
+    loadable(&found, &[' ', ':', '$'])?;
+    Ok(found)
+}
+
+/// Can a path stand where the dynamic linker reads it? These separate names there or begin `$ORIGIN`, and nothing protects
+/// them.
+pub fn loadable(path: &Path, odd: &[char]) -> Result<(), Failure> {
+    match path.to_string_lossy().chars().find(|c| odd.contains(c)) {
+        Some(c) => Err(Failure::input(format!(
+            "`{}`: the dynamic linker takes no path with `{c}` in it",
+            path.display()
         ))),
-        false => Ok(found),
+        None => Ok(()),
     }
 }
 
@@ -137,62 +144,132 @@ pub fn become_it(mut command: Command) -> Failure {
     not_started(&name, &command.exec())
 }
 
+/// How a program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// With this exit code.
+    Code(u8),
+    /// By this signal.
+    Signal(i32),
+}
+
+impl End {
+    fn of(status: ExitStatus) -> End {
+        match (status.code(), status.signal()) {
+            (Some(code), _) => End::Code(code as u8),
+            (None, signal) => End::Signal(signal.unwrap_or(libc::SIGKILL)),
+        }
+    }
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            End::Code(code) => write!(f, "exit code {code}"),
+            End::Signal(signal) => write!(f, "signal {signal}"),
+        }
+    }
+}
+
 /// Runs the program to its end.
-pub fn run(command: Command) -> Result<ExitStatus, Failure> {
-    run_beside(command, &mut |child| child.wait())
+pub fn run(command: Command) -> Result<End, Failure> {
+    let wait = |child| loop {
+        if let Some(end) = look_after(child, 0)? {
+            return Ok(end);
+        }
+    };
+    run_beside(command, &mut { wait })
 }
 
 /// How often something is looked after while a program runs.
 const INTERVAL: Duration = Duration::from_millis(2);
 
 /// The same, and meanwhile `work` is done again and again.
-pub fn run_with(command: Command, mut work: impl FnMut()) -> Result<ExitStatus, Failure> {
+pub fn run_with(command: Command, mut work: impl FnMut()) -> Result<End, Failure> {
     run_beside(command, &mut |child| {
         loop {
             work();
-            if let Some(status) = child.try_wait()? {
-                return Ok(status);
+            if let Some(end) = look_after(child, libc::WNOHANG)? {
+                return Ok(end);
             }
             std::thread::sleep(INTERVAL);
         }
     })
 }
 
+/// Has it ended? If it has stopped this process does so, too.
+#[allow(unsafe_code)]
+fn look_after(child: u32, how: i32) -> std::io::Result<Option<End>> {
+    let mut status = 0;
+    // SAFETY: a child of ours, and a place for its status.
+    match unsafe { libc::waitpid(child as i32, &raw mut status, how | libc::WUNTRACED) } {
+        -1 => match std::io::Error::last_os_error() {
+            e if e.kind() == std::io::ErrorKind::Interrupted => Ok(None),
+            e => Err(e),
+        },
+        0 => Ok(None),
+        _ => {
+            let status = ExitStatus::from_raw(status);
+            match status.stopped_signal() {
+                Some(signal) => {
+                    signals::stop_as(signal);
+                    Ok(None)
+                }
+                None => Ok(Some(End::of(status))),
+            }
+        }
+    }
+}
+
 fn run_beside(
     mut command: Command,
-    wait: &mut dyn FnMut(&mut Child) -> std::io::Result<ExitStatus>,
-) -> Result<ExitStatus, Failure> {
+    wait: &mut dyn FnMut(u32) -> std::io::Result<End>,
+) -> Result<End, Failure> {
     let name = command.get_program().to_owned();
+    signals::tie(&mut command);
     // Signals are for the program; what it did until then is still worth telling.
     signals::starting();
     let spawned = command.spawn();
     // What it was started with is its own now.
     drop(command);
-    let status = spawned.and_then(|mut child| {
+    let end = spawned.and_then(|child| {
         signals::started(child.id());
-        wait(&mut child)
+        wait(child.id())
     });
-    signals::ended();
+    signals::ended(match end {
+        Ok(End::Signal(signal)) => Some(signal),
+        _ => None,
+    });
     stdin::settle();
-    status.map_err(|e| not_started(&name, &e))
+    end.map_err(|e| not_started(&name, &e))
 }
 
-/// How a command ends behind its program's run: with the program's exit code, and if that tells nothing with its own.
-pub fn ended(status: u8, told: Result<(), Failure>) -> Result<(), Failure> {
-    match (told, status) {
-        (Ok(()), 0) => Ok(()),
-        (Ok(()), code) => Err(Failure::Quiet(code)),
-        (Err(failure), code) => Err(failed_behind(code, failure)),
+/// How a command ends behind its program's run: as the program, and if that tells nothing with its own exit code.
+pub fn ended(end: End, told: Result<(), Failure>) -> Result<(), Failure> {
+    match (told.and_then(|()| terminal::is_whole()), end) {
+        (Ok(()), End::Code(0)) => Ok(()),
+        (Ok(()), end) => Err(as_it(end)),
+        (Err(failure), end) => Err(failed_behind(end, failure)),
     }
 }
 
 /// The same where the command fails.
-pub fn failed_behind(status: u8, failure: Failure) -> Failure {
-    match status {
-        0 => failure,
-        code => {
+pub fn failed_behind(end: End, failure: Failure) -> Failure {
+    match end {
+        End::Code(0) => failure,
+        end => {
             let _ = failure.report(false);
-            Failure::Quiet(code)
+            as_it(end)
+        }
+    }
+}
+
+fn as_it(end: End) -> Failure {
+    match end {
+        End::Code(code) => Failure::Quiet(code),
+        End::Signal(signal) => {
+            signals::end_as(signal);
+            Failure::Quiet(128 + signal as u8)
         }
     }
 }
@@ -206,10 +283,11 @@ fn not_started(name: &OsStr, why: &std::io::Error) -> Failure {
 
 /// Did a program that ended so end because nothing more could be written where its output goes? Where all is taken it might
 /// never end.
-pub fn is_cut_off(code: u8) -> bool {
-    let signals = [Signal::SIGPIPE, Signal::SIGXFSZ];
-    let is_by_signal = signals.iter().any(|&signal| code == 128 + signal as u8);
-    is_by_signal || (code != 0 && has_no_reader())
+pub fn is_cut_off(end: End) -> bool {
+    // A shell tells so of what it has run.
+    let ends = [libc::SIGPIPE, libc::SIGXFSZ]
+        .map(|signal| [End::Signal(signal), End::Code(128 + signal as u8)]);
+    ends.iter().flatten().any(|other| *other == end) || (end != End::Code(0) && has_no_reader())
 }
 
 /// Is standard output a pipe or socket that nobody reads any more?
@@ -223,10 +301,4 @@ fn has_no_reader() -> bool {
     // SAFETY: one structure, and no waiting.
     let found = unsafe { libc::poll(&raw mut stdout, 1, 0) };
     found == 1 && stdout.revents & (libc::POLLERR | libc::POLLHUP) != 0
-}
-
-/// A program's exit code as ours; of a signal what shells make of it.
-pub fn exit_code(status: ExitStatus) -> u8 {
-    let signal = status.signal().map(|signal| 128 + signal);
-    status.code().or(signal).unwrap_or(1) as u8
 }

@@ -1,26 +1,34 @@
 //! The standard input of a program that runs several times: each run gets all of it, and behind the last one it is where the
 //! program alone would have left it. A file is read from where it stood, and put where the first run left it. What waits in a
-//! pipe is looked at (`tee`; of a socket `MSG_PEEK`) and handed on through a pipe of our own; what the program has taken out
-//! of that is read at its source, too, and kept in an unnamed file for other runs. Terminals and devices are handed on as
-//! they are.
+//! pipe is looked at (`tee`; of a socket `MSG_PEEK`) and handed on through a pipe of our own, or a socket, what is there before
+//! the program starts; what the program has taken out of that is read at its source, too, and kept in an unnamed file for
+//! other runs. Terminals and devices are handed on as they are, and so are connections with somebody who has a name: those
+//! last for one run.
 
 use std::fs::File;
 use std::io::{ErrorKind, PipeReader, PipeWriter, Read, Result, Write, pipe};
-use std::os::fd::{AsFd, AsRawFd};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
+use std::os::unix::net::UnixStream;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use nix::fcntl::{SpliceFFlags, tee};
+use nix::fcntl::{FcntlArg, SpliceFFlags, fcntl, tee};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::socket::{MsgFlags, recv};
-use rustix::fs::{FileType, OFlags, SeekFrom, fcntl_setfl, fstat, seek};
+use nix::sys::socket::{
+    MsgFlags, SockType, UnixAddr, getpeername, getsockname, getsockopt, recv, send, shutdown,
+    sockopt,
+};
+use rustix::fs::{FileType, OFlags, SeekFrom, fcntl_getfl, fcntl_setfl, fstat, seek};
 use rustix::io::{ioctl_fionread, read};
 
 use crate::failure::Failure;
 
-/// Bytes that are looked at or handed on at a time: more than a pipe of ours holds.
+/// Bytes that are looked at or handed on at a time, and no less than twice what the source may hold.
 const PIECE: usize = 1 << 17;
 /// How long a program that has something to read is left alone: a little longer each time that it has not read.
 const SHORTEST: Duration = Duration::from_micros(50);
@@ -28,6 +36,8 @@ const LONGEST: Duration = Duration::from_millis(5);
 
 enum Input {
     Passed,
+    /// The same, and no second run can have it.
+    Once,
     File {
         /// Where it stood.
         start: u64,
@@ -43,7 +53,103 @@ struct Stream {
     kept: File,
     /// What `tee` fills; of a socket none.
     glass: Option<(PipeReader, PipeWriter)>,
+    /// See [`PIECE`].
+    piece: usize,
     state: Mutex<State>,
+}
+
+/// What a run of the program reads from, as it is seen from here.
+enum Mouth {
+    Pipe(PipeWriter),
+    /// All that comes was written, and it has no writer any more: its other end.
+    Whole(File),
+    Socket {
+        ours: UnixStream,
+        /// Tells what was not read.
+        theirs: UnixStream,
+    },
+}
+
+impl Mouth {
+    fn unread(&self) -> Result<u64> {
+        Ok(match self {
+            Mouth::Pipe(writer) => ioctl_fionread(writer)?,
+            Mouth::Whole(reader) => ioctl_fionread(reader)?,
+            Mouth::Socket { theirs, .. } => ioctl_fionread(theirs)?,
+        })
+    }
+
+    /// Waits for nobody.
+    fn write(&self, bytes: &[u8]) -> Result<usize> {
+        match self {
+            Mouth::Pipe(writer) => (&*writer).write(bytes),
+            Mouth::Whole(_) => Err(ErrorKind::BrokenPipe.into()),
+            Mouth::Socket { ours, .. } => {
+                let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+                Ok(send(ours.as_raw_fd(), bytes, flags)?)
+            }
+        }
+    }
+
+    /// Does nobody read any more?
+    fn is_closed(&self) -> Result<bool> {
+        let mut one = [PollFd::new(self.as_fd(), PollFlags::empty())];
+        poll(&mut one, PollTimeout::ZERO)?;
+        Ok(one[0].revents().is_some_and(|found| !found.is_empty()))
+    }
+
+    /// Nothing comes any more. A pipe ends with its last writer.
+    fn end(&self) {
+        if let Mouth::Socket { ours, .. } = self {
+            let _ = ours.shutdown(Shutdown::Write);
+        }
+    }
+}
+
+impl AsFd for Mouth {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Mouth::Pipe(writer) => writer.as_fd(),
+            Mouth::Whole(reader) => reader.as_fd(),
+            Mouth::Socket { ours, .. } => ours.as_fd(),
+        }
+    }
+}
+
+/// What a run writes where it reads, which goes to the source if its output is shown.
+struct Back {
+    socket: UnixStream,
+    is_over: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+impl Back {
+    fn new(socket: &UnixStream, is_shown: bool) -> Result<Back> {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (mut ours, over) = (socket.try_clone()?, is_over.clone());
+        let mut source = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
+        let hand_back = move || {
+            let _ = match is_shown {
+                true => std::io::copy(&mut ours, &mut source),
+                false => std::io::copy(&mut ours, &mut std::io::sink()),
+            };
+            if is_shown && !over.load(Ordering::SeqCst) {
+                let _ = shutdown(source.as_raw_fd(), nix::sys::socket::Shutdown::Write);
+            }
+        };
+        Ok(Back {
+            socket: socket.try_clone()?,
+            is_over,
+            thread: Builder::new().spawn(hand_back)?,
+        })
+    }
+
+    /// The run has ended, and all that it wrote is to be there.
+    fn end(self) {
+        self.is_over.store(true, Ordering::SeqCst);
+        let _ = self.socket.shutdown(Shutdown::Both);
+        let _ = self.thread.join();
+    }
 }
 
 #[derive(Default)]
@@ -58,9 +164,10 @@ struct State {
 /// What a run of the program reads.
 struct Run {
     /// None where nothing comes any more.
-    writer: Option<Arc<PipeWriter>>,
+    mouth: Option<Arc<Mouth>>,
     /// Bytes that were written there.
     handed: u64,
+    back: Option<Back>,
 }
 
 /// What is to be waited for.
@@ -70,16 +177,21 @@ enum Next {
     /// The program has not read what it has.
     Reader,
     /// Nothing is there to be read.
-    Source(Arc<PipeWriter>),
+    Source(Arc<Mouth>),
     /// The program has all that there is, or reads no more.
     Over,
 }
 
 impl Stream {
     fn new(is_pipe: bool) -> Result<Stream> {
+        let glass = if is_pipe { Some(pipe()?) } else { None };
+        let holds = glass
+            .as_ref()
+            .map_or(0, |(_, writer)| size_as_source(writer));
         Ok(Stream {
             kept: tempfile::tempfile()?,
-            glass: if is_pipe { Some(pipe()?) } else { None },
+            glass,
+            piece: PIECE.max(2 * holds),
             state: Mutex::default(),
         })
     }
@@ -89,15 +201,63 @@ impl Stream {
     }
 
     /// Begins another run, which reads what is returned. It has a number.
-    fn begin(&self) -> Result<(PipeReader, usize)> {
-        let (reader, writer) = pipe()?;
-        fcntl_setfl(&writer, OFlags::NONBLOCK)?;
+    fn begin(&self, is_shown: bool) -> Result<(OwnedFd, usize)> {
+        let (reader, mouth, back): (OwnedFd, _, _) = match &self.glass {
+            Some(_) => {
+                let (reader, writer) = pipe()?;
+                fcntl_setfl(&writer, OFlags::NONBLOCK)?;
+                size_as_source(&writer);
+                (reader.into(), Mouth::Pipe(writer), None)
+            }
+            None => {
+                let (ours, theirs) = UnixStream::pair()?;
+                let (reader, back) = (theirs.try_clone()?, Back::new(&ours, is_shown)?);
+                (reader.into(), Mouth::Socket { ours, theirs }, Some(back))
+            }
+        };
+        // Whether reading waits, whoever made the source has said.
+        fcntl_setfl(&reader, fcntl_getfl(std::io::stdin())? & OFlags::NONBLOCK)?;
         let mut state = self.lock();
         state.runs.push(Run {
-            writer: Some(Arc::new(writer)),
+            mouth: Some(Arc::new(mouth)),
             handed: 0,
+            back,
         });
         Ok((reader, state.runs.len() - 1))
+    }
+
+    /// Hands a run what there is at once. Does it get more?
+    fn fill(&self, number: usize) -> bool {
+        loop {
+            match self.step(number) {
+                Next::Now => {}
+                Next::Over => {
+                    self.finish(number);
+                    return false;
+                }
+                Next::Reader | Next::Source(_) => return true,
+            }
+        }
+    }
+
+    /// Has a run that begins all that will ever come? Then its pipe has no writer, as the source has none.
+    fn is_whole(&self, number: usize) -> Result<bool> {
+        let mut state = self.lock();
+        let taken = state.taken;
+        let run = &mut state.runs[number];
+        let Some(Mouth::Pipe(writer)) = run.mouth.as_deref() else {
+            return Ok(false);
+        };
+        let stdin = std::io::stdin();
+        let mut one = [PollFd::new(stdin.as_fd(), PollFlags::empty())];
+        poll(&mut one, PollTimeout::ZERO)?;
+        let found = one[0].revents().unwrap_or(PollFlags::empty());
+        if !found.contains(PollFlags::POLLHUP) || run.handed != taken + ioctl_fionread(&stdin)? {
+            return Ok(false);
+        }
+        let other_end = format!("/proc/self/fd/{}", writer.as_fd().as_raw_fd());
+        run.mouth = Some(Arc::new(Mouth::Whole(File::open(other_end)?)));
+        Ok(true)
     }
 
     /// Hands a run what there is, until it wants no more.
@@ -110,14 +270,37 @@ impl Stream {
                     std::thread::sleep(pause);
                     pause = LONGEST.min(pause * 2);
                 }
-                Next::Source(writer) => wait(&writer),
+                Next::Source(mouth) => wait(&mouth),
                 Next::Over => break,
             }
         }
+        self.finish(number);
+    }
+
+    fn finish(&self, number: usize) {
         // It may have read until it closed its input.
         let mut state = self.lock();
         let _ = self.account(&mut state, number);
-        state.runs[number].writer = None;
+        if let Some(mouth) = state.runs[number].mouth.take() {
+            mouth.end();
+        }
+    }
+
+    /// A run has ended.
+    fn settle(&self) {
+        let mut state = self.lock();
+        for number in 0..state.runs.len() {
+            let _ = self.account(&mut state, number);
+        }
+        let ended: Vec<Back> = state
+            .runs
+            .iter_mut()
+            .filter_map(|run| run.back.take())
+            .collect();
+        drop(state);
+        for back in ended {
+            back.end();
+        }
     }
 
     fn step(&self, number: usize) -> Next {
@@ -137,14 +320,14 @@ impl Stream {
     /// Reads at the source what a run has taken.
     fn account(&self, state: &mut State, number: usize) -> Result<()> {
         let run = &state.runs[number];
-        let Some(writer) = &run.writer else {
+        let Some(mouth) = &run.mouth else {
             return Ok(());
         };
-        let seen = run.handed - ioctl_fionread(writer)?;
+        let seen = run.handed - mouth.unread()?;
         if seen <= state.taken {
             return Ok(());
         }
-        let mut piece = vec![0; PIECE];
+        let mut piece = vec![0; self.piece];
         while state.taken < seen {
             let most = piece.len().min((seen - state.taken) as usize);
             // Somebody else who reads there could have been faster.
@@ -178,14 +361,14 @@ impl Stream {
     /// shall not get more at one go than the run before.
     fn hand_on(&self, state: &mut State, number: usize) -> Result<Next> {
         let run = &mut state.runs[number];
-        let Some(writer) = run.writer.clone() else {
+        let Some(mouth) = run.mouth.clone() else {
             return Ok(Next::Over);
         };
-        if is_closed(&writer)? {
+        if mouth.is_closed()? {
             return Ok(Next::Over);
         }
-        let has_unread = ioctl_fionread(&*writer)? > 0;
-        let mut piece = vec![0; PIECE];
+        let has_unread = mouth.unread()? > 0;
+        let mut piece = vec![0; self.piece];
         let from = match run.handed {
             handed if handed < state.kept => {
                 let most = piece.len().min((state.kept - handed) as usize);
@@ -196,7 +379,7 @@ impl Stream {
             handed if handed < state.taken => return Ok(Next::Over),
             handed if handed == state.taken && has_unread => return Ok(Next::Reader),
             handed => match self.look(&mut piece) {
-                Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(Next::Source(writer)),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(Next::Source(mouth)),
                 Ok(0) => return Ok(Next::Over),
                 count => {
                     piece.truncate(count?);
@@ -208,7 +391,7 @@ impl Stream {
         if new.is_empty() {
             return Ok(Next::Reader);
         }
-        match (&*writer).write(new) {
+        match mouth.write(new) {
             Ok(count) => run.handed += count as u64,
             Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(Next::Reader),
             Err(e) => return Err(e),
@@ -229,19 +412,19 @@ impl Stream {
     }
 }
 
-/// Does nobody read any more?
-fn is_closed(writer: &PipeWriter) -> Result<bool> {
-    let mut one = [PollFd::new(writer.as_fd(), PollFlags::empty())];
-    poll(&mut one, PollTimeout::ZERO)?;
-    Ok(one[0].revents().is_some_and(|found| !found.is_empty()))
+/// Has a pipe hold as much as the source; returns how much.
+fn size_as_source(pipe: &PipeWriter) -> usize {
+    let size = fcntl(std::io::stdin(), FcntlArg::F_GETPIPE_SZ).unwrap_or(0);
+    let _ = fcntl(pipe, FcntlArg::F_SETPIPE_SZ(size));
+    size as usize
 }
 
 /// Until there is something at the source, or nobody reads any more.
-fn wait(writer: &PipeWriter) {
+fn wait(mouth: &Mouth) {
     let stdin = std::io::stdin();
     let mut both = [
         PollFd::new(stdin.as_fd(), PollFlags::POLLIN),
-        PollFd::new(writer.as_fd(), PollFlags::empty()),
+        PollFd::new(mouth.as_fd(), PollFlags::empty()),
     ];
     let _ = poll(&mut both, PollTimeout::NONE);
 }
@@ -260,6 +443,7 @@ fn input() -> &'static Input {
                 },
                 Err(_) => Input::Passed,
             },
+            Ok(FileType::Socket) if !is_nameless() => Input::Once,
             Ok(kind @ (FileType::Fifo | FileType::Socket)) => {
                 let stream = Stream::new(kind == FileType::Fifo);
                 stream.map(Arc::new).map_or_else(
@@ -275,6 +459,24 @@ fn input() -> &'static Input {
     })
 }
 
+/// Is standard input a socket as the one that stands in for it: a stream between two ends without names?
+fn is_nameless() -> bool {
+    let stdin = std::io::stdin();
+    let number = stdin.as_raw_fd();
+    let ends = [
+        getsockname::<UnixAddr>(number),
+        getpeername::<UnixAddr>(number),
+    ];
+    let is_stream = getsockopt(&stdin, sockopt::SockType) == Ok(SockType::Stream);
+    let nameless = |end: &UnixAddr| end.path().is_none() && end.as_abstract().is_none();
+    is_stream && ends.iter().all(|end| end.as_ref().is_ok_and(nameless))
+}
+
+/// Is standard input one that a second run of the program cannot have?
+pub fn is_for_one_run() -> bool {
+    matches!(input(), Input::Once)
+}
+
 /// What is to be said with the start of another run: terminals are handed on, and what is typed there is not kept.
 pub fn wanted_again() -> &'static str {
     match std::io::IsTerminal::is_terminal(&std::io::stdin()) {
@@ -283,23 +485,25 @@ pub fn wanted_again() -> &'static str {
     }
 }
 
-/// Gives the program's next run all of the standard input.
+/// Gives the program's next run, whose output is shown or not, all of the standard input.
 ///
 /// # Errors
 /// There is no way to.
-pub fn give(program: &mut Command) -> std::result::Result<(), Failure> {
+pub fn give(program: &mut Command, is_shown: bool) -> std::result::Result<(), Failure> {
     let failed = |e: std::io::Error| Failure::input(format!("standard input: {e}"));
     match input() {
-        Input::Passed => {}
+        Input::Passed | Input::Once => {}
         Input::File { start, .. } => {
             seek(std::io::stdin(), SeekFrom::Start(*start)).map_err(|e| failed(e.into()))?;
         }
         Input::Stream(stream) => {
-            let (reader, number) = stream.begin().map_err(failed)?;
+            let (reader, number) = stream.begin(is_shown).map_err(failed)?;
             program.stdin(reader);
-            let stream = stream.clone();
-            let feed = std::thread::Builder::new().spawn(move || stream.feed(number));
-            feed.map_err(failed)?;
+            if stream.fill(number) && !stream.is_whole(number).map_err(failed)? {
+                let stream = stream.clone();
+                let feed = Builder::new().spawn(move || stream.feed(number));
+                feed.map_err(failed)?;
+            }
         }
     }
     Ok(())
@@ -308,18 +512,13 @@ pub fn give(program: &mut Command) -> std::result::Result<(), Failure> {
 /// Leaves the standard input where it belongs behind a run that has ended.
 pub fn settle() {
     match INPUT.get() {
-        None | Some(Input::Passed) => {}
+        None | Some(Input::Passed | Input::Once) => {}
         Some(Input::File { left, .. }) => {
             let stdin = std::io::stdin();
             if let Ok(here) = seek(&stdin, SeekFrom::Current(0)) {
                 let _ = seek(&stdin, SeekFrom::Start(*left.get_or_init(|| here)));
             }
         }
-        Some(Input::Stream(stream)) => {
-            let mut state = stream.lock();
-            for number in 0..state.runs.len() {
-                let _ = stream.account(&mut state, number);
-            }
-        }
+        Some(Input::Stream(stream)) => stream.settle(),
     }
 }

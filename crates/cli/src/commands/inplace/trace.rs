@@ -13,11 +13,11 @@ use warpwright_winners::lines::CUT;
 use super::caches;
 use super::document::demangled;
 use super::no_gpu::{built, stand_in};
-use super::program::{command, ended, exit_code, inject, outer_mode, run as run_program};
+use super::program::{command, ended, inject, outer_mode, run as run_program};
 use crate::args::{Cli, TraceArgs};
 use crate::commands::print_json;
 use crate::failure::Failure;
-use crate::input::write_atomically;
+use crate::input::{modules_beside, write_atomically};
 use warpwright_report::table::Table;
 
 /// Runs the command.
@@ -32,12 +32,13 @@ pub fn run(cli: &Cli, args: &TraceArgs) -> Result<(), Failure> {
             look(&mut program, folder.path(), "trace")?;
         }
     }
-    let status = run_program(program)?;
-    ended(exit_code(status), tell(args, folder.path()))
+    let end = run_program(program)?;
+    ended(end, tell(args, folder.path()))
 }
 
 /// Says what was seen.
 fn tell(args: &TraceArgs, folder: &Path) -> Result<(), Failure> {
+    super::work::is_there(folder)?;
     caches::find_ptx(folder);
     let mut trace = read(folder, &args.program, warpwright_gpu::utc_now())?;
     if let Some(output) = &args.output {
@@ -110,9 +111,7 @@ pub fn look(program: &mut std::process::Command, folder: &Path, mode: &str) -> R
 
 /// Keeps the modules beside the trace; returns the folder's name.
 fn keep_modules(from: &Path, output: &Path) -> Result<String, Failure> {
-    let mut name = output.as_os_str().to_owned();
-    name.push(".modules");
-    let folder = std::path::PathBuf::from(&name);
+    let folder = modules_beside(output);
     let failed = |e: std::io::Error| Failure::input(format!("`{}`: {e}", folder.display()));
     std::fs::create_dir_all(&folder).map_err(failed)?;
     for entry in std::fs::read_dir(from).map_err(failed)? {
@@ -122,7 +121,7 @@ fn keep_modules(from: &Path, output: &Path) -> Result<String, Failure> {
             std::fs::copy(&path, folder.join(file)).map_err(failed)?;
         }
     }
-    Ok(name.to_string_lossy().into_owned())
+    Ok(folder.to_string_lossy().into_owned())
 }
 
 /// The table, the most expensive kernels first.

@@ -27,7 +27,7 @@ use super::db::store as open_store;
 use super::document::{Launched, Trace};
 use super::limits;
 use super::program::{
-    command, ended, exit_code, failed_behind, inject, is_cut_off, run as run_program, run_with,
+    End, command, ended, failed_behind, inject, is_cut_off, run as run_program, run_with,
 };
 use super::search::{Builder, Searching};
 use super::shown::{Shown, Written};
@@ -186,7 +186,7 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
     let tuned = tune(cli, args, &store, folder.path(), &mut last);
     let written = last.shown.come();
     let written = written.map_err(|e| Failure::input(format!("standard output: {e}")));
-    ended(last.code, written.and(tuned))
+    ended(last.end, written.and(tuned))
 }
 
 /// All runs but the first; `last` becomes the one that counts.
@@ -205,9 +205,13 @@ fn tune(
     if asked_to_end() {
         return Ok(());
     }
-    if is_cut_off(last.code) {
+    if is_cut_off(last.end) {
         complain!("the program ended as nobody took its output any more: nothing is tried");
         return Ok(());
+    }
+    if stdin::is_for_one_run() {
+        complain!("standard input is a connection that lasts for one run: nothing is tried");
+        return last.show(args);
     }
     let gpu = lookup(&format!("sm_{}", facts.sm)).map_err(|e| Failure::input(e.to_string()))?;
     match verify::verify(cli, store, &last.trace, &last.modules) {
@@ -354,22 +358,22 @@ fn confirm(
         let mut words = command(program)?;
         caches::fresh(&mut words, folder);
         look(&mut words, &work, "trace+with")?;
-        stdin::give(&mut words)?;
+        stdin::give(&mut words, false)?;
         words.env("WARPWRIGHT_TURNS", run.to_string());
         words.env("WARPWRIGHT_DB", &db);
         let written = seen.shown.give(&mut words)?;
-        let code = exit_code(run_program(words)?);
-        if code != seen.code {
+        let end = run_program(words)?;
+        if end != seen.end {
             complain!(
-                "the program ended with {code} beside its winners, with {} before: nothing is kept",
-                seen.code
+                "the program ended with {end} beside its winners, with {} before: nothing is kept",
+                seen.end
             );
             drop_all(targets, "the program ends otherwise with the winners");
             return Ok(());
         }
         runs.push(read(&work, program, warpwright_gpu::utc_now())?);
         beside.add(&work)?;
-        seen.count(written, code);
+        seen.count(written, end);
         if asked_to_end() {
             drop_all(targets, "a signal asked the program to end");
             return Ok(());
@@ -555,17 +559,17 @@ struct Seen {
     /// Folder with the modules.
     modules: PathBuf,
     shown: Shown,
-    code: u8,
+    end: End,
     /// What the trials said.
     trials: Vec<Note>,
 }
 
 impl Seen {
     /// A run that wrote this counts.
-    fn count(&mut self, written: Option<Written>, code: u8) {
+    fn count(&mut self, written: Option<Written>, end: End) {
         if let Some(written) = written {
             self.shown = Shown::Kept(written);
-            self.code = code;
+            self.end = end;
         }
     }
 
@@ -573,9 +577,9 @@ impl Seen {
     fn show(&mut self, args: &TuneArgs) -> Result<(), Failure> {
         if matches!(self.shown, Shown::No) && !asked_to_end() {
             let mut words = command(&args.words)?;
-            stdin::give(&mut words)?;
+            stdin::give(&mut words, true)?;
             eprintln!("the program runs as it is{}", stdin::wanted_again());
-            self.code = exit_code(run_program(words)?);
+            self.end = run_program(words)?;
             self.shown = Shown::Yes;
         }
         Ok(())
@@ -594,7 +598,7 @@ fn see(args: &TuneArgs, folder: &Path) -> Result<Seen, Failure> {
             trace,
             modules,
             shown: Shown::No,
-            code: 0,
+            end: End::Code(0),
             trials: Vec::new(),
         });
     }
@@ -604,16 +608,17 @@ fn see(args: &TuneArgs, folder: &Path) -> Result<Seen, Failure> {
     let mut words = command(program)?;
     caches::fresh(&mut words, folder);
     look(&mut words, &modules, "trace")?;
-    stdin::give(&mut words)?;
+    stdin::give(&mut words, true)?;
     eprintln!("the program runs as it is");
-    let code = exit_code(run_program(words)?);
+    let end = run_program(words)?;
+    super::work::is_there(&modules).map_err(|why| failed_behind(end, why))?;
     caches::find_ptx(&modules);
     let trace = read(&modules, program, warpwright_gpu::utc_now());
     Ok(Seen {
-        trace: trace.map_err(|why| failed_behind(code, why.into()))?,
+        trace: trace.map_err(|why| failed_behind(end, why.into()))?,
         modules,
         shown: Shown::Yes,
-        code,
+        end,
         trials: Vec::new(),
     })
 }
@@ -757,7 +762,7 @@ fn try_all(
         let mut program = command(&args.words)?;
         caches::fresh(&mut program, folder);
         inject(&mut program, "try")?;
-        stdin::give(&mut program)?;
+        stdin::give(&mut program, false)?;
         program.env("WARPWRIGHT_DIR", &work);
         program.env("WARPWRIGHT_BUILDER", std::process::id().to_string());
         program.env("WARPWRIGHT_BUDGET", args.budget.to_string());
@@ -766,13 +771,13 @@ fn try_all(
         }
         let written = seen.shown.give(&mut program)?;
         let mut builder = Builder::new(tools, &work, modules);
-        let code = exit_code(run_with(program, || builder.answer(targets))?);
+        let end = run_with(program, || builder.answer(targets))?;
         if asked_to_end() {
-            seen.count(written, code);
+            seen.count(written, end);
             return Ok(());
         }
         let culprits = culprits(&work);
-        if code != seen.code && !culprits.is_empty() {
+        if end != seen.end && !culprits.is_empty() {
             for (digest, name) in &culprits {
                 let of = name_of(targets, digest);
                 match &**name == IN_GRAPH {
@@ -789,17 +794,17 @@ fn try_all(
             ranked = targets.iter().map(|t| ratios(t, &notes, 1)).collect();
             continue;
         }
-        if code != seen.code {
+        if end != seen.end {
             // Nothing that such a run found counts.
             complain!(
-                "the program ended with {code} in the trial, with {} before: nothing is kept",
-                seen.code
+                "the program ended with {end} in the trial, with {} before: nothing is kept",
+                seen.end
             );
             return Ok(());
         }
         seen.trials = notes(&work, "trials")?;
         judge(targets, &seen.trials, &crashed);
-        seen.count(written, code);
+        seen.count(written, end);
         return Ok(());
     }
     complain!("too many candidates took the program down: nothing is kept");

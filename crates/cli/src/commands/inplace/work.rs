@@ -1,5 +1,7 @@
 //! The folder that a command works in, which ends with it however it ends.
 
+use std::path::Path;
+
 use warpwright_toolkit::PrivateFolder;
 
 use crate::failure::Failure;
@@ -12,4 +14,18 @@ pub fn folder() -> Result<PrivateFolder, Failure> {
     let folder = folder.map_err(|e| Failure::input(format!("no folder to work in: {e}")))?;
     remove_at_end(folder.path().to_owned());
     Ok(folder)
+}
+
+/// Is it there behind a program's run?
+///
+/// # Errors
+/// The program, or somebody else, has removed it.
+pub fn is_there(folder: &Path) -> Result<(), Failure> {
+    match folder.is_dir() {
+        true => Ok(()),
+        false => Err(Failure::input(format!(
+            "`{}`, where the program was noted, is gone: was the temporary folder emptied?",
+            folder.display()
+        ))),
+    }
 }

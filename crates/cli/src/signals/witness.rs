@@ -1,0 +1,135 @@
+//! Was a signal sent to the whole group? A process beside the program, in the same group, holds all signals back and does
+//! nothing. What somebody sends to the group waits there, too, and then the program has it from the sender.
+
+use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
+use std::mem::{size_of, zeroed};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use nix::libc::{self, c_int, siginfo_t};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+/// A sender to a group gives its signal to one process after the other.
+const MEANWHILE: Duration = Duration::from_millis(2);
+/// How long the witness is waited for: it may be stopped.
+const PATIENCE_MS: u16 = 500;
+/// What it saw longer ago is forgotten.
+const MEMORY: Duration = Duration::from_secs(1);
+
+struct Witness {
+    ask: PipeWriter,
+    told: PipeReader,
+    /// Signals and their senders.
+    seen: Vec<(Instant, c_int, i32)>,
+}
+
+static WITNESS: Mutex<Option<Witness>> = Mutex::new(None);
+
+/// Lets one stand there, if none does. Signals are held back meanwhile.
+pub fn stand() {
+    let mut witness = WITNESS.lock().unwrap_or_else(PoisonError::into_inner);
+    if witness.is_none() {
+        // Without one a program hears twice what is sent to its group.
+        *witness = Witness::new().ok();
+    }
+}
+
+/// Did it see a signal of this sender?
+pub fn has_seen(signal: c_int, by: i32) -> bool {
+    let mut witness = WITNESS.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(own) = &mut *witness else {
+        return false;
+    };
+    std::thread::sleep(MEANWHILE);
+    match own.has_seen(signal, by) {
+        Ok(found) => found,
+        Err(_) => {
+            *witness = None;
+            false
+        }
+    }
+}
+
+impl Witness {
+    #[allow(unsafe_code)]
+    fn new() -> std::io::Result<Witness> {
+        let ((asked, ask), (told, tell)) = (pipe()?, pipe()?);
+        let parent = std::process::id() as i32;
+        // SAFETY: the child makes calls alone that need no other thread.
+        match unsafe { libc::fork() } {
+            -1 => Err(std::io::Error::last_os_error()),
+            // SAFETY: two descriptors of its own, and signals are held back.
+            0 => unsafe { watch(parent, asked.as_raw_fd(), tell.as_raw_fd()) },
+            _ => Ok(Witness {
+                ask,
+                told,
+                seen: Vec::new(),
+            }),
+        }
+    }
+
+    fn has_seen(&mut self, signal: c_int, by: i32) -> std::io::Result<bool> {
+        self.ask.write_all(&[0])?;
+        self.seen.retain(|(at, ..)| at.elapsed() < MEMORY);
+        loop {
+            let mut one = [PollFd::new(self.told.as_fd(), PollFlags::POLLIN)];
+            if poll(&mut one, PollTimeout::from(PATIENCE_MS))? == 0 {
+                return Err(std::io::ErrorKind::TimedOut.into());
+            }
+            let mut word = [0; 2 * size_of::<i32>()];
+            self.told.read_exact(&mut word)?;
+            let [signal, by] = [0, 4].map(|at| {
+                let bytes = [word[at], word[at + 1], word[at + 2], word[at + 3]];
+                i32::from_ne_bytes(bytes)
+            });
+            match signal {
+                0 => break,
+                signal => self.seen.push((Instant::now(), signal, by)),
+            }
+        }
+        let mut all = self.seen.iter();
+        let found = all.position(|&(_, other, sender)| (other, sender) == (signal, by));
+        Ok(found.map(|at| self.seen.swap_remove(at)).is_some())
+    }
+}
+
+/// Says what came whenever it is asked, and ends with its parent.
+///
+/// # Safety
+/// In a process of one thread that holds all signals back.
+#[allow(unsafe_code)]
+unsafe fn watch(parent: i32, asked: RawFd, tell: RawFd) -> ! {
+    let (first, last) = (asked.min(tell) as u32, asked.max(tell) as u32);
+    let others = [(0, first), (first + 1, last), (last + 1, u32::MAX)];
+    // SAFETY: calls without memory, or with values of this function's own.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        if libc::getppid() != parent {
+            libc::_exit(0);
+        }
+        // Nobody is to wait for the end of what this process does not use.
+        for (from, to) in others.into_iter().filter(|(from, to)| from < to) {
+            let to = if to == u32::MAX { to } else { to - 1 };
+            libc::syscall(libc::SYS_close_range, from, to, 0);
+        }
+        let at_once: libc::timespec = zeroed();
+        let mut all = zeroed();
+        libc::sigfillset(&raw mut all);
+        loop {
+            let mut byte = 0_u8;
+            if libc::read(asked, (&raw mut byte).cast(), 1) != 1 {
+                libc::_exit(0);
+            }
+            loop {
+                let mut info: siginfo_t = zeroed();
+                let signal = libc::sigtimedwait(&raw const all, &raw mut info, &raw const at_once);
+                let word = [signal.max(0), info.si_pid()];
+                libc::write(tell, word.as_ptr().cast(), size_of::<[i32; 2]>());
+                if signal <= 0 {
+                    break;
+                }
+            }
+        }
+    }
+}

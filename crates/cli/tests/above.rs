@@ -1,0 +1,438 @@
+//! What a program does not see, and who started it neither, of the `trace`, `tune` or `with` above it: signals, stops, ends,
+//! and outputs that nobody takes. No GPU, no driver and no toolkit is there.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::symlink;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+const COMMANDS: [&str; 3] = ["trace", "tune", "with"];
+
+struct Bench {
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(folder.path().join("tmp")).expect("made");
+        Bench { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Starts words in the folder.
+    fn set(&self, mut command: Command) -> Command {
+        let library = std::env::current_exe().expect("own path");
+        let library = library.with_file_name("libwarpwright_inject.so");
+        command
+            .current_dir(self.folder.path())
+            .env("WARPWRIGHT_INJECT", library)
+            .env("WARPWRIGHT_DB", self.path("db"))
+            .env("TMPDIR", self.path("tmp"));
+        command
+    }
+
+    /// These words below a command of ours, or alone.
+    fn below(&self, command: Option<&str>, words: &[&str]) -> Command {
+        let Some(name) = command else {
+            let (first, others) = words.split_first().expect("a program");
+            let mut plain = Command::new(first);
+            plain.args(others);
+            return self.set(plain);
+        };
+        let mut own = Command::new(env!("CARGO_BIN_EXE_warpwright"));
+        own.args([name, "--"]).args(words);
+        self.set(own)
+    }
+
+    /// A program of the folder `program`.
+    fn build(&self, name: &str) {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program");
+        let mut cc = Command::new("cc");
+        cc.args(["-w", "-o"]).arg(self.path(name));
+        let status = cc.arg(source.join(format!("{name}.c"))).status();
+        assert!(status.expect("cc").success());
+    }
+
+    /// Runs a line of shell with the program's path in `$OWN`.
+    fn shell(&self, line: &str) -> Output {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", line]);
+        shell.env("OWN", env!("CARGO_BIN_EXE_warpwright"));
+        self.set(shell).output().expect("starts")
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Starts a command, in a group of its own, and waits until its program says that it is ready, on standard error.
+fn started(mut command: Command) -> Child {
+    command.process_group(0);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("starts");
+    let mut stderr = BufReader::new(child.stderr.take().expect("a pipe"));
+    let mut line = String::new();
+    while line != "ready\n" {
+        line.clear();
+        let read = stderr.read_line(&mut line);
+        assert!(read.expect("text") > 0, "it has ended");
+    }
+    // Whatever else is said there finds room.
+    std::thread::spawn(move || stderr.lines().count());
+    child
+}
+
+fn kill(words: &[&str], child: &Child) {
+    let id = child.id().to_string();
+    let to = words
+        .last()
+        .map_or(String::new(), |last| last.replace("ID", &id));
+    let (_, first) = words.split_last().expect("words");
+    let sent = Command::new("kill").args(first).arg(to).status();
+    assert!(sent.expect("kill").success());
+}
+
+/// Each signal reaches the program once, whether it is sent to the command or to its group, with what was sent along.
+#[test]
+fn every_signal_reaches_the_program_once() {
+    let bench = Bench::new();
+    bench.build("told");
+    // Those that nobody can take, that are of children, and that stop; the C library's own.
+    let not_sent = [9, 17, 19, 20, 21, 22, 32, 33];
+    let signals = (1..=64).filter(|signal| !not_sent.contains(signal));
+    let signals: Vec<String> = signals.map(|signal| signal.to_string()).collect();
+    for to in ["ID", "-ID"] {
+        let run = |command: Option<&str>| {
+            let child = started(bench.below(command, &["./told"]));
+            for signal in &signals {
+                kill(&["-s", signal, "--", to], &child);
+                std::thread::sleep(Duration::from_millis(15));
+                // A value goes along.
+                if signal == "40" {
+                    kill(&["-q", "7", "-s", "41", "--", "ID"], &child);
+                }
+            }
+            let ended = child.wait_with_output().expect("ends");
+            let said = text(&ended.stdout);
+            let mut lines: Vec<String> = said.lines().map(str::to_owned).collect();
+            lines.truncate(signals.len() + 1);
+            lines.sort();
+            (lines, ended.status.code())
+        };
+        let plain = run(None);
+        assert_eq!(plain.1, Some(9));
+        assert_eq!(plain.0.len(), signals.len() + 1, "{:?}", plain.0);
+        assert!(plain.0.contains(&"41 7".to_owned()));
+        for command in COMMANDS {
+            assert_eq!(run(Some(command)), plain, "{command} {to}");
+        }
+    }
+}
+
+/// A command ends by the signal that ends its program, and leaves no program behind.
+#[test]
+fn a_signal_that_ends_the_program_ends_the_command() {
+    let bench = Bench::new();
+    let script = "echo $$ > pid; echo ready >&2; exec sleep 60";
+    // The command alone is killed; the others reach the program.
+    let all = [6, 9, 11, 13, 14, 15, 16, 24, 25, 26, 27, 29, 30, 33, 34, 64];
+    for (command, signals) in [
+        ("trace", &all[..]),
+        ("tune", &[9, 14, 27, 34]),
+        ("with", &[14, 34]),
+    ] {
+        for signal in signals {
+            let child = started(bench.below(Some(command), &["sh", "-c", script]));
+            kill(&["-s", &signal.to_string(), "--", "ID"], &child);
+            let ended = child.wait_with_output().expect("ends");
+            assert_eq!(ended.status.signal(), Some(*signal), "{command}");
+            let pid = std::fs::read_to_string(bench.path("pid")).expect("a number");
+            let program = format!("/proc/{}/comm", pid.trim());
+            let is_running =
+                || std::fs::read_to_string(&program).is_ok_and(|name| name == "sleep\n");
+            for _ in 0..500 {
+                if is_running() {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+            }
+            assert!(!is_running(), "{command} {signal}");
+        }
+    }
+    // So where nobody sent it to the command.
+    for signal in [11, 15] {
+        for command in COMMANDS {
+            let script = format!("kill -{signal} $$");
+            let ended = bench.below(Some(command), &["sh", "-c", &script]).output();
+            let ended = ended.expect("starts").status;
+            assert_eq!(ended.signal(), Some(signal), "{command}");
+        }
+    }
+}
+
+/// A timer that was set before the command was started is for the program.
+#[test]
+fn timers_of_the_start_are_the_programs() {
+    let bench = Bench::new();
+    let timer = "alarm 3; exec @ARGV";
+    let program = "$SIG{ALRM} = sub { print \"rang\\n\"; exit 5 }; sleep 60";
+    for command in COMMANDS {
+        let own = env!("CARGO_BIN_EXE_warpwright");
+        let words = [
+            "perl", "-e", timer, own, command, "--", "perl", "-e", program,
+        ];
+        let ended = bench.below(None, &words).output().expect("starts");
+        let found = (text(&ended.stdout), ended.status.code());
+        assert_eq!(found, ("rang\n".into(), Some(5)), "{command}");
+    }
+}
+
+/// What a program sends to the process that started it arrives where the program alone would have sent it.
+#[test]
+fn signals_of_the_program_go_up() {
+    let bench = Bench::new();
+    for command in ["", "$OWN trace --", "$OWN tune --"] {
+        let line = format!(
+            "trap 'echo up' USR1; {command} sh -c 'kill -USR1 $PPID; sleep 0.3; exit 4' & wait $!; \
+             wait $! 2> /dev/null; echo $?"
+        );
+        let ended = bench.shell(&line);
+        let said = text(&ended.stdout);
+        assert!(
+            said.starts_with("up\n") && said.ends_with("4\n"),
+            "{command}: {said}"
+        );
+    }
+}
+
+/// The state of a process, as the kernel has it.
+fn state(id: u32) -> char {
+    let text = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    let behind = text.rsplit_once(") ").map(|(_, rest)| rest);
+    behind.and_then(|rest| rest.chars().next()).unwrap_or('?')
+}
+
+fn becomes(id: u32, wanted: char) -> bool {
+    (0..1000).any(|_| {
+        std::thread::sleep(Duration::from_millis(5));
+        state(id) == wanted
+    })
+}
+
+/// A program that stops, by itself or as it is told to, stops the command, and both go on together.
+#[test]
+fn commands_stop_and_go_on_with_their_program() {
+    let bench = Bench::new();
+    for command in ["trace", "tune"] {
+        let script = "echo ready >&2; kill -STOP $$; echo on; exit 3";
+        let child = started(bench.below(Some(command), &["sh", "-c", script]));
+        assert!(becomes(child.id(), 'T'), "{command}");
+        kill(&["-CONT", "ID"], &child);
+        let ended = child.wait_with_output().expect("ends");
+        assert!(text(&ended.stdout).starts_with("on\n"), "{command}");
+        assert_eq!(ended.status.code(), Some(3), "{command}");
+        let script = "echo $$ > pid; echo ready >&2; exec sleep 60";
+        let mut child = started(bench.below(Some(command), &["sh", "-c", script]));
+        let pid = std::fs::read_to_string(bench.path("pid")).expect("a number");
+        let pid = pid.trim().parse().expect("a number");
+        kill(&["-TSTP", "ID"], &child);
+        assert!(becomes(child.id(), 'T') && becomes(pid, 'T'), "{command}");
+        kill(&["-CONT", "ID"], &child);
+        assert!(becomes(child.id(), 'S') && becomes(pid, 'S'), "{command}");
+        kill(&["-TERM", "ID"], &child);
+        assert_eq!(child.wait().expect("ends").signal(), Some(15), "{command}");
+    }
+}
+
+/// Where nobody takes what a command says, it ends as its program, and never by a panic.
+#[test]
+fn outputs_that_nobody_takes_cost_no_exit_code() {
+    let bench = Bench::new();
+    let closed = ">&- 2>&-";
+    let gone = "> gone 2>&1";
+    for more in [
+        "trace --",
+        "trace --json --",
+        "trace -o t.json --",
+        "tune --",
+        "tune --json --",
+    ] {
+        for to in ["> /dev/full", "> /dev/full 2>&1", closed] {
+            let ended = bench.shell(&format!("$OWN {more} sh -c 'exit 7' {to}"));
+            assert_eq!(ended.status.code(), Some(7), "{more} {to}");
+        }
+        // A pipe whose reader has left.
+        let _ = std::fs::remove_file(bench.path("gone"));
+        let line =
+            format!("mkfifo gone; sleep 0.1 < gone & $OWN {more} sh -c 'sleep 0.5; exit 7' {gone}");
+        let ended = bench.shell(&line);
+        assert_eq!(ended.status.code(), Some(7), "{more} {gone}");
+    }
+    // Other commands keep the code of what is wrong.
+    for (words, code) in [
+        ("explain absent.ptx --json", 1),
+        ("explain absent.ptx", 1),
+        ("explain --no-such-option --json", 2),
+        ("explain-term warp", 1),
+    ] {
+        let ended = bench.shell(&format!("$OWN {words} > /dev/full 2>&1"));
+        assert_eq!(ended.status.code(), Some(code), "{words}");
+    }
+}
+
+/// Nothing is written over a program, what it reads, or where it writes: under whatever name.
+#[test]
+fn results_take_no_place_of_the_program() {
+    let bench = Bench::new();
+    let program = "#!/bin/sh\necho ran >> runs\n";
+    std::fs::write(bench.path("prog"), program).expect("written");
+    std::fs::write(bench.path("data"), "data").expect("written");
+    let made = Command::new("chmod")
+        .arg("+x")
+        .arg(bench.path("prog"))
+        .status();
+    assert!(made.expect("chmod").success());
+    for name in ["prog", "data"] {
+        symlink(name, bench.path(&format!("link-{name}"))).expect("a link");
+        let hard = bench.path(&format!("hard-{name}"));
+        std::fs::hard_link(bench.path(name), hard).expect("a link");
+    }
+    for option in ["trace -o", "tune --keep", "tune --report-to"] {
+        for place in [
+            "prog",
+            "./prog",
+            "link-prog",
+            "hard-prog",
+            "data",
+            "link-data",
+            "hard-data",
+        ] {
+            for words in [
+                "./prog data < /dev/null",
+                "prog --from=data < /dev/null",
+                "./prog --in=data < data",
+                "sh ./prog data",
+            ] {
+                let line = format!("PATH=.:$PATH; $OWN {option} {place} -- {words}");
+                let ended = bench.shell(&line);
+                let said = text(&ended.stderr);
+                assert_eq!(ended.status.code(), Some(1), "{line}: {said}");
+                assert!(said.contains("is an input"), "{line}: {said}");
+            }
+        }
+        let ended = bench.shell(&format!("$OWN {option} out -- ./prog > out"));
+        let said = text(&ended.stderr);
+        assert!(said.contains("written twice"), "{option}: {said}");
+    }
+    assert!(!bench.path("runs").exists());
+    for (name, wanted) in [("prog", program), ("data", "data")] {
+        let found = std::fs::read_to_string(bench.path(name)).expect("text");
+        assert_eq!(found, wanted);
+    }
+}
+
+/// A trace needs a file, other results go wherever they are sent; what cannot be written is told before the program runs.
+#[test]
+fn results_go_where_they_are_sent_or_that_is_told_first() {
+    let bench = Bench::new();
+    let made = Command::new("mkfifo").arg(bench.path("pipe")).status();
+    assert!(made.expect("mkfifo").success());
+    std::fs::write(bench.path("t.modules"), "no folder").expect("written");
+    let places = [
+        "/dev/stdout",
+        "/dev/fd/1",
+        "/dev/null",
+        "pipe",
+        "-",
+        "t",
+        ".",
+    ];
+    for (option, places) in [
+        ("trace -o", &places[..]),
+        ("tune --keep", &["pipe", "."]),
+        ("tune --report-to", &["pipe"]),
+    ] {
+        for place in places {
+            let ended = bench.shell(&format!("$OWN {option} {place} -- touch ran | cat"));
+            assert!(!bench.path("ran").exists(), "{option} {place}");
+            assert!(!text(&ended.stderr).is_empty(), "{option} {place}");
+        }
+    }
+    // What is no trace: behind what is there already, and to a reader that waits for it.
+    std::fs::write(
+        bench.path("k.ptx"),
+        ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n",
+    )
+    .expect("written");
+    let pass = "$OWN pass print k.ptx -o";
+    for place in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "-"] {
+        let ended = bench.shell(&format!("{{ echo first; {pass} {place}; }} > out; cat out"));
+        let said = text(&ended.stdout);
+        assert!(
+            said.starts_with("first\n.version"),
+            "{place}: {said} {}",
+            text(&ended.stderr)
+        );
+        let piped = text(&bench.shell(&format!("{pass} {place} | cat")).stdout);
+        assert!(piped.starts_with(".version"), "{place}: {piped}");
+    }
+    let ended = bench.shell(&format!("cat pipe & sleep 0.3; {pass} pipe; wait"));
+    assert!(
+        text(&ended.stdout).starts_with(".version"),
+        "{}",
+        text(&ended.stderr)
+    );
+    let ended = bench.shell(&format!("{pass} pipe"));
+    assert!(
+        text(&ended.stderr).contains("nobody reads it"),
+        "{}",
+        text(&ended.stderr)
+    );
+}
+
+/// A path that the dynamic linker would read as something else is told, and the program does not run without the library.
+#[test]
+fn paths_that_cannot_be_preloaded_are_told() {
+    let bench = Bench::new();
+    let library = std::env::current_exe().expect("own path");
+    let library = library.with_file_name("libwarpwright_inject.so");
+    let mut folder = bench.path("plain");
+    std::fs::create_dir(&folder).expect("made");
+    std::fs::copy(library, folder.join("own.so")).expect("copied");
+    for name in ["with blank", "with:colon", "$ORIGIN", "${LIB}"] {
+        let next = bench.path(name);
+        std::fs::rename(&folder, &next).expect("renamed");
+        folder = next;
+        for command in COMMANDS {
+            let mut started = bench.below(Some(command), &["touch", "ran"]);
+            started.env("WARPWRIGHT_INJECT", folder.join("own.so"));
+            let ended = started.output().expect("starts");
+            let said = text(&ended.stderr);
+            assert_eq!(ended.status.code(), Some(1), "{command} {name}: {said}");
+            assert!(said.contains("dynamic linker takes no path"), "{said}");
+        }
+    }
+    assert!(!bench.path("ran").exists());
+}
+
+/// A program that empties the temporary folder loses the trace and nothing else, and that is told.
+#[test]
+fn an_emptied_temporary_folder_is_told() {
+    let bench = Bench::new();
+    for command in ["trace", "tune"] {
+        for script in ["rm -rf $TMPDIR/*; exit 7", "rm -rf $TMPDIR; exit 7"] {
+            std::fs::create_dir_all(bench.path("tmp")).expect("made");
+            let ended = bench.below(Some(command), &["sh", "-c", script]).output();
+            let ended = ended.expect("starts");
+            let said = text(&ended.stderr);
+            assert_eq!(ended.status.code(), Some(7), "{command}: {said}");
+            assert!(said.contains("was the temporary"), "{command}: {said}");
+        }
+    }
+}
