@@ -1,6 +1,9 @@
 //! One generated kernel, and what must hold for it: parse, print, verify, and an emulator that
 //! gives the same bits in any order of blocks, without a fault.
 
+use std::time::{Duration, Instant};
+
+use crate::controls;
 use warpwright_emu::{Emulator, Options, Outcome, Results};
 use warpwright_fuzzgen::{Config, Program, generate, launch_toml, print, reduce};
 use warpwright_launch::{Launch, LaunchFile, no_files};
@@ -52,38 +55,31 @@ pub struct Case {
 /// The program of a seed: every few seeds another size, so that small kernels and kernels with
 /// high register pressure both occur.
 pub fn program(seed: u64, approximate: bool) -> Program {
-    let config = match seed % 4 {
-        0 => Config {
-            statements: 25,
-            depth: 2,
-            registers: 8,
-            approximate,
-            ..Config::default()
-        },
-        1 => Config {
-            statements: 60,
-            depth: 3,
-            registers: 24,
-            approximate,
-            ..Config::default()
-        },
-        2 => Config {
-            statements: 120,
-            depth: 4,
-            registers: 48,
-            approximate,
-            ..Config::default()
-        },
-        _ => Config {
-            statements: 40,
-            depth: 2,
-            registers: 100,
-            approximate,
-            ..Config::default()
-        },
+    let config = Config {
+        approximate,
+        ..size(seed)
     };
     generate(seed, &config)
 }
+
+/// The four sizes in turn.
+fn size(turn: u64) -> Config {
+    let (statements, depth, registers) = match turn % 4 {
+        0 => (25, 2, 8),
+        1 => (60, 3, 24),
+        2 => (120, 4, 48),
+        _ => (40, 2, 100),
+    };
+    Config {
+        statements,
+        depth,
+        registers,
+        ..Config::default()
+    }
+}
+
+/// So long a failing program is made smaller: runs of many kernels go on.
+const REDUCING: Duration = Duration::from_secs(20);
 
 /// Kernels after which the strata repeat.
 const STRATA: u64 = 32;
@@ -97,6 +93,8 @@ pub enum Plan {
     /// Of 32 kernels 26 tiny ones, five small ones, and one of the four sizes in turn: what many kernels cost
     /// goes into many kernels.
     Strata,
+    /// The same with what compilers write seldom (`warpwright_fuzzgen::Rare`).
+    Rare,
 }
 
 impl Plan {
@@ -106,6 +104,9 @@ impl Plan {
             (Plan::Sizes, _) | (Plan::Strata, 0) => "four sizes",
             (Plan::Strata, 1..=5) => "small",
             (Plan::Strata, _) => "tiny",
+            (Plan::Rare, 0) => "rare, four sizes",
+            (Plan::Rare, 1..=5) => "rare, small",
+            (Plan::Rare, _) => "rare, tiny",
         }
     }
 
@@ -114,12 +115,22 @@ impl Plan {
     pub fn turn(self, seed: u64) -> u64 {
         match self {
             Plan::Sizes => seed,
-            Plan::Strata => seed / STRATA,
+            Plan::Strata | Plan::Rare => seed / STRATA,
+        }
+    }
+
+    /// The first class of [`SPOILS`](crate::controls::SPOILS) whose every member is a mistake: rare statements may store
+    /// what a later one overwrites.
+    pub fn first_certain(self) -> usize {
+        match self {
+            Plan::Sizes | Plan::Strata => 0,
+            Plan::Rare => controls::IN_STORES,
         }
     }
 
     /// The kernel of a seed.
     pub fn program(self, seed: u64) -> Program {
+        let rare = self == Plan::Rare;
         let of = |statements, depth, registers, warps| {
             let config = Config {
                 statements,
@@ -128,13 +139,21 @@ impl Plan {
                 approximate: false,
                 warps,
                 blocks: warps,
+                rare,
             };
             generate(seed, &config)
         };
-        match (self, self.stratum(seed)) {
-            (Plan::Strata, "tiny") => of(8, 2, 6, 1),
-            (Plan::Strata, "small") => of(20, 2, 12, 2),
-            _ => program(self.turn(seed), false),
+        match (self, seed % STRATA) {
+            (Plan::Sizes, _) => program(seed, false),
+            (_, 0) => generate(
+                self.turn(seed),
+                &Config {
+                    rare,
+                    ..size(self.turn(seed))
+                },
+            ),
+            (_, 1..=5) => of(20, 2, 12, 2),
+            _ => of(8, 2, 6, 1),
         }
     }
 }
@@ -186,6 +205,16 @@ pub fn emulate(case: &Case, options: &Options) -> Result<Results, Failure> {
     emulate_module(&case.module, &case.launch, &case.inputs, options)
 }
 
+/// The module with a barrier of the block in the place of one of the cluster, which the emulator does not know: without
+/// clusters they are the same where a thread waits as soon as it has arrived.
+fn of_one_block(module: &Module) -> Option<Module> {
+    let text = module
+        .source
+        .replace("barrier.cluster.arrive;\n", "bar.sync 15;\n");
+    let text = text.replace("barrier.cluster.wait;\n", "\n");
+    (*text != *module.source).then(|| Module::parse("alone.ptx", &text).0)
+}
+
 /// One run of any version of a kernel.
 pub fn emulate_module(
     module: &Module,
@@ -193,6 +222,8 @@ pub fn emulate_module(
     inputs: &[Vec<u8>],
     options: &Options,
 ) -> Result<Results, Failure> {
+    let alone = of_one_block(module);
+    let module = alone.as_ref().unwrap_or(module);
     let program =
         Emulator::new(module, &launch.kernel).map_err(|e| Failure::Emulator(e.to_string()))?;
     match program.run(launch, inputs.to_vec(), options) {
@@ -236,12 +267,18 @@ pub fn check(program: &Program) -> Result<(), Failure> {
     Ok(())
 }
 
+/// A smaller program for which `same` holds: one of 400, found within a fraction of a minute.
+pub fn reduced(program: &Program, same: impl Fn(&Program) -> bool) -> Program {
+    let until = Instant::now() + REDUCING;
+    reduce(program, 400, |p| Instant::now() < until && same(p))
+}
+
 /// Shrinks a failing program and shows it as a test file: the failure, the launch and the PTX.
 pub fn report(program: &Program, failure: &Failure) -> String {
     let same = |p: &Program| {
         check(p).is_err_and(|f| std::mem::discriminant(&f) == std::mem::discriminant(failure))
     };
-    let small = reduce(program, 400, same);
+    let small = reduced(program, same);
     in_comments(&failure.to_string(), &launch_toml(&small)) + &print(&small)
 }
 

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use warpwright_check::{CubinOptions, Verdict, check_files, check_modules};
 use warpwright_emu::{Options, Results};
+use warpwright_launch::Guard;
 use warpwright_ptx::{Diagnostic, Module};
 use warpwright_sass::{Elf, ElfError};
 use warpwright_toolkit::{Ptxas, PtxasJob};
@@ -342,10 +343,13 @@ pub fn ptx(case: &Case, new: &str, seed: u64, controls: &mut Controls) -> Result
     if new == case.text {
         idle(case, controls)?;
     }
-    for class in 0..MISTAKES.len() {
-        plant(case, new, class, &expected, seed, controls)?;
-    }
-    Ok(())
+    let right = Right {
+        case,
+        expected: &expected,
+        text: new,
+        assume: Guard::always(),
+    };
+    (0..MISTAKES.len()).try_for_each(|class| right.plant(class, seed, controls))
 }
 
 /// The kernel, and the kernel as it is printed from its typed view alone, must be proved to be the kernel.
@@ -357,7 +361,7 @@ pub fn idle(case: &Case, controls: &mut Controls) -> Result<(), Failure> {
     let (canonical, _) = Module::parse("canonical.ptx", &canonical);
     for same in [&case.module, &canonical] {
         controls.idle += 1;
-        match verdict(&case.module, same) {
+        match verdict(&case.module, same, &Guard::always()) {
             Verdict::Proved => controls.idle_proved += 1,
             other => return Err(Failure::Idle(other.to_string())),
         }
@@ -365,59 +369,74 @@ pub fn idle(case: &Case, controls: &mut Controls) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Plants a mistake of one class of [`MISTAKES`] in `new`, if it has a place for one; the kernel of `case` leaves
-/// `expected` behind.
-///
-/// # Errors
-/// The mistake is proved.
-pub fn plant(
-    case: &Case,
-    new: &str,
-    class: usize,
-    expected: &Results,
-    seed: u64,
-    controls: &mut Controls,
-) -> Result<(), Failure> {
-    let (name, mistake) = MISTAKES[class];
-    let mut dice = Dice(seed.wrapping_mul(31).wrapping_add(class as u64));
-    let lines: Vec<&str> = new.lines().collect();
-    let spoiled = lines.iter().enumerate();
-    let spoiled = spoiled.filter_map(|(i, line)| Some((i, mistake(line, &mut dice)?)));
-    let places: Vec<(usize, String)> = spoiled.collect();
-    let Some((at, line)) = places.get(dice.below(places.len())) else {
-        return Ok(());
-    };
-    let mut text = lines;
-    text[*at] = line;
-    let text = text.join("\n") + "\n";
-    let (module, diagnostics) = Module::parse("planted.ptx", &text);
-    let is_valid = !diagnostics.iter().any(Diagnostic::is_error);
-    if !is_valid || warpwright_ptx::verify::verify(&module).is_err() {
-        return Ok(());
-    }
-    // What is never written may be read where nobody uses it. A loop whose counter is spoiled may not end.
-    let options = Options {
-        races: true,
-        ..Options::default()
-    };
-    let options = case::no_longer(expected, options);
-    let found = case::emulate_module(&module, &case.launch, &case.inputs, &options);
-    let is_mistake = !found.is_ok_and(|found| found.buffers == expected.buffers);
-    let counted = controls.class(name);
-    counted.planted += 1;
-    if !is_mistake {
-        return Ok(());
-    }
-    counted.mistakes += 1;
-    if verdict(&case.module, &module) == Verdict::Proved {
-        return Err(Failure::Proved { class: name, text });
-    }
-    counted.caught += 1;
-    Ok(())
+/// A right version of a kernel, to be spoiled.
+pub struct Right<'c> {
+    /// The kernel.
+    pub case: &'c Case,
+    /// What it leaves behind.
+    pub expected: &'c Results,
+    /// The version.
+    pub text: &'c str,
+    /// The launches that it is right for; the kernel's own is one.
+    pub assume: Guard,
 }
 
-fn verdict(original: &Module, new: &Module) -> Verdict {
-    let answers = check_modules(original, new, &warpwright_check::Options::default());
+impl Right<'_> {
+    /// Plants a mistake of one class of [`MISTAKES`], if there is a place for one.
+    ///
+    /// # Errors
+    /// The mistake is proved.
+    pub fn plant(&self, class: usize, seed: u64, controls: &mut Controls) -> Result<(), Failure> {
+        let (name, mistake) = MISTAKES[class];
+        let mut dice = Dice(seed.wrapping_mul(31).wrapping_add(class as u64));
+        let Some(text) = spoiled_text(self.text, mistake, &mut dice) else {
+            return Ok(());
+        };
+        let (module, diagnostics) = Module::parse("planted.ptx", &text);
+        let is_valid = !diagnostics.iter().any(Diagnostic::is_error);
+        if !is_valid || warpwright_ptx::verify::verify(&module).is_err() {
+            return Ok(());
+        }
+        // What is never written may be read where nobody uses it. A loop whose counter is spoiled may not end.
+        let options = Options {
+            races: true,
+            ..Options::default()
+        };
+        let Case { launch, inputs, .. } = self.case;
+        let options = case::no_longer(self.expected, options);
+        let found = case::emulate_module(&module, launch, inputs, &options);
+        let is_mistake = !found.is_ok_and(|found| found.buffers == self.expected.buffers);
+        let counted = controls.class(name);
+        counted.planted += 1;
+        if !is_mistake {
+            return Ok(());
+        }
+        counted.mistakes += 1;
+        if verdict(&self.case.module, &module, &self.assume) == Verdict::Proved {
+            return Err(Failure::Proved { class: name, text });
+        }
+        counted.caught += 1;
+        Ok(())
+    }
+}
+
+/// A text with one line spoiled.
+fn spoiled_text(text: &str, mistake: Mistake, dice: &mut Dice) -> Option<String> {
+    let mut lines: Vec<&str> = text.lines().collect();
+    let spoiled = lines.iter().enumerate();
+    let spoiled = spoiled.filter_map(|(i, line)| Some((i, mistake(line, dice)?)));
+    let places: Vec<(usize, String)> = spoiled.collect();
+    let (at, line) = places.get(dice.below(places.len()))?;
+    lines[*at] = line;
+    Some(lines.join("\n") + "\n")
+}
+
+fn verdict(original: &Module, new: &Module, assume: &Guard) -> Verdict {
+    let options = warpwright_check::Options {
+        assume: assume.clone(),
+        ..Default::default()
+    };
+    let answers = check_modules(original, new, &options);
     let mut verdicts = answers.into_iter().map(|(_, verdict)| verdict);
     verdicts
         .find(|verdict| *verdict != Verdict::Proved)
@@ -473,6 +492,9 @@ pub const SPOILS: [(&str, Spoil); 7] = [
     }),
 ];
 
+/// The first so many of them change what is stored.
+pub const IN_STORES: usize = 2;
+
 /// The first so many of them change what is computed, in whatever a pass makes of a kernel, too.
 pub const IN_VALUES: usize = 4;
 
@@ -502,13 +524,21 @@ pub struct Code<'c> {
 impl Code<'_> {
     /// Why `new` is not proved to be a version of it, if it is not.
     pub(crate) fn open(&self, new: &[u8]) -> Result<Option<String>, Failure> {
+        let verdict = self.verdict(new)?;
+        Ok((!verdict.is_proved()).then(|| verdict.to_string()))
+    }
+
+    /// What the checker says of `new`: of several functions, the first verdict that is no proof.
+    pub(crate) fn verdict(&self, new: &[u8]) -> Result<Verdict, ElfError> {
         let options = CubinOptions {
             block: Some(self.block),
             dynamic_smem: Some(0),
         };
         let answers = check_files(self.cubin, new, &options)?;
-        let open = answers.iter().find(|(_, a)| a.verdict != Verdict::Proved);
-        Ok(open.map(|(_, answer)| answer.verdict.to_string()))
+        let mut verdicts = answers.into_iter().map(|(_, answer)| answer.verdict);
+        Ok(verdicts
+            .find(|verdict| !verdict.is_proved())
+            .unwrap_or(Verdict::Proved))
     }
 
     /// The code itself, and one in which an instruction stalls longer, must be proved; the latter where the checker

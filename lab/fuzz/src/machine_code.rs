@@ -10,22 +10,23 @@ use std::fmt;
 use std::path::Path;
 
 use warpwright_check::Verdict;
-use warpwright_fuzzgen::{Program, launch_toml, print, reduce};
+use warpwright_fuzzgen::{Program, launch_toml, print};
 use warpwright_launch::Launch;
 use warpwright_pass::options::Arguments;
-use warpwright_pass::passes::MaxNReg;
+use warpwright_pass::passes::{MaxNReg, Rename};
 use warpwright_pass::registry::PASSES;
 use warpwright_pass::{
-    Artifact, Builders, Executor, Invocation, Level, Recipe, RunError, Scope, ScopeError, Target,
+    Artifact, AssemblerOptions, Builders, Executor, Invocation, Level, Recipe, RunError, Scope,
+    ScopeError, Target,
 };
 use warpwright_target::{Gpu, UnknownGpu, lookup};
-use warpwright_toolkit::{FindOptions, NotFound, PtxasJob, ToolError, Toolkit};
+use warpwright_toolkit::{BuildCache, FindOptions, NotFound, PtxasJob, ToolError, Toolkit};
 
 use crate::case::{self, Case, Plan};
 use crate::controls::{self, Code, SPOILS};
 use crate::passes::IDLE;
 use crate::proved::{self, Applied};
-use crate::totals::Totals;
+use crate::totals::{Counts, Totals};
 
 /// Where the kernels would run.
 const GPU: &str = "h200";
@@ -36,6 +37,9 @@ const NO_LIMIT: u32 = 255;
 
 /// The name under which runs of several passes are counted.
 pub const ALL: &str = "machine code, one behind the other";
+
+/// The pass that is a matter of ptxas.
+const RENAME: &str = "rename";
 
 /// What assembles.
 pub struct Assembler {
@@ -87,6 +91,9 @@ pub enum Failure {
     /// What the pass wrote is invalid, has hazards or differs.
     #[error(transparent)]
     Pass(#[from] proved::Failure),
+    /// Under another name ptxas made something else of it.
+    #[error("under another name: {0}")]
+    Renamed(String),
     /// The checker proves a planted mistake, or does not prove what is as it was.
     #[error("controls: {0}")]
     Controls(#[from] controls::Failure),
@@ -128,11 +135,18 @@ impl Assembler {
         Ok(format!("ptxas {version}"))
     }
 
-    fn assemble(&self, ptx: &Artifact, launch: &Launch, limit: u32) -> Result<Artifact, Failure> {
+    fn assemble(
+        &self,
+        ptx: &Artifact,
+        launch: &Launch,
+        (limit, name): (u32, Name),
+    ) -> Result<Artifact, Failure> {
         let arch = format!("sm_{}", self.gpu.arch.sm);
-        let build = |ptx: &str, _| {
-            let job = PtxasJob::new(ptx, &arch);
-            Ok(self.toolkit.ptxas()?.run(&job)?.cubin.into())
+        let build = |ptx: &str, options: AssemblerOptions| {
+            let mut job = PtxasJob::new(ptx, &arch);
+            job.suffix = options.suffix;
+            let build = BuildCache::disabled().ptxas(&self.toolkit.ptxas()?, &job)?;
+            Ok(build.cubin.into())
         };
         let builders = Builders {
             assemble: Some(&build),
@@ -148,6 +162,10 @@ impl Assembler {
             NO_LIMIT => Recipe::default(),
             registers => Recipe::default().with(MaxNReg { registers }),
         };
+        let recipe = match name {
+            Name::Own => recipe,
+            Name::Another => recipe.with(Rename {}),
+        };
         let run = Executor::new(builders).run(ptx, &target, &recipe, Level::MachineCode)?;
         Ok(run.unproved().clone())
     }
@@ -161,9 +179,17 @@ impl Assembler {
     }
 }
 
-/// The kernel of a seed, as it is assembled.
+/// The name under which ptxas sees a kernel.
+#[derive(Clone, Copy)]
+enum Name {
+    Own,
+    /// What `rename` makes of it.
+    Another,
+}
+
+/// The kernel of a seed, as it is assembled: limits are for kernels that keep their registers.
 pub fn program(plan: Plan, seed: u64) -> Program {
-    let program = plan.program(seed);
+    let program = plan.program(seed).with_all_registers();
     match plan.turn(seed) / 4 % 2 {
         0 => program.without_local_array(),
         _ => program,
@@ -200,24 +226,22 @@ pub fn check(
 ) -> Result<(), Box<(Run, Failure)>> {
     let turn = plan.turn(seed);
     let limit = LIMITS[(turn / 16 % LIMITS.len() as u64) as usize];
-    let built = build(&program(plan, seed), assembler, limit);
-    let (launch, cubin) = built.map_err(|failure| {
-        let recipe = Recipe::default();
-        Box::new((Run { limit, recipe }, failure))
-    })?;
-    totals.assembled += 1;
-    let scope = assembler.scope(&launch);
     let failed = |recipe: &Recipe, failure| {
         let recipe = recipe.clone();
         Box::new((Run { limit, recipe }, failure))
     };
+    let nothing = Recipe::default();
+    let built = build(&program(plan, seed), assembler, (limit, Name::Own));
+    let (launch, cubin) = built.map_err(|failure| failed(&nothing, failure))?;
+    totals.assembled += 1;
+    let scope = assembler.scope(&launch);
     let mut apply = |name: &str, recipe: &Recipe| {
         let counts = totals.pass(name);
         match proved::apply(recipe, &cubin, &scope) {
             Ok(applied) => {
                 counts.count(&applied);
                 Ok(match applied {
-                    Applied::Changed(new) => Some(new),
+                    Applied::Changed(new) => Some(new.artifact),
                     _ => None,
                 })
             }
@@ -248,23 +272,49 @@ pub fn check(
         cubin: cubin.bytes(),
         block: launch.block,
     };
-    let controls = &mut totals.controls;
-    let nothing = Recipe::default();
     // Neither the size nor the stratum goes with the class.
     let turn = turn / 4 + seed;
+    if turn % IDLE == 1 {
+        let counts = totals.pass(RENAME);
+        let checked = renamed(&program(plan, seed), &code, (assembler, limit), counts);
+        let recipe = Recipe::default().with(Rename {});
+        checked.map_err(|failure| failed(&recipe, failure))?;
+    }
+    let controls = &mut totals.controls;
     if turn.is_multiple_of(IDLE) {
         let idle = code.idle(seed, controls);
         idle.map_err(|failure| failed(&nothing, failure.into()))?;
     }
     // Each kernel has a mistake of one class, and what a pass made of it another one.
-    let class = (turn % SPOILS.len() as u64) as usize;
-    let planted = code.plant(code.cubin, class, seed, controls);
+    let first = plan.first_certain();
+    let class = |end: usize| first + (turn % (end - first) as u64) as usize;
+    let planted = code.plant(code.cubin, class(SPOILS.len()), seed, controls);
     planted.map_err(|failure| failed(&nothing, failure.into()))?;
     if !versions.is_empty() {
         let (recipe, new) = &versions[seed as usize / SPOILS.len() % versions.len()];
-        let class = (turn % controls::IN_VALUES as u64) as usize;
-        let planted = code.plant(new.bytes(), class, seed, controls);
+        let planted = code.plant(new.bytes(), class(controls::IN_VALUES), seed, controls);
         planted.map_err(|failure| failed(recipe, failure.into()))?;
+    }
+    Ok(())
+}
+
+/// A kernel that ptxas saw under another name: what it made of it may differ, but in no value for certain.
+fn renamed(
+    program: &Program,
+    code: &Code<'_>,
+    (assembler, limit): (&Assembler, u32),
+    counts: &mut Counts,
+) -> Result<(), Failure> {
+    let (_, new) = build(program, assembler, (limit, Name::Another))?;
+    if new.bytes() == code.cubin {
+        counts.count(&Applied::Unchanged);
+        return Ok(());
+    }
+    let verdict = code.verdict(new.bytes()).map_err(controls::Failure::from)?;
+    match verdict {
+        Verdict::Proved => counts.count_changed(),
+        Verdict::Refuted(_) => return Err(Failure::Renamed(verdict.to_string())),
+        other => counts.count_undecided(&other),
     }
     Ok(())
 }
@@ -272,19 +322,19 @@ pub fn check(
 fn build(
     program: &Program,
     assembler: &Assembler,
-    limit: u32,
+    way: (u32, Name),
 ) -> Result<(Launch, Artifact), Failure> {
-    build_case(case::prepare(program)?, assembler, limit)
+    build_case(case::prepare(program)?, assembler, way)
 }
 
 fn build_case(
     case: Case,
     assembler: &Assembler,
-    limit: u32,
+    way: (u32, Name),
 ) -> Result<(Launch, Artifact), Failure> {
     let ptx = Artifact::ptx(case.module);
     let ptx = ptx.map_err(|error| case::Failure::Verify(error.render()))?;
-    let cubin = assembler.assemble(&ptx, &case.launch, limit)?;
+    let cubin = assembler.assemble(&ptx, &case.launch, way)?;
     Ok((case.launch, cubin))
 }
 
@@ -305,13 +355,13 @@ pub(crate) fn versions(
     assembler: &Assembler,
 ) -> Result<Versions, Box<Failure>> {
     let limit = LIMITS[(turn / 16 % LIMITS.len() as u64) as usize];
-    let (launch, original) = build_case(case, assembler, limit)?;
+    let (launch, original) = build_case(case, assembler, (limit, Name::Own))?;
     let scope = assembler.scope(&launch);
     let mut proved = Vec::new();
     for pass in passes(turn) {
         let recipe = Recipe::default().with(pass);
         match proved::apply(&recipe, &original, &scope) {
-            Ok(Applied::Changed(new)) => proved.push((Run { limit, recipe }, new)),
+            Ok(Applied::Changed(new)) => proved.push((Run { limit, recipe }, new.artifact)),
             Ok(Applied::Unchanged | Applied::Refused(_)) => {}
             Err(proved::Failure::NotProved(open))
                 if matches!(*open.verdict, Verdict::Undecided(_)) => {}
@@ -331,7 +381,7 @@ pub(crate) fn versions(
 /// the launch in comments.
 pub fn report(program: &Program, assembler: &Assembler, run: &Run, failure: &Failure) -> String {
     let fails = |p: &Program| {
-        let (launch, cubin) = build(p, assembler, run.limit)?;
+        let (launch, cubin) = build(p, assembler, (run.limit, Name::Own))?;
         proved::apply(&run.recipe, &cubin, &assembler.scope(&launch))?;
         Ok::<(), Failure>(())
     };
@@ -343,7 +393,7 @@ pub fn report(program: &Program, assembler: &Assembler, run: &Run, failure: &Fai
         _ => (std::mem::discriminant(failure), None),
     };
     let same = |p: &Program| fails(p).is_err_and(|found| kind(&found) == kind(failure));
-    let small = reduce(program, 400, same);
+    let small = case::reduced(program, same);
     let about = format!("{run}\n{failure}");
     case::in_comments(&about, &launch_toml(&small)) + &print(&small)
 }

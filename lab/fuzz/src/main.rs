@@ -12,7 +12,7 @@ use warpwright_fuzz::machine_code::{self, Assembler};
 use warpwright_fuzz::totals::{Failed, Totals};
 use warpwright_fuzz::{
     attack, case, constants, controls, demotion, forms, hardware, orders, passes, precision, ptxas,
-    suite,
+    shapes, suite,
 };
 use warpwright_toolkit::{FindOptions, Toolkit};
 
@@ -280,12 +280,24 @@ fn seeds(text: &str) -> Result<(u64, u64), String> {
     range.ok_or_else(|| "two numbers A..B are wanted, the second one larger".to_owned())
 }
 
+/// Of so many seeds one gives a kernel in another shape, too.
+const RESHAPED: u64 = 4;
+
 /// Kernels that are begun together, for each thread: the clock is looked at in between.
-const CHUNK: u64 = 128;
+const CHUNK: u64 = 32;
 
 impl Campaign {
     /// Gives every seed to `check`, in parallel; those that were done are a range from the first one on.
     fn run(&self, check: impl Fn(u64) -> Result<(), String> + Sync) -> Result<(u64, u64), String> {
+        self.run_noting(check, |_| Ok(()))
+    }
+
+    /// The same; in between it tells which were done so far.
+    fn run_noting(
+        &self,
+        check: impl Fn(u64) -> Result<(), String> + Sync,
+        note: impl Fn((u64, u64)) -> Result<(), String>,
+    ) -> Result<(u64, u64), String> {
         let threads = self.jobs.unwrap_or(0);
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         let pool = pool.map_err(|e| e.to_string())?;
@@ -298,6 +310,7 @@ impl Campaign {
             let end = to.min(done + chunk);
             pool.install(|| (done..end).into_par_iter().try_for_each(&check))?;
             done = end;
+            note((from, done))?;
             let seconds = start.elapsed().as_secs_f64();
             eprintln!("{} kernels in {seconds:.0} seconds", done - from);
         }
@@ -324,13 +337,15 @@ fn main() -> ExitCode {
             let assembler = ptxas.map(|path| Assembler::new(&path)).transpose();
             assembler.map_err(|e| e.to_string()).and_then(|assembler| {
                 let assembler = assembler.map(|assembler| (assembler, every.max(1)));
-                let totals = through_passes(&campaign, assembler.as_ref())?;
-                finish(&totals, json.as_deref())
+                let json = json.as_deref();
+                let totals = through_passes(&campaign, assembler.as_ref(), json)?;
+                finish(&totals)
             })
         }
-        Command::Merge { files, output } => {
-            merge(&files).and_then(|totals| finish(&totals, Some(&output)))
-        }
+        Command::Merge { files, output } => merge(&files).and_then(|totals| {
+            write(&totals, &output)?;
+            finish(&totals)
+        }),
         Command::Precision { from, count } => {
             print_precision(from, count);
             Ok(true)
@@ -492,11 +507,18 @@ fn run(campaign: &Campaign) -> Result<bool, String> {
 fn through_passes(
     campaign: &Campaign,
     assembler: Option<&(Assembler, u64)>,
+    json: Option<&Path>,
 ) -> Result<Totals, String> {
     let plan = campaign.plan;
     let start = Instant::now();
-    let sum = Mutex::new(Totals::default());
-    let seeds = campaign.run(|seed| {
+    let threads = campaign.jobs.unwrap_or_else(rayon::current_num_threads);
+    let version = assembler.map(|(assembler, _)| assembler.version());
+    let version = version.transpose().map_err(|e| e.to_string())?;
+    let sum = Mutex::new(Totals {
+        assembled_by: version,
+        ..Totals::default()
+    });
+    let check = |seed| {
         let mut totals = Totals::default();
         let fail = |totals: &mut Totals, (name, run, failure, text): (&str, _, _, String)| {
             eprintln!("seed {seed}, {run}: {failure}");
@@ -505,7 +527,7 @@ fn through_passes(
         };
         if let Err(error) = passes::check(plan, seed, &mut totals) {
             let (run, failure) = *error;
-            let text = passes::report(&plan.program(seed), &run, &failure);
+            let text = passes::report(plan, &plan.program(seed), &run, &failure);
             let what = (
                 run.passes[0].0,
                 format!("{run:?}"),
@@ -514,6 +536,19 @@ fn through_passes(
             );
             fail(&mut totals, what)?;
         }
+        let mut reshaped = shapes::Totals::default();
+        if seed.is_multiple_of(RESHAPED)
+            && let Err(error) = shapes::check(seed, &mut reshaped)
+        {
+            let (kernel, failure) = *error;
+            let text = shapes::report(&kernel, &failure);
+            let run = shapes::RESHAPE;
+            fail(
+                &mut totals,
+                (run, run.to_owned(), failure.to_string(), text),
+            )?;
+        }
+        totals.pass(shapes::RESHAPE).add(reshaped.counts);
         let chosen = assembler.filter(|(_, every)| seed.is_multiple_of(*every));
         if let Some((assembler, _)) = chosen
             && let Err(error) = machine_code::check(plan, seed, assembler, &mut totals)
@@ -526,15 +561,16 @@ fn through_passes(
         }
         let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
         sum.merge(totals).map_err(|e| e.to_string())
-    })?;
-    let mut sum = sum.into_inner().unwrap_or_else(PoisonError::into_inner);
-    sum.seeds = vec![seeds];
-    let threads = campaign.jobs.unwrap_or_else(rayon::current_num_threads);
-    sum.thread_seconds = start.elapsed().as_secs() * threads as u64;
-    if let Some((assembler, _)) = assembler {
-        sum.assembled_by = Some(assembler.version().map_err(|e| e.to_string())?);
-    }
-    Ok(sum)
+    };
+    // Whoever ends the run loses little.
+    let note = |seeds| {
+        let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
+        sum.seeds = vec![seeds];
+        sum.thread_seconds = start.elapsed().as_secs() * threads as u64;
+        json.map_or(Ok(()), |file| write(&sum, file))
+    };
+    campaign.run_noting(check, note)?;
+    Ok(sum.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 fn merge(files: &[PathBuf]) -> Result<Totals, String> {
@@ -548,13 +584,17 @@ fn merge(files: &[PathBuf]) -> Result<Totals, String> {
     Ok(sum)
 }
 
-/// Writes the counts and prints them.
-fn finish(totals: &Totals, json: Option<&Path>) -> Result<bool, String> {
-    if let Some(file) = json {
-        let text = serde_json::to_string_pretty(totals).map_err(|e| e.to_string())?;
-        let written = std::fs::write(file, text + "\n");
-        written.map_err(|e| format!("{}: {e}", file.display()))?;
-    }
+/// Writes the counts; never half of them.
+fn write(totals: &Totals, file: &Path) -> Result<(), String> {
+    let text = serde_json::to_string_pretty(totals).map_err(|e| e.to_string())?;
+    let new = file.with_extension("new");
+    let written = std::fs::write(&new, text + "\n");
+    let written = written.and_then(|()| std::fs::rename(&new, file));
+    written.map_err(|e| format!("{}: {e}", file.display()))
+}
+
+/// Prints the counts.
+fn finish(totals: &Totals) -> Result<bool, String> {
     println!("{totals}");
     let failing = totals.failing_controls();
     for class in &failing {

@@ -1,6 +1,7 @@
 //! A recipe on a module or a cubin through the executor: what it writes is accepted by the verifier and
 //! proved equal by the checker, or it is a failure.
 
+use warpwright_launch::{Guard, Shape};
 use warpwright_pass::{
     Artifact, CarryError, Demand, Executor, NotProved, Recipe, Refusal, RunError, Scope,
     ScopeError, carry_out, plans,
@@ -12,11 +13,22 @@ pub use warpwright_pass::ptx::facts::kernel_pressure as pressure;
 #[derive(Debug)]
 pub enum Applied {
     /// It wrote this, and it was proved.
-    Changed(Artifact),
+    Changed(Version),
     /// It changed nothing.
     Unchanged,
     /// A pass refuses the kernel.
     Refused(Refusal),
+}
+
+/// What passes wrote, and what for.
+#[derive(Debug, Clone)]
+pub struct Version {
+    /// The module or cubin.
+    pub artifact: Artifact,
+    /// The launches that it is right for.
+    pub guard: Guard,
+    /// What they become for it.
+    pub shape: Shape,
 }
 
 /// What does not hold.
@@ -53,10 +65,16 @@ pub fn apply(recipe: &Recipe, input: &Artifact, scope: &Scope<'_>) -> Result<App
         CarryError::Run { error, .. } => Failure::Run(*error),
         CarryError::NotProved { error, .. } => Failure::NotProved(error),
     })?;
+    let launches = all.kernels.iter().map(|done| done.launches());
+    let (guard, shape) = launches.last().unwrap_or_default();
     let refused = all.kernels.into_iter().find_map(|done| done.refused);
     Ok(match refused {
         Some((_, refusal)) => Applied::Refused(refusal),
         None if all.artifact.bytes() == input.bytes() => Applied::Unchanged,
-        None => Applied::Changed(all.artifact),
+        None => Applied::Changed(Version {
+            artifact: all.artifact,
+            guard,
+            shape,
+        }),
     })
 }

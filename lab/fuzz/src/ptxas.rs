@@ -161,7 +161,7 @@ impl Edit {
         let cubin = Artifact::cubin(cubin.to_vec()).map_err(|e| e.render())?;
         match proved::apply(&recipe, &cubin, scope) {
             Ok(Applied::Changed(new)) => Ok(Built {
-                cubin: new.bytes().to_vec(),
+                cubin: new.artifact.bytes().to_vec(),
                 spills: false,
             }),
             Ok(Applied::Unchanged) => Err("nothing changed".to_owned()),

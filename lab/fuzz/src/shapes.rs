@@ -9,15 +9,17 @@ use warpwright_ptx::Module;
 
 use crate::case::{self, Case};
 use crate::proved::{self, Applied};
+use crate::totals::Counts;
+
+/// What its runs are counted as.
+pub const RESHAPE: &str = "reshape";
 
 /// What a run came to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Kernels that the pass reshapes.
-    pub accepted: u64,
-    /// Kernels that it leaves alone.
-    pub refused: u64,
-    /// Of them, those that compute something else in the other shape.
+    /// What the pass did.
+    pub counts: Counts,
+    /// Of the kernels that it leaves alone, those that compute something else in the other shape.
     pub different: u64,
 }
 
@@ -60,10 +62,11 @@ fn checked(kernel: &Places, totals: &mut Totals) -> Result<(), Failure> {
     });
     let input = warpwright_pass::Artifact::ptx(case.module.clone());
     let input = input.map_err(|error| case::Failure::Verify(error.render()))?;
-    match proved::apply(&recipe, &input, &Scope::default())? {
+    let applied = proved::apply(&recipe, &input, &Scope::default())?;
+    totals.counts.count(&applied);
+    match applied {
         Applied::Changed(new) => {
-            totals.accepted += 1;
-            let is_right = match new.as_module() {
+            let is_right = match new.artifact.as_module() {
                 Some(new) => same(&case, kernel, new)?,
                 None => false,
             };
@@ -74,7 +77,6 @@ fn checked(kernel: &Places, totals: &mut Totals) -> Result<(), Failure> {
         }
         Applied::Refused(why) if kernel.is_right => Err(Failure::Refused(why)),
         Applied::Refused(_) | Applied::Unchanged => {
-            totals.refused += 1;
             totals.different += u64::from(!is_same);
             Ok(())
         }
@@ -110,4 +112,13 @@ fn is_proved(module: &Module, kernel: &Places) -> bool {
         ..Options::default()
     };
     check_functions((module, id), (module, id), &options).is_proved()
+}
+
+/// A test file of a kernel that fails.
+pub fn report(kernel: &Places, failure: &Failure) -> String {
+    let about = format!(
+        "blocks of {:?} instead of {:?}\n{failure}",
+        kernel.shape, kernel.block
+    );
+    case::in_comments(&about, &kernel.launch) + &kernel.text
 }

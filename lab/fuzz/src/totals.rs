@@ -30,6 +30,12 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Counts a run whose result is proved.
+    pub fn count_changed(&mut self) {
+        self.runs += 1;
+        self.changed += 1;
+    }
+
     /// Counts a run.
     pub fn count(&mut self, applied: &Applied) {
         self.runs += 1;
@@ -53,6 +59,21 @@ impl Counts {
 }
 
 impl Counts {
+    /// Adds other runs of the pass.
+    pub fn add(&mut self, other: Counts) {
+        self.runs += other.runs;
+        self.changed += other.changed;
+        self.unwritten += other.unwritten;
+        for (own, others) in [
+            (&mut self.refused, other.refused),
+            (&mut self.undecided, other.undecided),
+        ] {
+            for (reason, times) in others {
+                *own.entry(reason).or_default() += times;
+            }
+        }
+    }
+
     /// A line for a pass, and one for each reason.
     pub fn line(&self, pass: &str) -> String {
         let Counts { runs, changed, .. } = self;
@@ -211,27 +232,12 @@ impl Totals {
             *self.strata.entry(stratum).or_default() += kernels;
         }
         self.controls.add(&other.controls);
-        self.add(other.passes);
+        for (name, counts) in other.passes {
+            self.passes.entry(name).or_default().add(counts);
+        }
         self.failures.extend(other.failures);
         self.failures.sort_by_key(|failed| failed.seed);
         Ok(())
-    }
-
-    fn add(&mut self, passes: BTreeMap<String, Counts>) {
-        for (name, counts) in passes {
-            let sum = self.passes.entry(name).or_default();
-            sum.runs += counts.runs;
-            sum.changed += counts.changed;
-            sum.unwritten += counts.unwritten;
-            for (own, others) in [
-                (&mut sum.refused, counts.refused),
-                (&mut sum.undecided, counts.undecided),
-            ] {
-                for (reason, times) in others {
-                    *own.entry(reason).or_default() += times;
-                }
-            }
-        }
     }
 }
 

@@ -62,7 +62,9 @@ fn check(toolkit: &Toolkit, name: &str) -> Result<(), String> {
         };
         let recipe: Recipe = pass.parse().map_err(|e| format!("{pass}: {e}"))?;
         match apply(&recipe, &artifact, &scope).map_err(|e| format!("{pass}: {e}"))? {
-            Applied::Changed(new) => case.module = new.as_module().ok_or("no module")?.clone(),
+            Applied::Changed(new) => {
+                case.module = new.artifact.as_module().ok_or("no module")?.clone()
+            }
             Applied::Unchanged => {
                 println!("{name}: {pass}: nothing to do");
                 continue;

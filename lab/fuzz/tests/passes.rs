@@ -8,7 +8,7 @@ use warpwright_toolkit::testing::require_toolkit;
 #[test]
 fn generated_kernels_hold_through_every_pass() {
     let mut totals = Totals::default();
-    let plans = [Plan::Sizes, Plan::Strata];
+    let plans = [Plan::Sizes, Plan::Strata, Plan::Rare];
     for (plan, seed) in plans
         .iter()
         .flat_map(|plan| (0..16).map(move |seed| (plan, 3 * seed)))
@@ -16,7 +16,7 @@ fn generated_kernels_hold_through_every_pass() {
         if let Err(error) = passes::check(*plan, seed, &mut totals) {
             let (run, failure) = *error;
             let program = plan.program(seed);
-            let text = passes::report(&program, &run, &failure);
+            let text = passes::report(*plan, &program, &run, &failure);
             panic!("seed {seed}, {}: {failure}\n\n{text}", run.name);
         }
     }

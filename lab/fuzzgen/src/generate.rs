@@ -1,6 +1,7 @@
 //! From a seed to a program.
 
-use crate::program::{Config, Kind, Operand, Program, Stmt};
+use crate::program::{Config, Ending, Kind, Operand, Program, Stmt};
+use crate::rare;
 use crate::rng::Rng;
 
 /// The program of a seed.
@@ -22,6 +23,8 @@ pub fn generate(seed: u64, config: &Config) -> Program {
         block,
         grid,
         pool,
+        functions: Vec::new(),
+        ending: Ending::Ret,
         body: Vec::new(),
     };
     let mut maker = Maker {
@@ -29,20 +32,38 @@ pub fn generate(seed: u64, config: &Config) -> Program {
         program: &program,
         config,
         budget: config.statements,
+        functions: 0,
+        is_function: false,
     };
+    let (mut functions, mut ending) = (Vec::new(), Ending::Ret);
+    if config.rare {
+        functions = rare::functions(&mut maker, config);
+        let endings = [Ending::Ret, Ending::Ret, Ending::Exit, Ending::Falls];
+        ending = *maker.rng.pick(&endings);
+    }
+    maker.functions = functions.len();
     let body = maker.block(config.depth, true);
-    Program { body, ..program }
+    Program {
+        functions,
+        ending,
+        body,
+        ..program
+    }
 }
 
-struct Maker<'a> {
-    rng: Rng,
-    program: &'a Program,
-    config: &'a Config,
-    budget: usize,
+pub(crate) struct Maker<'a> {
+    pub(crate) rng: Rng,
+    pub(crate) program: &'a Program,
+    pub(crate) config: &'a Config,
+    pub(crate) budget: usize,
+    /// Device functions that may be called.
+    pub(crate) functions: usize,
+    /// Statements of a device function are made.
+    pub(crate) is_function: bool,
 }
 
 impl Maker<'_> {
-    fn reg(&mut self, kind: Kind) -> usize {
+    pub(crate) fn reg(&mut self, kind: Kind) -> usize {
         self.rng.below(self.program.pool(kind))
     }
 
@@ -104,7 +125,7 @@ impl Maker<'_> {
     }
 
     /// A list of statements. `uniform` says that all threads of the block come here together.
-    fn block(&mut self, depth: usize, uniform: bool) -> Vec<Stmt> {
+    pub(crate) fn block(&mut self, depth: usize, uniform: bool) -> Vec<Stmt> {
         let mut stmts = Vec::new();
         let wanted = self.rng.range(3, 24);
         while stmts.len() < wanted && self.budget > 0 {
@@ -116,6 +137,12 @@ impl Maker<'_> {
     }
 
     fn statement(&mut self, depth: usize, uniform: bool) -> Stmt {
+        if self.config.rare && self.rng.chance(30) {
+            return match uniform && depth > 0 && self.rng.chance(4) {
+                true => Stmt::Fewer(self.block(0, false)),
+                false => self.rare(uniform),
+            };
+        }
         match self.rng.below(100) {
             0..10 if depth > 0 => Stmt::If {
                 pred: self.reg(Kind::Pred),
@@ -161,6 +188,7 @@ impl Maker<'_> {
                     dst,
                 }
             }
+            22.. if self.is_function => self.operation(),
             29..36 => self.load(),
             36..39 => Stmt::Local {
                 value: self.reg(Kind::B32),
@@ -248,7 +276,8 @@ impl Maker<'_> {
         let unordered = *self
             .rng
             .pick(&["eq", "ne", "lt", "ge", "equ", "neu", "ltu", "num", "nan"]);
-        match self.rng.below(46) {
+        let all = if self.config.rare { 48 } else { 46 };
+        match self.rng.below(all) {
             0 => Shape::new("add.s32", B32, &[B32, B32]),
             1 => Shape::new("sub.s32", B32, &[B32, B32]),
             2 => Shape::new(format!("mul.lo.{sign}32"), B32, &[B32, B32]),
@@ -333,6 +362,12 @@ impl Maker<'_> {
             42 => Shape::new("cvt.f64.f32", F64, &[F32]),
             43 => Shape::new(format!("cvt.{sign}32.{sign}16"), B32, &[B16]),
             44 => Shape::new("add.s16", B16, &[B16, B16]),
+            46 => Shape::new(format!("div.{rounding}.f64"), F64, &[F64, F64]),
+            47 => Shape::new(
+                format!("{}.{rounding}.f64", self.rng.pick(&["sqrt", "rcp"])),
+                F64,
+                &[F64],
+            ),
             _ if self.config.approximate => {
                 let op = *self
                     .rng

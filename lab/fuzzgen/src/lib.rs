@@ -4,7 +4,7 @@
 //! is initialised on entry, so *any* subset of the statements is a valid program too: that is what
 //! makes the [reducer](reduce) simple. Loops have constant trip counts; shared memory and
 //! shuffles are used only where control is uniform, in phases closed by barriers; each thread
-//! writes global memory at places of its own, or by commutative integer reductions.
+//! writes global memory at places of its own, or by reductions whose order does not matter.
 //!
 //! ```
 //! use warpwright_fuzzgen::{Config, generate, print};
@@ -18,12 +18,14 @@ mod generate;
 mod places;
 mod print;
 mod program;
+mod rare;
 mod reduce;
 mod rng;
 
 pub use generate::generate;
 pub use places::{Places, places};
 pub use print::{launch_toml, print};
-pub use program::{Config, Kind, Operand, Program, Stmt};
+pub use program::{Config, Ending, Function, Kind, Operand, Program, Stmt};
+pub use rare::{Place, Rare, Sum, Way};
 pub use reduce::reduce;
 pub use rng::Rng;

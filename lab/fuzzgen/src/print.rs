@@ -5,7 +5,8 @@
 
 use std::fmt::Write;
 
-use crate::program::{Kind, Operand, Program, Stmt};
+use crate::program::{Ending, Kind, Operand, Program, Stmt};
+use crate::rare::Sum;
 
 /// Elements of the input arrays of words and singles (a power of two).
 const WORDS: usize = 1024;
@@ -16,7 +17,10 @@ const COUNTERS: usize = 16;
 /// Words of the local array (a power of two).
 const LOCALS: usize = 8;
 
-/// The kernel as a PTX module for sm_75 and later; the entry is called `fuzz`.
+/// Registers of a thread of a kernel that gives some away, and while it has fewer.
+const REGISTERS: [usize; 2] = [128, 64];
+
+/// The kernel as a PTX module for sm_75 and later, or what its statements need; the entry is called `fuzz`.
 pub fn print(program: &Program) -> String {
     let mut out = String::new();
     let mut printer = Printer {
@@ -34,6 +38,13 @@ pub fn print(program: &Program) -> String {
 pub fn launch_toml(program: &Program) -> String {
     let threads = program.grid * program.block;
     let cells = threads * cells_per_thread(program);
+    let sums = match has_sums(program) {
+        true => format!(
+            "\n[[args]]\nname = \"sums\"\ntype = \"u32\"\nshape = [{}]\ninit = {{ kind = \"zeros\" }}\noutput = true\n",
+            Sum::WORDS
+        ),
+        false => String::new(),
+    };
     format!(
         "kernel = \"fuzz\"\nabout = \"generated, seed {}\"\n\n[sizes.small]\n\n[launch]\n\
          grid = [{}]\nblock = [{}]\n\n\
@@ -41,25 +52,49 @@ pub fn launch_toml(program: &Program) -> String {
          [[args]]\nname = \"singles\"\ntype = \"f32\"\nshape = [{WORDS}]\ninit = {{ kind = \"uniform\", low = -100.0, high = 100.0, seed = 2 }}\n\n\
          [[args]]\nname = \"doubles\"\ntype = \"f64\"\nshape = [{DOUBLES}]\ninit = {{ kind = \"uniform\", low = -100.0, high = 100.0, seed = 3 }}\n\n\
          [[args]]\nname = \"out\"\ntype = \"u64\"\nshape = [{cells}]\ninit = {{ kind = \"poison\" }}\noutput = true\n\n\
-         [[args]]\nname = \"counters\"\ntype = \"u32\"\nshape = [{COUNTERS}]\ninit = {{ kind = \"zeros\" }}\noutput = true\n",
+         [[args]]\nname = \"counters\"\ntype = \"u32\"\nshape = [{COUNTERS}]\ninit = {{ kind = \"zeros\" }}\noutput = true\n{sums}",
         program.seed, program.grid, program.block
     )
 }
 
-fn cells_per_thread(program: &Program) -> usize {
-    program.pool.iter().sum()
+/// Are there common cells of floating-point numbers?
+fn has_sums(program: &Program) -> bool {
+    program.count(|stmt| matches!(stmt, Stmt::Rare(rare) if rare.is_common())) > 0
 }
 
-struct Printer<'a> {
+/// Cells of a thread that its statements use.
+fn own_cells(program: &Program) -> usize {
+    2 * usize::from(program.count(|stmt| matches!(stmt, Stmt::Rare(rare) if rare.is_own())) > 0)
+}
+
+/// Cells of a thread: those, and one for each register. Neighbours in the former lie at multiples of 16 bytes.
+fn cells_per_thread(program: &Program) -> usize {
+    let registers: usize = program.pool.iter().sum();
+    match own_cells(program) {
+        0 => registers,
+        own => (own + registers).next_multiple_of(own),
+    }
+}
+
+pub(crate) struct Printer<'a> {
     out: &'a mut String,
-    program: &'a Program,
+    pub(crate) program: &'a Program,
     labels: usize,
     depth: usize,
-    loops: usize,
+    pub(crate) loops: usize,
 }
 
 impl Printer<'_> {
-    fn line(&mut self, text: &str) {
+    /// A line outside of functions.
+    pub(crate) fn top(&mut self, text: &str) {
+        let _ = writeln!(self.out, "{text}");
+    }
+
+    pub(crate) fn cells(&self) -> usize {
+        cells_per_thread(self.program)
+    }
+
+    pub(crate) fn line(&mut self, text: &str) {
         let indent = 4 * (self.depth + 1);
         let _ = writeln!(self.out, "{:indent$}{text}", "");
     }
@@ -75,25 +110,64 @@ impl Printer<'_> {
         format!("L{}", self.labels)
     }
 
-    fn module(&mut self) {
+    /// Version and target, as low as they can be.
+    fn head(&mut self) {
         let program = self.program;
-        let _ = write!(
-            self.out,
-            "// warpwright fuzz, seed {}\n.version 7.8\n.target sm_75\n.address_size 64\n\n\
-             .visible .entry fuzz(\n    .param .u64 words,\n    .param .u64 singles,\n    \
-             .param .u64 doubles,\n    .param .u64 out,\n    .param .u64 counters\n)\n\
-             .reqntid {}, 1, 1\n{{\n",
-            program.seed, program.block
-        );
-        for (kind, &count) in Kind::ALL.iter().zip(&program.pool) {
+        let has = |is: &dyn Fn(&Stmt) -> bool| program.count_all(is) > 0;
+        let (version, target) = if has(&|stmt| matches!(stmt, Stmt::Fewer(_))) {
+            ("8.0", "sm_90a")
+        } else if has(&|stmt| matches!(stmt, Stmt::Rare(rare) if rare.is_new())) {
+            ("7.8", "sm_90")
+        } else {
+            ("7.8", "sm_75")
+        };
+        self.top(&format!(
+            "// warpwright fuzz, seed {}\n.version {version}\n.target {target}\n.address_size 64\n",
+            program.seed
+        ));
+    }
+
+    /// Declares the registers of the pools, those for one statement each, and counters of loops.
+    pub(crate) fn registers(&mut self, pool: &[usize; 6], loops: usize) {
+        for (kind, &count) in Kind::ALL.iter().zip(pool) {
             self.line(&format!(".reg {} {}<{count}>;", kind.decl(), kind.prefix()));
         }
         self.line(".reg .b32 %t<8>;");
         self.line(".reg .b64 %a<8>;");
         self.line(".reg .pred %q;");
-        let loops = program.count(|stmt| matches!(stmt, Stmt::Loop { .. }));
         if loops > 0 {
             self.line(&format!(".reg .b32 %n<{loops}>;"));
+        }
+    }
+
+    fn module(&mut self) {
+        let program = self.program;
+        self.head();
+        self.variables();
+        self.functions();
+        let has_sums = has_sums(program);
+        let sums = if has_sums {
+            ",\n    .param .u64 sums"
+        } else {
+            ""
+        };
+        let fewer = program.count(|stmt| matches!(stmt, Stmt::Fewer(_))) > 0;
+        let limit = match fewer {
+            true => format!(".maxnreg {}\n", REGISTERS[0]),
+            false => String::new(),
+        };
+        self.top(&format!(
+            ".visible .entry fuzz(\n    .param .u64 words,\n    .param .u64 singles,\n    \
+             .param .u64 doubles,\n    .param .u64 out,\n    .param .u64 counters{sums}\n)\n\
+             {limit}.reqntid {}, 1, 1\n{{",
+            program.block
+        ));
+        let loops = program.count(|stmt| matches!(stmt, Stmt::Loop { .. }));
+        self.registers(&program.pool, loops);
+        if has_sums {
+            self.line(".reg .f32 %g<2>;");
+            self.line(".reg .f64 %h<2>;");
+            self.line(".reg .b64 %b<1>;");
         }
         self.line(&format!(
             ".shared .align 8 .b8 exchange[{}];",
@@ -102,11 +176,16 @@ impl Printer<'_> {
         if self.has_local_array() {
             self.line(&format!(".local .align 4 .b8 scratch[{}];", LOCALS * 4));
         }
+        self.loops = 0;
         self.prologue();
         self.stmts(&program.body);
         self.epilogue();
-        self.line("ret;");
-        self.out.push_str("}\n");
+        match program.ending {
+            Ending::Ret => self.line("ret;"),
+            Ending::Exit => self.line("exit;"),
+            Ending::Falls => {}
+        }
+        self.top("}");
     }
 
     /// `%t0` is the thread in the block, `%t1` the thread in the grid; `%a0` to `%a4` are the
@@ -116,6 +195,10 @@ impl Printer<'_> {
         for (i, name) in names.iter().enumerate() {
             self.line(&format!("ld.param.u64 %a{i}, [{name}];"));
             self.line(&format!("cvta.to.global.u64 %a{i}, %a{i};"));
+        }
+        if has_sums(self.program) {
+            self.line("ld.param.u64 %b0, [sums];");
+            self.line("cvta.to.global.u64 %b0, %b0;");
         }
         self.line("mov.u32 %t0, %tid.x;");
         self.line("mov.u32 %t2, %ctaid.x;");
@@ -158,9 +241,8 @@ impl Printer<'_> {
 
     /// Every register of every pool goes to a cell of the thread's own, so all are live to the end.
     fn epilogue(&mut self) {
-        let cells = cells_per_thread(self.program);
-        self.line(&format!("mad.wide.u32 %a7, %t1, {}, %a3;", cells * 8));
-        let mut cell = 0;
+        self.own();
+        let mut cell = own_cells(self.program);
         for kind in Kind::ALL {
             for i in 0..self.program.pool(kind) {
                 let at = format!("[%a7+{}]", 8 * cell);
@@ -185,15 +267,7 @@ impl Printer<'_> {
     }
 
     fn load(&mut self, kind: Kind, dst: &[usize], index: &str) {
-        let (array, elements, bytes, ty) = match kind {
-            Kind::F32 => ("%a1", WORDS, 4, "f32"),
-            Kind::F64 => ("%a2", DOUBLES, 8, "f64"),
-            Kind::B64 => ("%a0", WORDS / 2, 8, "b64"),
-            _ => ("%a0", WORDS, 4, "b32"),
-        };
-        let mask = elements - dst.len();
-        self.line(&format!("and.b32 %t5, {index}, {mask};"));
-        self.line(&format!("mad.wide.u32 %a7, %t5, {bytes}, {array};"));
+        let ty = self.element(kind, dst.len(), index);
         let regs: Vec<String> = dst
             .iter()
             .map(|i| format!("{}{i}", kind.prefix()))
@@ -209,7 +283,21 @@ impl Printer<'_> {
         }
     }
 
-    fn stmts(&mut self, stmts: &[Stmt]) {
+    /// `%a7` becomes the address of an element of the array of a kind, behind which come as many as there are in a
+    /// vector; its type.
+    pub(crate) fn element(&mut self, kind: Kind, width: usize, index: &str) -> &'static str {
+        let (array, elements, bytes, ty) = match kind {
+            Kind::F32 => ("%a1", WORDS, 4, "f32"),
+            Kind::F64 => ("%a2", DOUBLES, 8, "f64"),
+            Kind::B64 => ("%a0", WORDS / 2, 8, "b64"),
+            _ => ("%a0", WORDS, 4, "b32"),
+        };
+        self.line(&format!("and.b32 %t5, {index}, {};", elements - width));
+        self.line(&format!("mad.wide.u32 %a7, %t5, {bytes}, {array};"));
+        ty
+    }
+
+    pub(crate) fn stmts(&mut self, stmts: &[Stmt]) {
         for stmt in stmts {
             self.stmt(stmt);
         }
@@ -307,6 +395,13 @@ impl Printer<'_> {
                 self.line(&format!("setp.ne.s32 %q, %n{counter}, 0;"));
                 self.line(&format!("@%q bra {head};"));
             }
+            Stmt::Fewer(body) => {
+                let [all, fewer] = REGISTERS;
+                self.line(&format!("setmaxnreg.dec.sync.aligned.u32 {fewer};"));
+                self.nested(body);
+                self.line(&format!("setmaxnreg.inc.sync.aligned.u32 {all};"));
+            }
+            Stmt::Rare(rare) => self.rare(rare),
         }
     }
 
@@ -322,12 +417,17 @@ impl Printer<'_> {
         let reg = format!("{}{reg}", kind.prefix());
         self.line(&format!("st.shared.{ty} [%a5], {reg};"));
         self.line("bar.sync 0;");
+        self.partner(flip);
+        self.line(&format!("ld.shared.{ty} {reg}, [%a7];"));
+        self.line("bar.sync 0;");
+    }
+
+    /// `%a7` becomes the address of the partner's slot.
+    pub(crate) fn partner(&mut self, flip: usize) {
         self.line(&format!("add.u32 %t5, %t0, {flip};"));
         self.line(&format!("rem.u32 %t5, %t5, {};", self.program.block));
         self.line("mov.u64 %a7, exchange;");
         self.line("mad.wide.u32 %a7, %t5, 8, %a7;");
-        self.line(&format!("ld.shared.{ty} {reg}, [%a7];"));
-        self.line("bar.sync 0;");
     }
 }
 

@@ -1,5 +1,9 @@
 //! The structured program that a PTX kernel is printed from.
 
+use std::collections::BTreeSet;
+
+use crate::rare::Rare;
+
 /// The register pools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
@@ -152,6 +156,61 @@ pub enum Stmt {
         /// Body.
         body: Vec<Stmt>,
     },
+    /// Statements between which and the others the warps give registers away and take them back (`setmaxnreg`).
+    Fewer(Vec<Stmt>),
+    /// What compilers write seldom.
+    Rare(Rare),
+}
+
+impl Stmt {
+    /// The lists of statements inside.
+    pub(crate) fn inside(&self) -> impl Iterator<Item = &Vec<Stmt>> {
+        let lists = match self {
+            Stmt::If {
+                then, otherwise, ..
+            } => [Some(then), Some(otherwise)],
+            Stmt::Loop { body, .. } | Stmt::Fewer(body) => [Some(body), None],
+            _ => [None, None],
+        };
+        lists.into_iter().flatten()
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn inside_mut(&mut self) -> impl Iterator<Item = &mut Vec<Stmt>> {
+        let lists = match self {
+            Stmt::If {
+                then, otherwise, ..
+            } => [Some(then), Some(otherwise)],
+            Stmt::Loop { body, .. } | Stmt::Fewer(body) => [Some(body), None],
+            _ => [None, None],
+        };
+        lists.into_iter().flatten()
+    }
+}
+
+/// A device function of two numbers of 32 bits and one of 64, with one of 32 bits as result.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Function {
+    /// Arguments and result are registers, else `.param` variables.
+    pub by_register: bool,
+    /// It ends with `ret`, else with its body.
+    pub returns: bool,
+    /// Some threads return early.
+    pub early: bool,
+    /// The statements.
+    pub body: Vec<Stmt>,
+}
+
+/// How a kernel ends.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Ending {
+    /// `ret`.
+    #[default]
+    Ret,
+    /// `exit`.
+    Exit,
+    /// Its body is over.
+    Falls,
 }
 
 /// A whole kernel.
@@ -165,8 +224,22 @@ pub struct Program {
     pub grid: usize,
     /// Registers in each pool, in the order of [`Kind::ALL`].
     pub pool: [usize; 6],
+    /// Device functions.
+    pub functions: Vec<Function>,
+    /// How it ends.
+    pub ending: Ending,
     /// The statements.
     pub body: Vec<Stmt>,
+}
+
+/// Statements of a kind, nested ones included.
+pub(crate) fn counted(stmts: &[Stmt], is_counted: &dyn Fn(&Stmt) -> bool) -> usize {
+    let inside = |stmt: &Stmt| -> usize {
+        let lists = stmt.inside();
+        lists.map(|list| counted(list, is_counted)).sum()
+    };
+    let count = |stmt| usize::from(is_counted(stmt)) + inside(stmt);
+    stmts.iter().map(count).sum()
 }
 
 impl Program {
@@ -183,20 +256,53 @@ impl Program {
         self.count(|_| true)
     }
 
-    /// Statements of a kind, nested ones included.
+    /// Statements of a kind in the kernel itself, nested ones included.
     pub fn count(&self, is_counted: impl Fn(&Stmt) -> bool) -> usize {
-        fn all(stmts: &[Stmt], is_counted: &dyn Fn(&Stmt) -> bool) -> usize {
-            let inside = |stmt: &Stmt| match stmt {
-                Stmt::If {
-                    then, otherwise, ..
-                } => all(then, is_counted) + all(otherwise, is_counted),
-                Stmt::Loop { body, .. } => all(body, is_counted),
-                _ => 0,
-            };
-            let count = |stmt| usize::from(is_counted(stmt)) + inside(stmt);
-            stmts.iter().map(count).sum()
+        counted(&self.body, &is_counted)
+    }
+
+    /// The same, in the device functions that are called as well.
+    pub(crate) fn count_all(&self, is_counted: impl Fn(&Stmt) -> bool) -> usize {
+        let called = self.called().into_iter();
+        let functions = called.map(|number| counted(&self.functions[number].body, &is_counted));
+        self.count(&is_counted) + functions.sum::<usize>()
+    }
+
+    /// The numbers of the device functions that are called, in order.
+    pub(crate) fn called(&self) -> BTreeSet<usize> {
+        let calls = |stmts: &[Stmt], number: usize| {
+            let is_call = |stmt: &Stmt| matches!(stmt, Stmt::Rare(Rare::Call { function, .. }) if *function == number);
+            counted(stmts, &is_call) > 0
+        };
+        let mut called = BTreeSet::new();
+        for number in (0..self.functions.len()).rev() {
+            let inner = called
+                .iter()
+                .any(|&by: &usize| calls(&self.functions[by].body, number));
+            if inner || calls(&self.body, number) {
+                called.insert(number);
+            }
         }
-        all(&self.body, &is_counted)
+        called
+    }
+
+    /// The same, whose threads keep their registers (no `setmaxnreg`).
+    #[must_use]
+    pub fn with_all_registers(mut self) -> Program {
+        fn unwrap(stmts: &mut Vec<Stmt>) {
+            *stmts = std::mem::take(stmts)
+                .into_iter()
+                .flat_map(|stmt| match stmt {
+                    Stmt::Fewer(body) => body,
+                    stmt => vec![stmt],
+                })
+                .collect();
+            for stmt in stmts {
+                stmt.inside_mut().for_each(unwrap);
+            }
+        }
+        unwrap(&mut self.body);
+        self
     }
 
     /// The same without the local array: what is then in local memory was spilled.
@@ -205,16 +311,7 @@ impl Program {
         fn keep(stmts: &mut Vec<Stmt>) {
             stmts.retain(|stmt| !matches!(stmt, Stmt::Local { .. }));
             for stmt in stmts {
-                match stmt {
-                    Stmt::If {
-                        then, otherwise, ..
-                    } => {
-                        keep(then);
-                        keep(otherwise);
-                    }
-                    Stmt::Loop { body, .. } => keep(body),
-                    _ => {}
-                }
+                stmt.inside_mut().for_each(keep);
             }
         }
         keep(&mut self.body);
@@ -239,6 +336,8 @@ pub struct Config {
     pub warps: usize,
     /// Blocks at most.
     pub blocks: usize,
+    /// With statements that compilers write seldom ([`Rare`]), device functions, and other ends than `ret`.
+    pub rare: bool,
 }
 
 impl Default for Config {
@@ -250,6 +349,7 @@ impl Default for Config {
             approximate: false,
             warps: 4,
             blocks: 3,
+            rare: false,
         }
     }
 }

@@ -27,6 +27,7 @@ pub fn reduce(
     }
     loop {
         let before = best.clone();
+        shorten_functions(&mut best, &mut test);
         for (grid, block) in [(1, 32), (1, best.block), (best.grid, 32)] {
             let smaller = Program {
                 grid,
@@ -41,6 +42,21 @@ pub fn reduce(
         simplify(&mut best, &mut test);
         if best == before {
             return best;
+        }
+    }
+}
+
+/// Tries to drop the statements of device functions.
+fn shorten_functions(best: &mut Program, test: &mut impl FnMut(&Program) -> bool) {
+    for number in 0..best.functions.len() {
+        let mut at = best.functions[number].body.len();
+        while at > 0 {
+            at -= 1;
+            let mut candidate = best.clone();
+            candidate.functions[number].body.remove(at);
+            if test(&candidate) {
+                *best = candidate;
+            }
         }
     }
 }
@@ -92,13 +108,7 @@ fn edit(stmts: &mut Vec<Stmt>, at: &mut usize, choice: usize) -> bool {
             return apply(stmts, i, choice);
         }
         *at -= 1;
-        let found = match &mut stmts[i] {
-            Stmt::If {
-                then, otherwise, ..
-            } => edit(then, at, choice) || edit(otherwise, at, choice),
-            Stmt::Loop { body, .. } => edit(body, at, choice),
-            _ => false,
-        };
+        let found = stmts[i].inside_mut().any(|list| edit(list, at, choice));
         if found {
             return true;
         }
@@ -120,7 +130,7 @@ fn apply(stmts: &mut Vec<Stmt>, i: usize, choice: usize) -> bool {
             stmts.splice(i..=i, otherwise);
             true
         }
-        (1, Stmt::Loop { body, .. }) => {
+        (1, Stmt::Loop { body, .. } | Stmt::Fewer(body)) => {
             stmts.splice(i..=i, body);
             true
         }
