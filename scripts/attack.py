@@ -441,29 +441,56 @@ def settings(b):
 
 
 def signals(b):
-    """A signal to the command is one to the program."""
+    """A signal to the command, or to its group, is one to the program, and the command ends as that does."""
     b.store(b.good())
-    number = b.dice.choice([signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGINT, signal.SIGQUIT])
-    handled = b.dice.random() < .6
-    name = number.name[3:]
-    trap = f"trap 'echo got {name}; exit 9' {name}; " if handled else ""
-    script = trap + "echo ready >&3; i=0; while [ $i -lt 100 ]; do sleep 0.05; i=$((i+1)); done; echo late"
-    if not handled and number != signal.SIGQUIT:  # a program that is no shell: those take some signals by themselves
+    d, idle = b.dice, [signal.SIGCONT, signal.SIGURG, signal.SIGWINCH]
+    # Those that stop have tests of their own; two are the C library's.
+    others = [signal.SIGSTOP, signal.SIGCHLD, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, 32, 33]
+    number = d.choice([one for one in range(1, 65) if one not in others])
+    handled = (d.random() < .6 or number in idle) and number != signal.SIGKILL
+    trap = f"trap 'echo got {number}; n=1$n' {number}; " if handled else ""
+    script = trap + "echo ready >&3; i=0; while [ $i -lt 12 ]; do sleep 0.05; i=$((i+1)); done; echo late $n; exit 9"
+    if not handled:  # a program that is no shell: those take some signals by themselves
         script = "echo ready >&3; exec sleep 5"
+    send = d.choice([os.kill, os.killpg])
     results = []
-    for before in [[], [b.binary, b.dice.choice(["trace", "tune", "with"]), "--"]]:
+    for before in [[], [b.binary, d.choice(["trace", "tune", "with"]), "--"]]:
         read, write = os.pipe()
         env = dict(b.env, WARPWRIGHT_DB=b.at("store"), WARPWRIGHT_LOG="/dev/null")
         process = subprocess.Popen([*before, "bash", "-c", script.replace(">&3", f">&{write}")], env=env, pass_fds=[write],
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+                                   start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         os.close(write)
         os.read(read, 16)
-        process.send_signal(number)
+        send(process.pid, number)
         out = process.communicate(timeout=60)[0]
         os.close(read)
-        code = process.returncode
-        results.append(Run(128 - code if code < 0 else code, out, b""))
-    b.same(f"{name} to {before[1:2]}, handled: {handled}", *results)
+        results.append(Run(process.returncode, out, b""))
+    b.same(f"{number} to {before[1:2]}, {send.__name__}, handled: {handled}", *results)
+
+
+def outputs(b):
+    """What nobody takes costs no exit code of the program, and nothing is written over it or what it reads."""
+    d, code = b.dice, b.dice.choice([0, 3, 255])
+    b.store()
+    env = dict(b.env, WARPWRIGHT_DB=b.at("store"), FAKE_LOG="/dev/null", OWN=b.binary)
+    command = d.choice(["trace", "trace --json", "tune --budget 0.3", "with"])
+    program = f"sh -c '{' '.join(b.words('dlsym', 'plain'))}; exit {code}'"
+    to = d.choice(["> /dev/full", "> /dev/full 2>&1", ">&-", ">&- 2>&-", "2>&-", "| :"])
+    plain, found = [ran(["bash", "-c", f"{before} {program} {to}; exit ${{PIPESTATUS[0]}}"], env) for before in ["", f"$OWN {command} --"]]
+    if found.code != plain.code and not (code == 0 and "full" in to and found.code == 1 and command != "with"):
+        raise Difference(f"{command} {to}: {plain}, but then {found}")
+    script = b.write("program", b"#!/bin/sh\ncat; touch $RAN\n")
+    os.chmod(script, 0o755)
+    data, other = b.write("read", b"data"), b.at("other")
+    if os.path.lexists(other):
+        os.remove(other)
+    d.choice([os.link, os.symlink])(d.choice([script, data]), other)
+    option, place = d.choice(["trace -o", "tune --keep", "tune --report-to"]), d.choice([script, data, other])
+    words = d.choice([f"{script} {data}", f"{script} --from={data}", f"sh {script} {data}", f"env {script} {data}"])
+    done = ran(["sh", "-c", f"$OWN {option} {place} -- {words} < {data}"], dict(env, RAN=b.at("ran")))
+    with open(script, "rb") as one, open(data, "rb") as two:
+        if done.code != 1 or os.path.exists(b.at("ran")) or (one.read(), two.read()) != (b"#!/bin/sh\ncat; touch $RAN\n", b"data"):
+            raise Difference(f"{option} {place} -- {words}: {done}")
 
 
 def number(d):
@@ -705,7 +732,7 @@ def libraries(b):
 
 
 KINDS = [(damage, 25), (cubins, 30), (facts, 25), (guards, 30), (entries, 12), (exports, 8), (kills, 4), (disks, 6), (memory, 8),
-         (short, 1), (together, 3), (changing, 3), (tools, 4), (logs, 6), (settings, 6), (signals, 1), (starts, 3), (breaks, 1),
+         (short, 1), (together, 3), (changing, 3), (tools, 4), (logs, 6), (settings, 6), (signals, 2), (outputs, 2), (starts, 3), (breaks, 1),
          (inputs, 2), (descriptors, 3), (libraries, 1)]
 
 
