@@ -27,6 +27,8 @@ pub struct Program {
     pub(crate) sites: Vec<Site>,
     /// Does the result depend on the order in which blocks run?
     pub(crate) ordered: bool,
+    /// Has it a fence that reaches other blocks, or an access that is one?
+    pub(crate) fenced: bool,
     /// Does it call `malloc`?
     pub(crate) heap: bool,
     /// Registers of a thread at entry, where the kernel's directives say them: `setmaxnreg` moves these.

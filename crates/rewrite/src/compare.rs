@@ -6,7 +6,7 @@ use warpwright_emu::symbolic::term::{Cmp, Domain, Id, Kind, Terms, Unset, Val};
 use warpwright_emu::symbolic::{
     Buffer, Content, Note, Options as MachineOptions, Refusal, Report, Stop,
 };
-use warpwright_launch::ElemType;
+use warpwright_launch::{ElemType, Init};
 
 use crate::alike::{Chosen, Launched, chosen};
 use crate::guards;
@@ -45,7 +45,7 @@ pub fn compare(a: &Side, b: &Side, paired: &Paired, options: &Options) -> AtLaun
                     fixed.extend(new);
                     continue;
                 }
-                tested(a, b, paired, &fixed, *why)
+                tested(a, b, paired, &kept(a, &fixed, options), *why)
             }
         };
         if !fixed.is_empty() {
@@ -617,7 +617,8 @@ impl<'c> Comparison<'c> {
             extremes.map(move |value| (Filling::Described, vec![guards::Given { value, ..given }]))
         });
         for (filling, set) in plain.chain(guarded).chain(far) {
-            let mut memory = filled(self.a, self.b, self.paired, self.fixed, filling);
+            let kept = kept(self.a, self.fixed, self.options);
+            let mut memory = filled(self.a, self.b, self.paired, &kept, filling);
             for given in &set {
                 self.give(&mut memory, given);
             }
@@ -890,6 +891,17 @@ impl<'c> Comparison<'c> {
             _ => format!("{bits:#x}"),
         }
     }
+}
+
+/// Buffers that hold what is described whatever is tried: not those of any numbers, unless the user names them.
+fn kept(a: &Side, fixed: &[String], options: &Options) -> Vec<String> {
+    let all = buffers(a);
+    let is_any = |name: &String| {
+        let own = all.iter().find(|(other, _)| other == name);
+        own.is_some_and(|(_, described)| matches!(described.buffer.init, Init::Normal { .. }))
+    };
+    let is_kept = |name: &&String| options.fixed.contains(name) || !is_any(name);
+    fixed.iter().filter(is_kept).cloned().collect()
 }
 
 /// What was not done on terms is tried on numbers.

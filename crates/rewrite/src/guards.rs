@@ -62,8 +62,14 @@ pub(crate) fn fillings(terms: &Terms, values: [Val; 2]) -> Vec<Vec<Given>> {
             beside(given.value.wrapping_add(1)),
         ]
     });
-    all.extend(singles.chain(near).take(MOST));
+    let numbers = singles.chain(near).filter(|set| set.iter().all(is_number));
+    all.extend(numbers.take(MOST));
     all
+}
+
+/// Neither infinite nor NaN, should it be taken for single precision: inputs are numbers.
+fn is_number(given: &Given) -> bool {
+    given.bits != 32 || f32::from_bits(given.value as u32).is_finite()
 }
 
 /// Elements that one of two terms has alone, a few of them.

@@ -70,6 +70,11 @@ pub struct Reals<'a> {
     /// The set that a value is the maximum or minimum of.
     of_value: FxHashMap<(Extreme, Value), Set>,
     constants: FxHashMap<(u64, Domain), Value>,
+    /// Numbers of double precision by the bits of the single one that they round to.
+    doubles: FxHashMap<u32, f64>,
+    /// Constants by their values, and those that are members of sets.
+    numbers: FxHashMap<Value, f64>,
+    bounds: Vec<(u32, f64)>,
     log2e: Value,
     /// Which random point.
     seed: u64,
@@ -119,6 +124,9 @@ impl<'a> Reals<'a> {
             elements: Vec::new(),
             of_value: FxHashMap::default(),
             constants: FxHashMap::default(),
+            doubles: doubles(terms),
+            numbers: FxHashMap::default(),
+            bounds: Vec::new(),
             log2e: Value::random(&[tag::LOG2E, seed]),
             seed,
             evaluated: 0,
@@ -276,11 +284,7 @@ impl<'a> Reals<'a> {
         };
         let value = match domain {
             Domain::I16 | Domain::I32 | Domain::I64 => Value::integer(signed(domain.bits())),
-            Domain::F32 => self.float(
-                f64::from(f32::from_bits(bits as u32)),
-                24,
-                f64::from(f32::MAX),
-            ),
+            Domain::F32 => self.single(bits as u32),
             Domain::F64 => self.float(f64::from_bits(bits), 53, f64::MAX),
             Domain::Bf16 => {
                 let wide = f32::from_bits((bits as u32) << 16);
@@ -292,7 +296,18 @@ impl<'a> Reals<'a> {
             }
         };
         self.constants.insert((bits, domain), value);
+        if let Some(number) = number(bits, domain) {
+            self.numbers.insert(value, number);
+        }
         value
+    }
+
+    /// A number of single precision; one of double precision that rounds to it and stands somewhere is meant.
+    fn single(&self, bits: u32) -> Value {
+        match self.doubles.get(&bits) {
+            Some(&x) => self.float(x, 53, f64::MAX),
+            None => self.float(f64::from(f32::from_bits(bits)), 24, f64::from(f32::MAX)),
+        }
     }
 
     /// A number of so many significant bits as the simplest fraction that rounds to it.
@@ -492,11 +507,16 @@ impl<'a> Reals<'a> {
         }
     }
 
-    fn left_open(&mut self, place: Place, key: Key, sides: [Value; 2]) -> Value {
-        self.split(place, key, sides, true);
+    /// A selection without a closed form: linear in an unknown of its condition, so that sums of several have no order.
+    fn left_open(&mut self, place: Place, key: Key, [yes, no]: [Value; 2]) -> Value {
+        self.split(place, key, [yes, no], true);
         let mut words = vec![tag::SELECT];
         words.extend(key_words(key));
-        sides.iter().for_each(|side| words.extend([side.p, side.q]));
+        if yes.is_finite() && no.is_finite() {
+            let holds = Value::random(&words);
+            return no.plus(holds.times(yes.plus(no.negative())));
+        }
+        words.extend([yes.p, yes.q, no.p, no.q]);
         Value::random(&words)
     }
 
@@ -576,6 +596,9 @@ impl<'a> Reals<'a> {
         let number = *self.members.entry(value).or_insert(next);
         if number == next {
             self.elements.push(value);
+            if let Some(&x) = self.numbers.get(&value) {
+                self.bounds.push((number, x));
+            }
         }
         self.sets.one(number)
     }
@@ -598,13 +621,37 @@ impl<'a> Reals<'a> {
     fn extreme_of(&mut self, which: Extreme, a: Value, b: Value) -> Option<Value> {
         let sets = [a, b].map(|value| self.set_of(which, value));
         let set = match sets {
-            [Some(x), Some(y)] => self.sets.union(x, y),
+            [Some(x), Some(y)] => self.union(which, x, y),
             [Some(x), None] | [None, Some(x)] => x,
             _ => return Some(a),
         };
         let value = self.extreme_value(which, set);
         self.of_value.insert((which, value), set);
         Some(value)
+    }
+
+    /// Both sets in one; of constants the outermost alone counts.
+    fn union(&mut self, which: Extreme, a: Set, b: Set) -> Set {
+        let mut all = self.sets.union(a, b);
+        if self.bounds.len() < 2 || which.unsigned {
+            return all;
+        }
+        let bounds = self
+            .bounds
+            .iter()
+            .filter(|(member, _)| self.sets.has(all, *member));
+        let mut bounds: Vec<(u32, f64)> = bounds.copied().collect();
+        bounds.sort_by(|(_, x), (_, y)| {
+            if which.larger {
+                y.total_cmp(x)
+            } else {
+                x.total_cmp(y)
+            }
+        });
+        for (member, _) in bounds.into_iter().skip(1) {
+            all = self.sets.without(all, member).unwrap_or(all);
+        }
+        all
     }
 
     fn extreme_value(&self, which: Extreme, set: Set) -> Value {
@@ -649,7 +696,7 @@ impl<'a> Reals<'a> {
                 }
             };
             all = match (all, set) {
-                (Some(x), Some(y)) => Some(self.sets.union(x, y)),
+                (Some(x), Some(y)) => Some(self.union(which, x, y)),
                 (x, y) => x.or(y),
             };
         }
@@ -750,9 +797,14 @@ impl<'a> Reals<'a> {
             }
             Order::Eq | Order::Nan => {
                 let code = node.imm();
-                let same = x == y && cmp.order() == Order::Eq;
+                // A number is no infinity, and nothing here is NaN.
+                let known = match cmp.order() {
+                    Order::Eq if x == y => Some(true),
+                    Order::Eq if domain.is_float() && x.is_finite() != y.is_finite() => Some(false),
+                    _ => None,
+                };
                 let (x, y) = (x.min(y), x.max(y));
-                (Key::Compared(code, x, y), true, same.then_some(true))
+                (Key::Compared(code, x, y), true, known)
             }
         }
     }
@@ -1011,6 +1063,29 @@ fn key_words(key: Key) -> [u64; 5] {
         Key::Compared(code, a, b) => [2 + (u64::from(code) << 8), a.p, a.q, b.p, b.q],
         Key::Predicate(a) => [0, a.p, a.q, 0, 0],
     }
+}
+
+/// A finite constant as a number.
+fn number(bits: u64, domain: Domain) -> Option<f64> {
+    let shift = 64 - domain.bits();
+    let x = match domain {
+        Domain::F32 => f64::from(f32::from_bits(bits as u32)),
+        Domain::F64 => f64::from_bits(bits),
+        Domain::Bf16 => f64::from(f32::from_bits((bits as u32) << 16)),
+        Domain::F16 => half(bits as u16),
+        Domain::I16 | Domain::I32 => ((bits << shift) as i64 >> shift) as f64,
+        Domain::Any | Domain::I64 | Domain::Pred => return None,
+    };
+    x.is_finite().then_some(x)
+}
+
+/// Constants that need double precision, by what they are in single precision.
+fn doubles(terms: &Terms) -> FxHashMap<u32, f64> {
+    let constants = (0..terms.len() as Id).filter_map(|id| terms.bits_of(id));
+    let wide = constants.filter(|bits| bits >> 32 != 0).map(f64::from_bits);
+    let rounded = wide.map(|x| (x as f32, x));
+    let needed = rounded.filter(|&(narrow, x)| narrow.is_normal() && f64::from(narrow) != x);
+    needed.map(|(narrow, x)| (narrow.to_bits(), x)).collect()
 }
 
 /// A binary16 number.

@@ -257,6 +257,7 @@ fn refusal_code(refusal: &Refusal) -> &'static str {
         Refusal::Loop(_) => "loop-of-data",
         Refusal::Collective(_) => "collective-under-data",
         Refusal::ConditionalAccess => "conditional-access",
+        Refusal::ConditionalRace => "conditional-race",
         Refusal::Operand(_) => "operand-of-data",
         Refusal::Atomic => "atomic-of-data",
         Refusal::Call => "call",
@@ -289,6 +290,7 @@ fn refusal_text(refusal: &Refusal) -> &'static str {
             "a barrier or an operation of the warp stands on one side of a branch on data"
         }
         Refusal::ConditionalAccess => "where data let it, an access leaves its allocation",
+        Refusal::ConditionalRace => "where data let both, two threads meet at one place",
         Refusal::Operand(_) => "a member mask, an index or a size is made of data",
         Refusal::Atomic => "an atomic operation on data whose order would show",
         Refusal::Call => "a call of a function that is not inlined",

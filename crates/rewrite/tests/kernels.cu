@@ -632,3 +632,183 @@ extern "C" __global__ void wrong_weighted_next_row(const float *x, const float *
     for (int i = threadIdx.x; i < n; i += blockDim.x) out[row * n + i] = x[row * n + i] * w[i];
     if (threadIdx.x == 0 && row + 1 < gridDim.x) out[(row + 1) * n] = 0.0f;
 }
+
+// ---- conditions on data that decide who writes
+
+extern "C" __global__ void sign_marked(const float *x, float *out, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = x[i] > 0.0f ? 1.0f : 2.0f;
+}
+
+// Two threads for an element, of which one writes.
+#define BY_TWO(NAME, FIRST, SECOND)                                                          \
+    extern "C" __global__ void NAME(const float *x, float *out, int n)                       \
+    {                                                                                        \
+        int both = blockIdx.x * blockDim.x + threadIdx.x, i = both / 2;                      \
+        if (i >= n) return;                                                                  \
+        if (both % 2) {                                                                      \
+            if (FIRST) out[i] = 1.0f;                                                        \
+        } else {                                                                             \
+            if (SECOND) out[i] = 2.0f;                                                       \
+        }                                                                                    \
+    }
+
+BY_TWO(sign_marked_by_two, x[i] > 0.0f, !(x[i] > 0.0f))
+BY_TWO(wrong_sign_marked_by_both, x[i] > 0.0f, x[i] > 0.0f)
+BY_TWO(wrong_sign_marked_overlapping, x[i] > 0.0f, !(x[i] > 0.5f))
+
+extern "C" __global__ void largest_from_zero(const float *x, float *out, int n)
+{
+    float most = 0.0f;
+    for (int i = 0; i < n; i++) most = fmaxf(most, x[i]);
+    out[0] = most;
+}
+
+__device__ float largest_of_block(const float *x, int n)
+{
+    float most = 0.0f;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) most = fmaxf(most, x[i]);
+    for (int by = 16; by; by /= 2) most = fmaxf(most, __shfl_xor_sync(~0u, most, by));
+    return most;
+}
+
+// By comparing and swapping the bits, as the programming guide has it.
+#define BY_SWAPS(NAME, NEW, AFTER)                                                           \
+    extern "C" __global__ void NAME(const float *x, float *out, int n)                       \
+    {                                                                                        \
+        float most = largest_of_block(x, n);                                                 \
+        if (threadIdx.x % 32) return;                                                        \
+        int *bits = (int *)out, old = *bits, seen;                                           \
+        do {                                                                                 \
+            seen = old;                                                                      \
+            old = atomicCAS(bits, seen, __float_as_int(NEW));                                \
+        } while (old != seen);                                                               \
+        AFTER;                                                                               \
+    }
+
+BY_SWAPS(largest_by_swaps, fmaxf(most, __int_as_float(seen)), )
+BY_SWAPS(wrong_largest_last_wins, most, )
+BY_SWAPS(wrong_largest_read_after, fmaxf(most, __int_as_float(seen)), out[0] = ((volatile float *)out)[0] + 0.0f)
+
+// Nothing orders what the others have left before the count.
+extern "C" __global__ void wrong_sum_unfenced(const float *x, float *part, float *out, int n)
+{
+    if (threadIdx.x) return;
+    float sum = 0.0f;
+    for (int i = blockIdx.x * 8; i < n && i < blockIdx.x * 8 + 8; i++) sum += x[i];
+    part[blockIdx.x] = sum;
+    if (atomicInc(&arrived, gridDim.x) == gridDim.x - 1) {
+        float all = 0.0f;
+        for (int i = 0; i < gridDim.x; i++) all += ((volatile float *)part)[i];
+        out[0] = all;
+        arrived = 0;
+    }
+}
+
+// ---- one of a few places, chosen by data
+
+// Of four the first of the largest gets what belongs to all of them.
+extern "C" __global__ void largest_gathered(const float *x, const float *g, float *out, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= 4 * n) return;
+    const float *four = x + i / 4 * 4;
+    float most = four[0], own = i % 4 == 0 ? g[i / 4] : 0.0f;
+    for (int k = 1; k < 4; k++)
+        if (four[k] > most) {
+            most = four[k];
+            own = i % 4 == k ? g[i / 4] : 0.0f;
+        }
+    out[i] = own;
+}
+
+#define SCATTERED(NAME, SECOND)                                                              \
+    extern "C" __global__ void NAME(const float *x, const float *g, float *out, int n)       \
+    {                                                                                        \
+        int i = blockIdx.x * blockDim.x + threadIdx.x;                                       \
+        if (i >= n) return;                                                                  \
+        const float *four = x + 4 * i;                                                       \
+        float most = four[0];                                                                \
+        int best = 0;                                                                        \
+        if (four[1] > most) { most = four[1]; best = 1; }                                    \
+        if (four[2] > most) { most = four[2]; best = SECOND; }                               \
+        if (four[3] > most) { most = four[3]; best = 3; }                                    \
+        out[4 * i + best] = g[i];                                                            \
+    }
+
+SCATTERED(largest_scattered, 2)
+SCATTERED(wrong_largest_scattered, 1)
+
+// ---- sums of selections, maxima with constants, signs and constants
+
+#define GATED(v) (v > 0.25f ? v * v : 0.0f)
+
+extern "C" __global__ void gated_sum(const float *x, float *out, int n)
+{
+    float sum = 0.0f;
+    for (int i = 0; i < n; i++) sum += GATED(x[blockIdx.x * n + i]);
+    out[blockIdx.x] = sum;
+}
+
+#define GATED_WARP(NAME, VALUE)                                                              \
+    extern "C" __global__ void NAME(const float *x, float *out, int n)                       \
+    {                                                                                        \
+        float sum = 0.0f;                                                                    \
+        for (int i = threadIdx.x; i < n; i += 32) {                                          \
+            float v = x[blockIdx.x * n + i];                                                 \
+            sum += VALUE;                                                                    \
+        }                                                                                    \
+        for (int by = 16; by; by /= 2) sum += __shfl_xor_sync(~0u, sum, by);                 \
+        if (threadIdx.x == 0) out[blockIdx.x] = sum;                                         \
+    }
+
+GATED_WARP(gated_sum_warp, GATED(v))
+GATED_WARP(wrong_gated_sum_warp, (v > -0.25f ? v * v : 0.0f))
+
+#define RECTIFIED(NAME, FIRST, VALUE)                                                        \
+    extern "C" __global__ void NAME(const float *x, float *out, int n)                       \
+    {                                                                                        \
+        float most = FIRST;                                                                  \
+        for (int i = 0; i < n; i++) most = fmaxf(most, VALUE);                               \
+        out[blockIdx.x] = most;                                                              \
+    }
+
+RECTIFIED(rectified_max, 0.0f, x[blockIdx.x * n + i])
+RECTIFIED(rectified_max_from_below, -1e20f, fmaxf(x[blockIdx.x * n + i], 0.0f))
+RECTIFIED(wrong_rectified_max, -1e20f, fmaxf(x[blockIdx.x * n + i], 0.75f))
+
+#define OF_EACH(NAME, VALUE)                                                                 \
+    extern "C" __global__ void NAME(const float *x, float *out, int n)                       \
+    {                                                                                        \
+        int i = blockIdx.x * blockDim.x + threadIdx.x;                                       \
+        if (i < n) out[i] = VALUE;                                                           \
+    }
+
+// Of later threads the inputs are younger than the constants of `expf`.
+OF_EACH(swish, x[i] / (1.0f + expf(-x[i])))
+OF_EACH(swish_fast, x[i] / (1.0f + __expf(-x[i])))
+OF_EACH(wrong_swish_fast, x[i] / (1.0f + __expf(x[i])))
+OF_EACH(third_double, (float)(0.33333 * x[i]))
+OF_EACH(third_single, 0.33333f * x[i])
+OF_EACH(wrong_third, 0.333f * x[i])
+
+// ---- dot products of bytes
+
+extern "C" __global__ void dot_bytes(const signed char *a, const signed char *b, int *out, int n)
+{
+    int sum = 0;
+    for (int i = 0; i < 4 * n; i++) sum += a[i] * b[i];
+    out[0] = sum;
+}
+
+#define WORDS(NAME, TYPE, ZERO)                                                              \
+    extern "C" __global__ void NAME(const signed char *a, const signed char *b, int *out, int n) \
+    {                                                                                        \
+        TYPE sum = ZERO;                                                                     \
+        for (int i = 0; i < n; i++) sum = __dp4a(((const TYPE *)a)[i], ((const TYPE *)b)[i], sum); \
+        out[0] = (int)sum;                                                                   \
+    }
+
+WORDS(dot_words, int, 0)
+WORDS(wrong_dot_words, unsigned, 0u)

@@ -434,6 +434,121 @@ fn the_last_block_adds_what_all_have_left() {
     refuted(serial, of("wrong_sum_too_early"), &[40], "unset");
 }
 
+/// Where data choose who writes, nobody else does; a guess ahead of a swap counts only if it is still there.
+fn conditions_on_data_decide_who_writes() {
+    let halves = |kernel| at(kernel, "ceil_div(2*n,64)", "64", FLAT);
+    let one = at("sign_marked", "ceil_div(n,64)", "64", FLAT);
+    stands(
+        one,
+        halves("sign_marked_by_two"),
+        &[37, 64],
+        Standing::BitForBit,
+    );
+    for wrong in ["wrong_sign_marked_by_both", "wrong_sign_marked_overlapping"] {
+        let Some(found) = found(one, halves(wrong), &[("n", 37)]) else {
+            return;
+        };
+        assert!(
+            found.standing >= Standing::Tested,
+            "{wrong}: {}",
+            said(&found)
+        );
+    }
+    let largest = |kernel, first| {
+        let args = match first {
+            true => "x f32 n uniform; out f32 1 zeros out; n s32 = n",
+            false => "x f32 n uniform; out f32 1 out; n s32 = n",
+        };
+        at(
+            kernel,
+            if first { "2" } else { "1" },
+            if first { "64" } else { "1" },
+            args,
+        )
+    };
+    let serial = largest("largest_from_zero", false);
+    let swapped = largest("largest_by_swaps", true);
+    stands(serial, swapped, &[40, 100], Standing::UpToRounding);
+    refuted(
+        serial,
+        largest("wrong_largest_last_wins", true),
+        &[100],
+        "shown",
+    );
+    refuted(
+        serial,
+        largest("wrong_largest_read_after", true),
+        &[100],
+        "race",
+    );
+}
+
+/// A block that reads what others wrote needs a fence between.
+fn what_blocks_hand_over_is_fenced() {
+    let all = "x f32 n uniform; out f32 1 zeros out; n s32 = n";
+    let parts = "x f32 n uniform; part f32 n poison; out f32 1 zeros out; n s32 = n";
+    let serial = at("sum_all", "1", "1", all);
+    let unfenced = at("wrong_sum_unfenced", "ceil_div(n,8)", "32", parts);
+    refuted(serial, unfenced, &[40], "race");
+}
+
+/// One of a few places, chosen by data.
+fn a_place_that_data_choose_is_one_of_a_few() {
+    const PAIRS: &str = "x f32 4*n uniform; g f32 n uniform; out f32 4*n zeros out; n s32 = n";
+    let of = |kernel, per| at(kernel, per, "64", PAIRS);
+    let gathered = of("largest_gathered", "ceil_div(4*n,64)");
+    let scattered = |kernel| of(kernel, "ceil_div(n,64)");
+    stands(
+        gathered,
+        scattered("largest_scattered"),
+        &[33],
+        Standing::UpToRounding,
+    );
+    refuted(
+        gathered,
+        scattered("wrong_largest_scattered"),
+        &[33],
+        "shown",
+    );
+}
+
+/// The algebra of selections, of constants and of bytes.
+fn selections_constants_and_bytes_have_an_algebra() {
+    const ROWS: &str = "x f32 3,n uniform; out f32 3 out; n s32 = n";
+    let of = |kernel, block| at(kernel, "3", block, ROWS);
+    let (plain, warp) = (of("gated_sum", "1"), of("gated_sum_warp", "32"));
+    stands(plain, warp, &[33, 70], Standing::UpToRounding);
+    refuted(plain, of("wrong_gated_sum_warp", "32"), &[70], "shown");
+    let pool = of("rectified_max", "1");
+    stands(
+        pool,
+        of("rectified_max_from_below", "1"),
+        &[33],
+        Standing::UpToRounding,
+    );
+    refuted(pool, of("wrong_rectified_max", "1"), &[33], "shown");
+    let swish = |kernel| at(kernel, "ceil_div(n,64)", "64", FLAT);
+    stands(
+        swish("swish"),
+        swish("swish_fast"),
+        &[33, 130],
+        Standing::UpToRounding,
+    );
+    refuted(swish("swish"), swish("wrong_swish_fast"), &[33], "shown");
+    let third = (swish("third_double"), swish("third_single"));
+    stands(third.0, third.1, &[33], Standing::UpToRounding);
+    refuted(third.0, swish("wrong_third"), &[33], "shown");
+    const BYTES: &str = "a s8 4*n bytes; b s8 4*n bytes; out s32 1 out; n s32 = n";
+    let dot = |kernel| at(kernel, "1", "1", BYTES);
+    stands(
+        dot("dot_bytes"),
+        dot("dot_words"),
+        &[1, 9],
+        Standing::BitForBit,
+    );
+    refuted(dot("dot_bytes"), dot("wrong_dot_words"), &[9], "shown");
+}
+
 /// All in one: the kernels are compiled once.
 #[test]
 fn rewrites_stand_as_they_should() {
@@ -452,6 +567,10 @@ fn rewrites_stand_as_they_should() {
     a_skipped_element_is_refuted();
     the_larger_of_two_is_a_maximum();
     the_last_block_adds_what_all_have_left();
+    conditions_on_data_decide_who_writes();
+    what_blocks_hand_over_is_fenced();
+    a_place_that_data_choose_is_one_of_a_few();
+    selections_constants_and_bytes_have_an_algebra();
 }
 
 /// Of blocks that do the same one stands for all; one that does not is looked at itself.

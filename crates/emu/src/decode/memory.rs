@@ -64,9 +64,16 @@ impl Decoder<'_> {
             || words.has("relaxed") && (words.has("gpu") || words.has("sys"));
         let reaches = matches!(space, AccessSpace::Generic | AccessSpace::Global);
         self.ordered |= ordered && reaches && !words.has("cta");
+        self.is_fence(words);
         words.skip(&strong);
         words.skip(&["relaxed"]);
         words.hints();
+    }
+
+    /// Takes it down if an access orders others, beyond its own block.
+    fn is_fence(&mut self, words: &Words<'_>) {
+        let orders = ["acquire", "release", "acq_rel"];
+        self.fenced |= orders.iter().any(|word| words.has(word)) && !words.has("cta");
     }
 
     fn load(&mut self, words: &mut Words<'_>, operands: &[Operand]) -> Result<(), Reason> {
@@ -149,6 +156,7 @@ impl Decoder<'_> {
         }
         let returns = words.name == "atom";
         let space = self.space(words);
+        self.is_fence(words);
         words.skip(&["relaxed", "acquire", "release", "acq_rel", "noftz"]);
         words.hints();
         let (vector, ty) = (words.vector(), words.ty()?);

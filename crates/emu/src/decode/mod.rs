@@ -90,6 +90,7 @@ struct Decoding<'m> {
     functions: Vec<Function>,
     sites: Vec<Site>,
     ordered: bool,
+    fenced: bool,
     heap: bool,
     unsupported: Vec<Unsupported>,
 }
@@ -151,6 +152,7 @@ impl<'m> Decoding<'m> {
             functions: Vec::new(),
             sites: Vec::new(),
             ordered: false,
+            fenced: false,
             heap: false,
             unsupported: Vec::new(),
         })
@@ -202,6 +204,7 @@ impl<'m> Decoding<'m> {
             image: self.image,
             sites: self.sites,
             ordered: self.ordered,
+            fenced: self.fenced,
             heap: self.heap,
             entry_registers,
         })

@@ -37,6 +37,8 @@ pub(super) struct Decoder<'a> {
     writes: SmallVec<[u32; 4]>,
     /// The program's result depends on the order of blocks.
     pub ordered: bool,
+    /// See [`Program::fenced`](crate::program::Program).
+    pub fenced: bool,
     /// The program calls `malloc`.
     pub heap: bool,
     /// The current instruction's result is approximate.
@@ -85,6 +87,7 @@ impl Decoding<'_> {
             reads: SmallVec::new(),
             writes: SmallVec::new(),
             ordered: false,
+            fenced: false,
             heap: false,
             approximate: false,
             starts: Vec::new(),
@@ -117,9 +120,10 @@ impl Decoding<'_> {
         decoder.starts.push(decoder.code.len() as u32);
         decoder.end();
         function.regs = decoder.count as usize;
-        let (ordered, heap) = (decoder.ordered, decoder.heap);
+        let (ordered, fenced, heap) = (decoder.ordered, decoder.fenced, decoder.heap);
         function.code = std::mem::take(&mut decoder.code);
         self.ordered |= ordered;
+        self.fenced |= fenced;
         self.heap |= heap;
         let first = self.sites.len() - body.insts.len();
         for site in first..self.sites.len() {

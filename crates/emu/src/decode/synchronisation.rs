@@ -24,6 +24,7 @@ impl Decoder<'_> {
                 // Fences that reach other blocks let them tell in which order they run.
                 let near = words.has("cta") || words.has("mbarrier_init") || words.has("proxy");
                 self.ordered |= !near;
+                self.fenced |= !near;
                 if !operands.is_empty() {
                     return Err("a tensor map".into());
                 }

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::lanes::{Lanes, Mask, lanes_of};
 use crate::symbolic::machine::{Machine, Refusal, Stop};
-use crate::symbolic::term::{Id, Kind, Unset, Val};
+use crate::symbolic::term::{Id, Kind, Terms, Unset, Val};
 use crate::symbolic::warp::{Strand, Wait, Warp};
 
 /// Branches on data within one another: more are a loop whose trip count is made of data.
@@ -80,6 +80,27 @@ impl Warp {
             .rev()
             .find(|assumed| assumed.mask >> lane & 1 != 0 && assumed.predicates[lane] == id);
         known.map(|assumed| (assumed.holds >> lane & 1 != 0) != turned)
+    }
+
+    /// All that is assumed of a lane as one predicate; 0 if nothing is.
+    pub fn condition(&self, terms: &mut Terms, lane: usize) -> Id {
+        if self.assumed.is_empty() {
+            return 0;
+        }
+        let own = self.assumed.iter().filter(|a| a.mask >> lane & 1 != 0);
+        let mut all = Val::Bits(1);
+        for assumed in own {
+            let predicate = Val::Term(assumed.predicates[lane]);
+            let predicate = match assumed.holds >> lane & 1 {
+                0 => terms.not(predicate),
+                _ => predicate,
+            };
+            all = terms.and(all, predicate);
+        }
+        match all {
+            Val::Term(id) => id,
+            Val::Bits(_) => 0,
+        }
     }
 
     /// A value as it is where the assumptions hold.

@@ -39,6 +39,10 @@ pub(crate) enum Form {
         combine: Option<Combine>,
         negated: bool,
     },
+    /// A sum and the products of four bytes each, with a sign or not.
+    Dot {
+        signed: [bool; 2],
+    },
     Select,
     /// Integer to integer.
     Extend {
@@ -281,6 +285,7 @@ fn of(text: &str, whole: &str, srcs: usize, (at, outs): (usize, usize), terms: &
         ("cvta", _) => Some(named_offset(text, terms)),
         ("setp", Some(ty)) => tested(&words, ty, whole, (at, outs)),
         ("selp", _) => Some(Form::Select),
+        ("dp4a", Some(_)) => dot(&words),
         ("cvt", Some(to)) => converted(&words, to, srcs),
         (_, Some(ty)) if ty.pred => predicate(words.name),
         (_, Some(ty)) if ty.float.is_some() && outs == 1 => float(&words, ty, srcs),
@@ -554,6 +559,7 @@ impl Form {
                 }
                 all
             }
+            Form::Dot { signed } => dot_product(terms, signed, [get(0), get(1), get(2)]),
             Form::Not => terms.not(get(0)),
             Form::And => terms.and(get(0), get(1)),
             Form::Or => terms.or(get(0), get(1)),
@@ -836,6 +842,18 @@ fn logic(terms: &mut Terms, what: Int, bits: u32, a: Val, b: Val) -> Val {
             _ => a,
         };
     }
+    if let Some(known) = known {
+        let with = |_: &mut Terms, bits| {
+            Val::Bits(match what {
+                Int::And => bits & known,
+                Int::Or => bits | known,
+                _ => bits ^ known,
+            })
+        };
+        if let Some(chosen) = terms.chosen(other, &with) {
+            return chosen;
+        }
+    }
     let name = match what {
         Int::And => "and",
         Int::Or => "or",
@@ -844,6 +862,29 @@ fn logic(terms: &mut Terms, what: Int, bits: u32, a: Val, b: Val) -> Val {
     let (a, b) = (terms.term(a), terms.term(b));
     let sorted = [Val::Term(a.min(b)), Val::Term(a.max(b))];
     function(terms, name, bits, false, &sorted)
+}
+
+fn dot(words: &Words<'_>) -> Option<Form> {
+    let signs: Vec<bool> = words.types().map(|ty| ty.signed).collect();
+    Some(Form::Dot {
+        signed: signs.try_into().ok()?,
+    })
+}
+
+fn dot_product(terms: &mut Terms, signed: [bool; 2], [a, b, c]: [Val; 3]) -> Val {
+    let mut sum = c;
+    for at in 0..4 {
+        let [x, y] = [(a, signed[0]), (b, signed[1])].map(|(word, is_signed)| {
+            let byte = terms.extract(word, 8 * at, 8);
+            match is_signed {
+                true => terms.sext(byte, 8, 32),
+                false => byte,
+            }
+        });
+        let product = product(terms, Domain::I32, x, y);
+        sum = terms.iadd(Domain::I32, sum, product);
+    }
+    sum
 }
 
 /// Of a number a product with a power of two; of anything else its lower bits above zeros.

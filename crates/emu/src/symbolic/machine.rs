@@ -1,6 +1,6 @@
 //! A launch on terms: memory, parameters, blocks one after the other.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use warpwright_launch::{Buffer as Described, Launch};
 
@@ -8,12 +8,12 @@ use crate::fault::{EmuError, Place};
 use crate::lanes::{Mask, WARP};
 use crate::machine::{Grid, kernel_params};
 use crate::memory::{SLOT_BITS, slot_address};
-use crate::program::{AccessSpace, Layout, Op, Program};
+use crate::program::{Access, AccessSpace, Layout, Op, Program, Src};
 use crate::symbolic::alike::Tracer;
 use crate::symbolic::cfg::Flow;
 use crate::symbolic::form::{Form, forms};
 use crate::symbolic::memory::{Buffer, Clash, Conflict, Content, Log, Moment, Word};
-use crate::symbolic::term::{Id, Terms, Unset, Val};
+use crate::symbolic::term::{Id, Kind, Terms, Unset, Val};
 use crate::symbolic::warp::{Wait, Warp};
 
 /// Options of a run on terms.
@@ -91,6 +91,8 @@ pub enum Refusal {
     Collective(Id),
     /// An access that leaves its allocation where data let it.
     ConditionalAccess,
+    /// Two threads that meet at one place where data let both.
+    ConditionalRace,
     /// A member mask, an index into a table or a size that is made of data.
     Operand(Id),
     /// An atomic operation on data whose order would show.
@@ -144,6 +146,8 @@ pub struct Report {
     pub instructions: u64,
     /// Branches on data.
     pub forks: u64,
+    /// The first place where threads may meet, if data let them.
+    possible: Option<Box<Place>>,
 }
 
 /// What a run is for.
@@ -169,6 +173,8 @@ pub(crate) struct Machine<'a> {
     pub terms: &'a mut Terms,
     pub forms: Vec<Vec<Form>>,
     pub volatile: Vec<bool>,
+    /// Loads ahead of a compare-and-swap at the same address.
+    guesses: Vec<bool>,
     flow: Option<Flow>,
     pub memory: &'a mut Vec<Buffer>,
     logs: Vec<Log>,
@@ -228,9 +234,19 @@ impl Program {
                         buffer.logged = true;
                     }
                 }
-                None => return result.map(|()| report),
+                None => return result.and_then(|()| decided(report)),
             }
         }
+    }
+}
+
+/// Races that data may or may not lead to leave it open what comes out, unless there are others.
+fn decided(mut report: Report) -> Result<Report, Stop> {
+    match report.possible.take() {
+        Some(place) if report.races.is_empty() => {
+            Err(Stop::Refused(Refusal::ConditionalRace, place))
+        }
+        _ => Ok(report),
     }
 }
 
@@ -284,6 +300,7 @@ impl<'a> Machine<'a> {
         }
         Ok(Machine {
             volatile: volatile.collect(),
+            guesses: guesses(program),
             logs: logs.collect(),
             program,
             terms,
@@ -477,7 +494,13 @@ impl<'a> Machine<'a> {
         Some((index, offset, inside))
     }
 
-    pub fn now(&self, warp: &Warp, lane: usize, atomic: bool) -> Moment {
+    /// Is a load the first guess of a compare-and-swap? What it reads counts only if it is still there then.
+    pub fn is_guess(&self, pc: u32) -> bool {
+        self.guesses.get(pc as usize) == Some(&true)
+    }
+
+    pub fn now(&mut self, warp: &Warp, lane: usize, atomic: bool) -> Moment {
+        let under = warp.condition(self.terms, lane);
         Moment {
             block: self.number + 1,
             warp: warp.index as u16,
@@ -485,6 +508,7 @@ impl<'a> Machine<'a> {
             atomic,
             barriers: self.barriers,
             stamp: warp.stamp,
+            under,
         }
     }
 
@@ -501,12 +525,15 @@ impl<'a> Machine<'a> {
             return;
         }
         let now = self.now(warp, lane, atomic);
+        let terms = &*self.terms;
         let is_ordered = |earlier: &Moment| {
             let same_warp = earlier.warp == now.warp;
-            earlier.block == now.block
-                && (same_warp && earlier.lane == now.lane
-                    || earlier.barriers < now.barriers
-                    || same_warp && warp.is_ordered(earlier.lane, lane, earlier.stamp))
+            let meet = Meeting::of(terms, earlier.under, now.under);
+            meet == Meeting::Never
+                || earlier.block == now.block
+                    && (same_warp && earlier.lane == now.lane
+                        || earlier.barriers < now.barriers
+                        || same_warp && warp.is_ordered(earlier.lane, lane, earlier.stamp))
         };
         let log = match of {
             Some(at) => self.logs.get_mut(at),
@@ -518,6 +545,11 @@ impl<'a> Machine<'a> {
             Some(value) => log.write(offset, size, now, value, is_ordered),
         };
         if let Some(conflict) = found {
+            if Meeting::of(self.terms, conflict.first.under, now.under) == Meeting::Perhaps {
+                let place = self.place(pc);
+                self.report.possible.get_or_insert(Box::new(place));
+                return;
+            }
             self.race(warp, (pc, lane), (of, offset), conflict);
         }
     }
@@ -546,9 +578,9 @@ impl<'a> Machine<'a> {
         let first = conflict.first;
         let thread = u32::from(first.warp) * WARP as u32 + u32::from(first.lane);
         fault.other = Some((first.block - 1, thread));
-        // Blocks that an atomic operation or a fence orders are run once more the other way round instead.
+        // Blocks that a fence may order are run once more the other way round instead.
         let apart = first.block != self.number + 1;
-        if apart && self.program.ordered {
+        if apart && self.program.ordered && self.program.fenced {
             return;
         }
         let known = self
@@ -558,6 +590,98 @@ impl<'a> Machine<'a> {
             .any(|race| race.place == fault.place && race.class == fault.class);
         if !known && self.report.races.len() < MAX_RACES {
             self.report.races.push(*fault);
+        }
+    }
+}
+
+/// Loads from where a compare-and-swap further down looks, too.
+fn guesses(program: &Program) -> Vec<bool> {
+    let code = &program.functions[program.kernel].code;
+    let origins = origins(program);
+    let place = |access: &Access| {
+        let base = match access.base {
+            Src::Reg(reg) => Src::Reg(origins.get(&reg).copied().unwrap_or(reg)),
+            known => known,
+        };
+        (base, access.offset, access.elem)
+    };
+    let is_swapped = |pc: usize, access: &Access| {
+        code[pc..].iter().any(|step| match &step.op {
+            Op::Atomic(atomic) => atomic.second.is_some() && place(&atomic.access) == place(access),
+            _ => false,
+        })
+    };
+    let steps = code.iter().enumerate();
+    steps
+        .map(|(pc, step)| match &step.op {
+            Op::Load(load) => load.access.count == 1 && is_swapped(pc, &load.access),
+            _ => false,
+        })
+        .collect()
+}
+
+/// Registers that hold an address of another one in another space: that one.
+fn origins(program: &Program) -> BTreeMap<u32, u32> {
+    let mut origins = BTreeMap::new();
+    for step in &program.functions[program.kernel].code {
+        let site = program.sites.get(step.site as usize);
+        let is_cvta = site.is_some_and(|site| site.opcode == "cvta");
+        if let (Op::Alu { srcs, outs }, true) = (&step.op, is_cvta)
+            && let ([Src::Reg(from)], [out]) = (&srcs[..], &outs[..])
+        {
+            let first = origins.get(from).copied().unwrap_or(*from);
+            origins.insert(out.dst, first);
+        }
+    }
+    origins
+}
+
+/// Can two accesses under conditions on data both happen?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meeting {
+    /// One condition is the other one turned, or has it turned among its own.
+    Never,
+    /// Wherever the stricter of both conditions holds.
+    Always,
+    Perhaps,
+}
+
+impl Meeting {
+    fn of(terms: &Terms, first: Id, second: Id) -> Meeting {
+        if first == 0 || second == 0 {
+            return Meeting::Always;
+        }
+        let [mut a, mut b] = [first, second].map(|id| {
+            let mut all = BTreeSet::new();
+            conjuncts(terms, id, &mut all);
+            all
+        });
+        if a.iter().any(|&(id, holds)| b.contains(&(id, !holds))) {
+            return Meeting::Never;
+        }
+        if a.len() > b.len() {
+            std::mem::swap(&mut a, &mut b);
+        }
+        match a.is_subset(&b) {
+            true => Meeting::Always,
+            false => Meeting::Perhaps,
+        }
+    }
+}
+
+/// The predicates of which a condition is made, and whether they hold.
+fn conjuncts(terms: &Terms, id: Id, all: &mut BTreeSet<(Id, bool)>) {
+    let node = terms.node(id);
+    match node.kind() {
+        Kind::And => {
+            conjuncts(terms, node.a, all);
+            conjuncts(terms, node.b, all);
+        }
+        Kind::Not => {
+            all.insert((node.a, false));
+        }
+        _ => {
+            all.insert((id, true));
         }
     }
 }

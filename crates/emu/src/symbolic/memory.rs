@@ -259,6 +259,8 @@ pub(crate) struct Moment {
     pub barriers: u32,
     /// Collective instructions that the warp has executed.
     pub stamp: u32,
+    /// The condition on data under which it happens; 0 without one.
+    pub under: Id,
 }
 
 /// Lanes of a warp that read at the same stamp; `last` is one of them.
@@ -305,8 +307,15 @@ impl Touched {
         let before = last.last;
         let same = Moment {
             lane: now.lane,
+            under: now.under,
             ..before
         } == now;
+        // Of readers under several conditions nothing is assumed.
+        let under = if same && before.under != now.under {
+            0
+        } else {
+            now.under
+        };
         let lanes = if same { last.lanes | lanes } else { lanes };
         if !same {
             let old = *last;
@@ -316,7 +325,10 @@ impl Touched {
                 false => (self.readers[1], self.readers[2]) = (Readers::default(), old),
             }
         }
-        self.readers[0] = Readers { last: now, lanes };
+        self.readers[0] = Readers {
+            last: Moment { under, ..now },
+            lanes,
+        };
     }
 }
 
@@ -391,7 +403,8 @@ impl Log {
         let mut found = None;
         for at in range {
             let entry = self.entry(at);
-            if entry.writer.block != 0 && !is_ordered(&entry.writer) {
+            let both_atomic = entry.writer.atomic && now.atomic;
+            if entry.writer.block != 0 && !both_atomic && !is_ordered(&entry.writer) {
                 found = Some(Conflict {
                     first: entry.writer,
                     what: Clash::ReadAfterWrite,

@@ -392,6 +392,9 @@ pub struct Terms {
 
 const EMPTY: u32 = u32::MAX;
 
+/// Nested choices between constants that are followed.
+const CHOICES: u32 = 4;
+
 impl Default for Terms {
     fn default() -> Self {
         Terms {
@@ -571,6 +574,42 @@ impl Terms {
         }
     }
 
+    // ---- choices between constants
+
+    /// Is it a constant, or a choice between few of them?
+    fn is_choice(&self, id: Id, depth: u32) -> bool {
+        let node = self.node(id);
+        match node.kind() {
+            Kind::Const => true,
+            Kind::Select if depth > 0 => {
+                self.is_choice(node.b, depth - 1) && self.is_choice(node.c, depth - 1)
+            }
+            _ => false,
+        }
+    }
+
+    /// A function of a choice between constants is a choice between what it makes of them: so one of a few addresses
+    /// stays one of a few.
+    pub(crate) fn chosen(
+        &mut self,
+        value: Val,
+        of: &impl Fn(&mut Terms, u64) -> Val,
+    ) -> Option<Val> {
+        let Val::Term(id) = value else { return None };
+        let node = self.node(id);
+        let is_choice = node.kind() == Kind::Select && self.is_choice(id, CHOICES);
+        is_choice.then(|| self.each_of(id, of))
+    }
+
+    fn each_of(&mut self, id: Id, of: &impl Fn(&mut Terms, u64) -> Val) -> Val {
+        if let Some(bits) = self.bits_of(id) {
+            return of(self, bits);
+        }
+        let node = self.node(id);
+        let (yes, no) = (self.each_of(node.b, of), self.each_of(node.c, of));
+        self.select(Val::Term(node.a), yes, no)
+    }
+
     // ---- bits
 
     /// Bits `at..at + bits` of a value.
@@ -592,6 +631,10 @@ impl Terms {
         let bits = bits.min(width - at);
         if at == 0 && bits == width {
             return value;
+        }
+        let part = |terms: &mut Terms, all| terms.extract(Val::Bits(all), at, bits);
+        if let Some(chosen) = self.chosen(value, &part) {
+            return chosen;
         }
         let node = self.node(id);
         match node.kind() {
@@ -637,6 +680,14 @@ impl Terms {
         }
         if high == Val::Bits(0) {
             return low;
+        }
+        if let Val::Bits(below) = low {
+            let above = |terms: &mut Terms, high| {
+                terms.concat(Val::Bits(below), low_bits, Val::Bits(high), bits)
+            };
+            if let Some(chosen) = self.chosen(high, &above) {
+                return chosen;
+            }
         }
         // Above what is joined already: the lower part comes first.
         if let Val::Term(id) = high {
@@ -691,6 +742,10 @@ impl Terms {
             }
             Val::Term(id) if self.width(id) < from => Val::Term(id),
             Val::Term(id) => {
+                let spread = |terms: &mut Terms, bits| terms.sext(Val::Bits(bits), from, to);
+                if let Some(chosen) = self.chosen(Val::Term(id), &spread) {
+                    return chosen;
+                }
                 Val::Term(self.intern(Node::new(Kind::Sext, from | to << 8, id, 0, 0)))
             }
         }
@@ -727,6 +782,14 @@ impl Terms {
                 _ => a.wrapping_mul(b),
             };
             return self.extract(Val::Bits(both), 0, domain.bits());
+        }
+        if let (x, Val::Bits(known)) | (Val::Bits(known), x) = (a, b) {
+            let with = |terms: &mut Terms, bits| {
+                terms.commuting(kind, imm, Val::Bits(bits), Val::Bits(known))
+            };
+            if let Some(chosen) = self.chosen(x, &with) {
+                return chosen;
+            }
         }
         let (a, b) = (self.term(a), self.term(b));
         let (a, b) = (a.min(b), a.max(b));
@@ -849,11 +912,17 @@ impl Terms {
         }
         let ((a, turned), (b, back)) = (self.unsigned(domain, a), self.unsigned(domain, b));
         let (a, b) = (self.term(a), self.term(b));
-        let (mut a, b) = (a.min(b), a.max(b));
+        let (mut a, mut b) = (a.min(b), a.max(b));
         if turned != back {
-            a = self.intern(Node::new(Kind::FNeg, domain as u32, a, 0, 0));
+            // The sign stays away from a constant, whichever of both came first.
+            let signed = if self.bits_of(a).is_some() {
+                &mut b
+            } else {
+                &mut a
+            };
+            *signed = self.intern(Node::new(Kind::FNeg, domain as u32, *signed, 0, 0));
         }
-        let c = self.term(c);
+        let (a, b, c) = (a.min(b), a.max(b), self.term(c));
         Val::Term(self.intern(Node::new(Kind::FFma, mode.0, a, b, c)))
     }
 

@@ -781,12 +781,14 @@ impl Warp {
         match target {
             Target::Global(of, offset) => {
                 let offset = offset + at;
-                m.note(self, (pc, lane), (Some(of), offset, size), None, false);
+                let guess = m.is_guess(pc);
+                m.note(self, (pc, lane), (Some(of), offset, size), None, guess);
                 m.memory[of].read(m.terms, offset, size)
             }
             Target::Shared(offset) => {
                 let offset = offset + at;
-                m.note(self, (pc, lane), (None, offset, size), None, false);
+                let guess = m.is_guess(pc);
+                m.note(self, (pc, lane), (None, offset, size), None, guess);
                 let fresh =
                     |terms: &mut Terms, word: u32, _| Val::Term(terms.unset(Unset::Shared, word));
                 read(&mut m.shared, m.terms, offset, size, fresh)
@@ -966,15 +968,65 @@ impl Warp {
     ) -> Result<(), Stop> {
         m.traced(pc, mask);
         for lane in lanes_of(mask) {
-            let target = self.target(m, (pc, lane), access)?;
-            for (at, &src) in srcs.iter().enumerate() {
-                let value = self.lane(m, src, lane);
-                let value = m.terms.extract(value, 0, 8 * access.elem);
-                let place = (at as u64 * u64::from(access.elem), access.elem);
-                self.write(m, (pc, lane), target, place, value)?;
-            }
+            let base = self.base(m, lane, access);
+            self.store_lane(m, (pc, lane), (access, base), srcs, CHOICES)?;
         }
         self.in_step(m, pc, mask, access);
+        Ok(())
+    }
+
+    /// A lane's store; at one of a few places that data choose it is made to each, under its condition.
+    fn store_lane(
+        &mut self,
+        m: &mut Machine<'_>,
+        (pc, lane): (u32, usize),
+        (access, base): (&Access, Val),
+        srcs: &[Src],
+        depth: u32,
+    ) -> Result<(), Stop> {
+        let id = match base {
+            Val::Bits(base) => {
+                let target = self.target_at(m, (pc, lane), access, base)?;
+                return self.store_at(m, (pc, lane), (access, target), srcs);
+            }
+            Val::Term(id) => id,
+        };
+        let followed = depth > 0 && m.tracer.is_none();
+        let choice = choice(m, id).filter(|_| followed);
+        let Some((Val::Term(predicate), sides)) = choice else {
+            return Err(m.refuse(Refusal::Address(id), pc));
+        };
+        for (side, holds) in sides.into_iter().zip([1 << lane, 0]) {
+            if let Some(known) = self.decided(m, lane, predicate)
+                && known != (holds != 0)
+            {
+                continue;
+            }
+            self.assumed.push(Assumed {
+                mask: 1 << lane,
+                predicates: [predicate; WARP],
+                holds,
+            });
+            let stored = self.store_lane(m, (pc, lane), (access, side), srcs, depth - 1);
+            self.assumed.pop();
+            stored?;
+        }
+        Ok(())
+    }
+
+    fn store_at(
+        &mut self,
+        m: &mut Machine<'_>,
+        (pc, lane): (u32, usize),
+        (access, target): (&Access, Target),
+        srcs: &[Src],
+    ) -> Result<(), Stop> {
+        for (at, &src) in srcs.iter().enumerate() {
+            let value = self.lane(m, src, lane);
+            let value = m.terms.extract(value, 0, 8 * access.elem);
+            let place = (at as u64 * u64::from(access.elem), access.elem);
+            self.write(m, (pc, lane), target, place, value)?;
+        }
         Ok(())
     }
 
