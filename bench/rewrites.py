@@ -3,10 +3,15 @@
 
     rewrites.py MIRRORS WORK --nvcc NVCC --warpwright BIN --out FILE [--only NAME] [--ptx-only]
 
+PolyBench's plain versions are its own loops, robust-kbench's its own plain kernels where it has them.
+
 MIRRORS has a bare clone of each repository in OWNER+NAME/repo. Sources are taken apart into WORK; nothing of them is
 kept here. The file has for each pair its verdict at three sizes, the reasons, terms and seconds.
 """
-import argparse, json, os, re, statistics, subprocess, tempfile, time
+import argparse, json, os, re, statistics, subprocess, sys, tempfile, time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "rewrites"))
+import polybench, robust_kbench  # noqa: E402
 
 SAMPLES = "NVIDIA+cuda-samples"
 RODINIA = "yuhc+gpu-rodinia"
@@ -32,6 +37,7 @@ FAULTY = {
     "cuda-l1/89-cumsum_kernel": "on the way down a thread overwrites the element that its neighbour reads in the same step",
     "cuda-l1/91-efficient_reverse_cumsum_kernel": "each thread sums its own part, and nobody adds those behind it",
     "cuda-l1/96-huber_loss_kernel": MASK,
+    **robust_kbench.FAULTY,
 }
 PRELUDE = "#include <cuda_runtime.h>\n#include <float.h>\n#include <math.h>\n#include <stdint.h>\n#include <cuda_fp16.h>\n#include <limits>\n"
 ROWS = "g_idata {t} rows,n in; g_odata {t} rows out"
@@ -277,7 +283,8 @@ def pairs():
            rows("running_sum"), sizes(rows=[3, 2, 1], n=[64, 256, 500])),
     ]
     found += samples(square, sizes(m=[32, 64, 32], n=[64, 32, 96], k=[32, 96, 64]))
-    return found + rodinia() + norms_and_losses(first, last, cube, table, rows)
+    found += rodinia() + norms_and_losses(first, last, cube, table, rows)
+    return found + robust_kbench.pairs() + list(polybench.pairs())
 
 
 # ---- building
@@ -327,10 +334,12 @@ def source(mirrors, what):
         return PRELUDE + device(text) + "".join("\n" + p["source"][1] for p in pairs() if p["source"][0] == "matrixMul")
     if kind == "file":
         _, repo, path, _, before = what
-        same = [p for p in pairs() if p["source"][0] == "file" and p["source"][1:3] == what[1:3]]
-        kernels = {p["rewrite"][0].split("<")[0] for p in same}
-        text = device(show(mirrors, repo, path), kernels)
-        return PRELUDE + before + text + "".join("\n" + p["source"][3] for p in same)
+        same = [(p[side], p[launch]) for p in pairs() for side, launch in (("source", "rewrite"), ("beside", "plain"))
+                if side in p and p[side][0] == "file" and p[side][1:3] == what[1:3]]
+        text = device(show(mirrors, repo, path), {launch[0].split("<")[0] for _, launch in same})
+        return PRELUDE + before + text + "".join("\n" + inst for inst in dict.fromkeys(of[3] for of, _ in same))
+    if kind == "polybench":
+        return polybench.source(show(mirrors, polybench.REPO, what[1]), device, what[2])
     lines = show(mirrors, L1, "optimized_cuda_code/h100.json").splitlines()
     for line in filter(str.strip, lines):
         entry = json.loads(line)
@@ -354,7 +363,8 @@ def description(launch, at):
         else:
             text += "shape = [%s]\n" % quote(words[2], ",")
         fill = 'init = { kind = "%s" }\n' % ("normal" if words[1][0] == "f" else "bits")
-        text += "".join({"in": fill, "zeros": 'init = "zeros"\n', "out": "output = true\n"}.get(w, "") for w in words[3:])
+        text += "".join({"in": fill, "zeros": 'init = "zeros"\n', "out": "output = true\n",
+                         "ones": 'init = { kind = "fill", value = 1 }\n', "classes": 'init = { kind = "indices", bound = "n" }\n'}.get(w, "") for w in words[3:])
     return text
 
 
@@ -381,6 +391,15 @@ def main():
             raise RuntimeError(done.stderr[:500])
         return ptx, time.time() - begin
 
+    def of_source(what, launch, key):
+        """The PTX of a source, with the instance that a pair alone has."""
+        text = source(o.mirrors, what)
+        kind = what[0]
+        unit = {"l1": key, "file": re.sub(r"\W", "_", "".join(map(str, what[1:3]))), "polybench": key}.get(kind, kind)
+        if kind == "l1" and what[2]:
+            text += "\ntemplate __global__ void %s%s;" % (launch[0], what[2])
+        return compiled(unit, text)
+
     plain, _ = compiled("reference", open(HERE + "/rewrites/reference.cu").read())
     results = []
     for p in pairs():
@@ -390,12 +409,11 @@ def main():
         record = dict(name=p["name"], **({"faulty": FAULTY[p["name"]]} if p["name"] in FAULTY else {}))
         results.append(record)
         try:
-            text = source(o.mirrors, p["source"])
-            kind = p["source"][0]
-            unit = {"l1": key, "file": re.sub(r"\W", "_", "".join(map(str, p["source"][1:3])))}.get(kind, kind)
-            if kind == "l1" and p["source"][2]:
-                text += "\ntemplate __global__ void %s%s;" % (p["rewrite"][0], p["source"][2])
-            ptx, seconds = compiled(unit, text)
+            ptx, seconds = of_source(p["source"], p["rewrite"], key)
+            original = ptx if "both" in p else plain
+            if "beside" in p:
+                original, more = of_source(p["beside"], p["plain"], key)
+                seconds += more
         except (RuntimeError, subprocess.CalledProcessError) as error:
             record.update(verdict="not-compiled", why=str(error)[:300])
             print(p["name"], "not compiled", str(error)[:200])
@@ -403,12 +421,15 @@ def main():
         record["nvcc_seconds"] = round(seconds, 2)
         if o.ptx_only:
             continue
-        for side, launch in (("a", p["plain"]), ("b", p["rewrite"])):
-            open(f"{o.work}/{key}.{side}.toml", "w").write(description(launch, p["sizes"]))
+        options = []
+        for side, launches in (("a", p["plain"]), ("b", p["rewrite"])):
+            for number, launch in enumerate(launches if isinstance(launches, list) else [launches]):
+                path = f"{o.work}/{key}.{side}{number}.toml"
+                open(path, "w").write(description(launch, p["sizes"]))
+                options += ["--launch-" + side, path]
         begin = time.time()
         with tempfile.TemporaryFile("w+") as told:
-            process = subprocess.Popen([o.warpwright, "check", plain, ptx, "--launch-a", f"{o.work}/{key}.a.toml", "--launch-b",
-                                        f"{o.work}/{key}.b.toml", "--only-described", "--json"],
+            process = subprocess.Popen([o.warpwright, "check", original, ptx, *options, "--only-described", "--json"],
                                        stdout=subprocess.PIPE, stderr=told, text=True)
             printed = process.stdout.read()
             _, _, used = os.wait4(process.pid, 0)
@@ -435,7 +456,7 @@ def main():
     for record in results:
         table[record.get("verdict", "?")] = table.get(record.get("verdict", "?"), 0) + 1
     commits = {repo: subprocess.check_output(["git", "-C", f"{o.mirrors}/{repo}/repo", "rev-parse", "HEAD"], text=True).strip()
-               for repo in (SAMPLES, L1, RODINIA)}
+               for repo in (SAMPLES, L1, RODINIA, robust_kbench.REPO, polybench.REPO)}
     times = [r["processor_seconds"] for r in results if "processor_seconds" in r]
     document = dict(date=time.strftime("%Y-%m-%d"), commits=commits, pairs=len(results), verdicts=table,
                     right=sum("faulty" not in r for r in results), wrong=wrong,

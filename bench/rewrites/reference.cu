@@ -215,6 +215,117 @@ __global__ void distances(const float *at, float *out, int n, float lat, float l
     float y = at[2 * i] - lat, x = at[2 * i + 1] - lng;
     out[i] = sqrtf(y * y + x * x);
 }
+__global__ void layer_norm(const float *x, const float *w, const float *b, float *y, float eps, int rows, int n) {
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    x += row * n;
+    float mean = 0.0f, square = 0.0f;
+    for (int i = 0; i < n; i++) mean += x[i];
+    mean /= n;
+    for (int i = 0; i < n; i++) square += (x[i] - mean) * (x[i] - mean);
+    for (int i = 0; i < n; i++) y[row * n + i] = (x[i] - mean) / sqrtf(square / n + eps) * w[i] + b[i];
+}
+// One thread: the derivatives by all rows' elements, and by what they are scaled with and shifted by.
+__global__ void layer_norm_backward(const float *g, const float *x, const float *w, const float *mean, const float *rstd, float *gx,
+                                    float *gw, float *gb, int rows, int n) {
+    for (int i = 0; i < n; i++) gw[i] = gb[i] = 0.0f;
+    for (int row = 0; row < rows; row++) {
+        float all = 0.0f, along = 0.0f;
+        for (int i = 0; i < n; i++) {
+            float scaled = g[row * n + i] * w[i], centred = (x[row * n + i] - mean[row]) * rstd[row];
+            all += scaled;
+            along += scaled * centred;
+            gw[i] += g[row * n + i] * centred;
+            gb[i] += g[row * n + i];
+        }
+        for (int i = 0; i < n; i++) {
+            float scaled = g[row * n + i] * w[i], centred = (x[row * n + i] - mean[row]) * rstd[row];
+            gx[row * n + i] = rstd[row] * (scaled - all / n - centred * along / n);
+        }
+    }
+}
+__global__ void rms_rows(const float *x, const float *w, float eps, float *y, int rows, int n) {
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    float squares = 0.0f;
+    for (int i = 0; i < n; i++) squares += x[row * n + i] * x[row * n + i];
+    for (int i = 0; i < n; i++) y[row * n + i] = x[row * n + i] / sqrtf(squares / n + eps) * w[i];
+}
+__global__ void silu_mul(const float *gate, const float *up, float *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = gate[i] / (1.0f + expf(-gate[i])) * up[i];
+}
+__global__ void linear_relu(const float *x, const float *w, const float *bias, float *y, int rows, int in, int out) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= rows * out) return;
+    float sum = bias[i % out];
+    for (int k = 0; k < in; k++) sum += x[i / out * in + k] * w[i % out * in + k];
+    y[i] = fmaxf(sum, 0.0f);
+}
+// What a rectified linear layer lets through of a derivative, and its sum over the rows.
+__global__ void masked_bias(const float *x, const float *w, const float *bias, const float *g, float *masked, float *sums, int rows,
+                            int in, int out) {
+    int o = blockIdx.x * blockDim.x + threadIdx.x;
+    if (o >= out) return;
+    float total = 0.0f;
+    for (int row = 0; row < rows; row++) {
+        float sum = 0.0f;
+        for (int k = 0; k < in; k++) sum += x[row * in + k] * w[o * in + k];
+        float passed = sum + bias[o] > 0.0f ? g[row * out + o] : 0.0f;
+        masked[row * out + o] = passed;
+        total += passed;
+    }
+    sums[o] = total;
+}
+// The mean of cross entropies without its division, and its derivative.
+__global__ void ce_loss(const float *x, const long long *targets, float *loss, int rows, int n) {
+    float total = 0.0f;
+    for (int row = 0; row < rows; row++) {
+        float m = -INFINITY, sum = 0.0f;
+        for (int i = 0; i < n; i++) m = fmaxf(m, x[row * n + i]);
+        for (int i = 0; i < n; i++) sum += expf(x[row * n + i] - m);
+        total -= x[row * n + targets[row]] - m - logf(sum);
+    }
+    *loss = total;
+}
+__global__ void ce_backward(float scale, const float *x, const long long *targets, float *dx, int rows, int n) {
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    float m = -INFINITY, sum = 0.0f;
+    for (int i = 0; i < n; i++) m = fmaxf(m, x[row * n + i]);
+    for (int i = 0; i < n; i++) sum += expf(x[row * n + i] - m);
+    for (int i = 0; i < n; i++)
+        dx[row * n + i] = (expf(x[row * n + i] - m) / sum - (i == (int)targets[row] ? 1.0f : 0.0f)) * scale / rows;
+}
+// The derivative of a maximum of two by two: the first of the largest has it.
+__global__ void pool_backward(const float *x, const float *g, float *gx, int planes, int h, int w) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= planes * h * w) return;
+    int plane = i / (h * w), row = i / w % h, column = i % w, y = row / 2, z = column / 2;
+    const float *corner = x + (plane * h + 2 * y) * w + 2 * z;
+    int place = row % 2 * 2 + column % 2;
+    float most = corner[0], whole = g[(plane * (h / 2) + y) * (w / 2) + z], own = place == 0 ? whole : 0.0f;
+    for (int k = 1; k < 4; k++)
+        if (corner[k / 2 * w + k % 2] > most) {
+            most = corner[k / 2 * w + k % 2];
+            own = place == k ? whole : 0.0f;
+        }
+    gx[i] = own;
+}
+__global__ void conv_relu_pool(const float *x, const float *k, const float *bias, float *y, int n, int ci, int co, int h, int w) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, oh = (h - 2) / 2, ow = (w - 2) / 2;
+    if (i >= n * co * oh * ow) return;
+    int image = i / (co * oh * ow), channel = i / (oh * ow) % co, row = i / ow % oh, column = i % ow;
+    float best = 0.0f;
+    for (int corner = 0; corner < 4; corner++) {
+        int top = 2 * row + corner / 2, left = 2 * column + corner % 2;
+        float sum = bias[channel];
+        for (int c = 0; c < ci; c++)
+            for (int t = 0; t < 9; t++) sum += x[((image * ci + c) * h + top + t / 3) * w + left + t % 3] * k[(channel * ci + c) * 9 + t];
+        best = fmaxf(best, sum);
+    }
+    y[i] = best;
+}
 __global__ void row_sums(const float *g_idata, float *g_odata, int rows, int n) {
     int row = blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= rows) return;
