@@ -23,6 +23,7 @@ pub static PASSES: &[Registered] = &[
     Registered::of::<Prefix>(),
     Registered::of::<PressureNotes>(),
     Registered::of::<Print>(),
+    Registered::of::<Promote>(),
     Registered::of::<Reduce>(),
     Registered::of::<Remat>(),
     Registered::of::<Rename>(),

@@ -27,12 +27,13 @@ pub struct Count {
 }
 
 /// Recipes for any kernel.
-pub const RECIPES: [&str; 9] = [
+pub const RECIPES: [&str; 10] = [
     "unroll(2)",
     "unroll(4)",
     "unroll(8)",
     "unroll(4,tests=each)",
     "vectorize()",
+    "promote",
     "cache(loads=streaming,prefetch=128B,stores=write-through)",
     "specialize(block=64x1x1,grid=4x1x1)",
     "reshape(64x1x1,from=128x1x1,grid=4x1x1)",

@@ -12,6 +12,7 @@
 //! * [`demotion`]: how far register demotion reaches on the examples.
 //! * [`orders`]: other orders of machine code, right and wrong.
 //! * [`precision`]: right rewrites that the checker does not prove, by reason.
+//! * [`promoted`]: loops with what they store in registers, whatever pointers are one.
 //! * [`forms`]: every form that the emulator runs, on a GPU.
 //! * [`hardware`]: the same kernels (and the examples) on a GPU, bit for bit against the emulator.
 //! * [`shapes`]: kernels whose threads use their places in the grid, in blocks of another shape.
@@ -35,6 +36,7 @@ pub mod machine_code;
 pub mod orders;
 pub mod passes;
 pub mod precision;
+pub mod promoted;
 pub mod proved;
 pub mod ptxas;
 pub mod shapes;

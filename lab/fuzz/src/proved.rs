@@ -50,9 +50,22 @@ pub enum Failure {
 /// # Errors
 /// The first thing that does not hold. That a pass refuses a kernel is no failure.
 pub fn apply(recipe: &Recipe, input: &Artifact, scope: &Scope<'_>) -> Result<Applied, Failure> {
+    apply_for(recipe, input, scope, Demand::Proved)
+}
+
+/// The same where perhaps nothing is to be proved.
+///
+/// # Errors
+/// The first thing that does not hold.
+pub fn apply_for(
+    recipe: &Recipe,
+    input: &Artifact,
+    scope: &Scope<'_>,
+    demand: Demand,
+) -> Result<Applied, Failure> {
     let plans = plans(input, scope, recipe)?;
     let gpu = scope.gpu(input)?;
-    let level = (input.level(), Demand::Proved);
+    let level = (input.level(), demand);
     let all = carry_out(
         &mut Executor::default(),
         input,

@@ -21,6 +21,7 @@ mod program;
 mod rare;
 mod reduce;
 mod rng;
+mod sums;
 
 pub use generate::generate;
 pub use places::{Places, places};
@@ -29,3 +30,4 @@ pub use program::{Config, Ending, Function, Kind, Operand, Program, Stmt};
 pub use rare::{Place, Rare, Sum, Way};
 pub use reduce::reduce;
 pub use rng::Rng;
+pub use sums::{Sums, sums};

@@ -12,6 +12,7 @@ pub mod local;
 pub mod maxntid;
 pub mod pressure_notes;
 pub mod print;
+pub mod promote;
 pub mod reduce;
 pub mod remat;
 pub mod reshape;

@@ -9,6 +9,7 @@
 //! // arg: in f32 = 1.5 -2 0.25   a buffer of these elements
 //! // arg: inout u32 = 1 2 3      both
 //! // arg: value s32 = 7          a parameter by value
+//! // arg: alias arg0 4           a pointer so many bytes into an earlier buffer
 //! ```
 //!
 //! What `launch` leaves out is 1 (0 for `smem`), the kernel the module's only one. Elements may be
@@ -143,6 +144,10 @@ fn argument(number: usize, text: &str) -> Result<String, String> {
         (["out", ty, len], None) => {
             let len = len.strip_prefix('x').ok_or("a length begins with x")?;
             let _: std::fmt::Result = writeln!(out, "{}shape = [{len}]\noutput = true", table(ty));
+        }
+        (["alias", of, offset], None) => {
+            let name = format!("[[args]]\nname = \"arg{number}\"\n");
+            let _: std::fmt::Result = writeln!(out, "{name}alias = \"{of}\"\noffset = {offset}");
         }
         _ => {
             return Err(format!(

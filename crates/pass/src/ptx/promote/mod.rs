@@ -1,0 +1,182 @@
+//! `promote`: a location that a loop stores in each iteration is kept in a register.
+//!
+//! Goal: loads of the next iterations in flight while this one computes. `c[i] += a[k] * b[k]` in a loop stores `c[i]` each
+//! time, since `a` or `b` might be `c`, and no load may begin before the store in front of it. LLVM's LICM promotes scalars
+//! where it knows that nothing else touches them. Here nothing needs to be known: what else the loop loads is compared with
+//! the location by its address, and takes the register's value where it is the same.
+//!
+//! Method, for one location `[base+offset]` after another: on each way into the loop the register is loaded; stores to the
+//! location become moves to it, and loads of it moves from it; another load is followed by a selection between what it
+//! loaded and the register, another store by one between the register and what it stored; on each way out the register is
+//! stored. Of several locations the one that came first is loaded first and stored last: where two are one, its register
+//! has what both stored.
+//!
+//! Why it is right: at the loop's header the original's memory is that of the rewritten loop with the register's value at
+//! the location. Accesses are aligned, and all of one size, so they overlap only where their addresses are equal. Each
+//! iteration stores the location before it leaves, so the load in front and the stores behind touch what the original
+//! touches. No other thread sees the stores between: nothing in the loop orders them, so it would race with the original.
+//!
+//! Departures: no aliases are looked for, and nothing is promoted that is stored in some iterations only.
+//!
+//! Requires an innermost loop that is entered at its header; plain scalar accesses of global memory, all of 4 or all of 8
+//! bytes; nothing that orders memory, and nothing in which threads meet. Preserves every value and the bytes that each
+//! thread reads and writes.
+
+mod around;
+mod location;
+mod write;
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use warpwright_diag::count;
+use warpwright_flow::{Cfg, Dominators, Loops};
+use warpwright_ptx::{Diagnostic, Module};
+
+use crate::pass::{Fuel, Outcome, Pass, Rewritten, Work};
+use crate::ptx::facts::view;
+use crate::refusal::Refusal;
+use crate::site::Site;
+use location::{Cell, Location, Turn};
+
+/// The pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Promote {}
+
+crate::options!(Promote: []; []);
+
+impl Pass for Promote {
+    const NAME: &'static str = "promote";
+    const ABOUT: &'static str =
+        "keep in registers what loops store to the same place in each iteration";
+
+    fn work(&self) -> Work<Self> {
+        Work::Ptx(promote)
+    }
+}
+
+/// Locations of one loop that get registers.
+const MOST_LOCATIONS: usize = 16;
+
+fn promote(_: &Promote, site: &Site, fuel: &mut Fuel) -> Outcome<String> {
+    let mut work = Promotion {
+        module: Cow::Borrowed(site.module),
+        made: Vec::new(),
+        left: Vec::new(),
+    };
+    let mut loops = 0;
+    while work.one_loop(site, loops, fuel)? {
+        loops += 1;
+    }
+    if work.made.is_empty() && fuel.left() > 0 {
+        let first = work.left.into_iter().next();
+        return Err(first.map_or(NOTHING, |left| left.1));
+    }
+    Ok(work.rewritten())
+}
+
+const NOTHING: Refusal = Refusal::NothingToDo("innermost loop that stores to global memory");
+
+/// The module as far as locations have been promoted.
+struct Promotion<'m> {
+    module: Cow<'m, Module>,
+    /// A sentence for each.
+    made: Vec<String>,
+    /// Locations in their text, and why they stay in memory.
+    left: Vec<(String, Refusal)>,
+}
+
+impl Promotion<'_> {
+    /// Promotes the locations of the innermost loop of this number in the order of the text. There is none: `false`.
+    fn one_loop(&mut self, site: &Site, nth: usize, fuel: &mut Fuel) -> Result<bool, Refusal> {
+        let mut seen = BTreeSet::new();
+        for _ in 0..MOST_LOCATIONS {
+            match self.one_location(site, nth, &mut seen, fuel)? {
+                Step::NoLoop => return Ok(false),
+                Step::NoMore => return Ok(true),
+                Step::Made(text) => self.module = Cow::Owned(parsed(site, &text)?),
+            }
+        }
+        Ok(true)
+    }
+
+    /// The text with the first location promoted that was not seen yet and that can be.
+    fn one_location(
+        &mut self,
+        site: &Site,
+        nth: usize,
+        seen: &mut BTreeSet<Cell>,
+        fuel: &mut Fuel,
+    ) -> Result<Step, Refusal> {
+        let view = view(&self.module, site.kernel)?;
+        let cfg = Cfg::new(&view);
+        let loops = Loops::new(&cfg);
+        let Some(of) = innermost(&cfg, &loops).nth(nth) else {
+            return Ok(Step::NoLoop);
+        };
+        let turn = Turn::new(&view, &cfg, &loops, of);
+        let dominators = Dominators::new(&cfg);
+        for cell in location::stored(&view, &cfg, loops.blocks(of)) {
+            if !seen.insert(cell.clone()) {
+                continue;
+            }
+            let location = turn
+                .as_ref()
+                .map_err(Clone::clone)
+                .and_then(|turn| Location::new(turn, &dominators, &cell));
+            match location {
+                Err(refusal) => self.left.push((cell.to_string(), refusal)),
+                Ok(_) if !fuel.burn() => {}
+                Ok(location) => {
+                    self.made.push(location.in_words(site.kernel));
+                    return Ok(Step::Made(location.written(site.kernel)?));
+                }
+            }
+        }
+        Ok(Step::NoMore)
+    }
+
+    fn rewritten(self) -> Rewritten<String> {
+        let mut rewritten = Rewritten::new(self.module.source.to_string());
+        if !self.made.is_empty() {
+            let locations = count(self.made.len(), "location");
+            let all = self.made.join(", ");
+            rewritten = rewritten.note(format!("{locations} kept in registers: {all}"));
+        }
+        for (cell, why) in self.left {
+            rewritten = rewritten.note(format!("{cell} stays in memory: {why}"));
+        }
+        rewritten
+    }
+}
+
+/// What came of the search for another location.
+enum Step {
+    NoLoop,
+    NoMore,
+    Made(String),
+}
+
+/// The innermost loops in the order of the text.
+fn innermost(cfg: &Cfg, loops: &Loops) -> impl Iterator<Item = warpwright_flow::Loop> + use<> {
+    let outer: BTreeSet<_> = loops.iter().filter_map(|of| loops.parent(of)).collect();
+    let mut all: Vec<_> = loops.iter().filter(|of| !outer.contains(of)).collect();
+    all.sort_by_key(|&of| cfg.first_inst(loops.header(of)));
+    all.into_iter()
+}
+
+/// A text of our own, read again.
+fn parsed(site: &Site, text: &str) -> Result<Module, Refusal> {
+    let (module, diagnostics) = Module::parse(&site.module.name, text);
+    match diagnostics.iter().find(|found| found.is_error()) {
+        Some(found) => Err(Refusal::obstacle(
+            "its text cannot be read again",
+            in_words(found),
+        )),
+        None => Ok(module),
+    }
+}
+
+fn in_words(found: &Diagnostic) -> String {
+    found.message.clone()
+}
