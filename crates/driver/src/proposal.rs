@@ -12,9 +12,10 @@
 
 use warpwright_launch::Guard;
 use warpwright_pass::passes::{
-    Allocate, Cache, Compact, Demote, LoadPolicy, MaxNReg, MaxNTid, MinNCtaPerSm, Prefetch, Reduce,
-    Remat, Rename, Reshape, Schedule, ScheduleBy, SmemSpilling, Specialize, SpillShared,
-    SpillToShared, StorePolicy, Target, Tests, Throttle, ThrottleBy, Unroll, UsageLevel, Vectorize,
+    Allocate, Cache, Compact, Demote, LoadPolicy, MaxNReg, MaxNTid, MinNCtaPerSm, Prefetch,
+    Promote, Reduce, Remat, Rename, Reshape, Schedule, ScheduleBy, SmemSpilling, Specialize,
+    SpillShared, SpillToShared, StorePolicy, Target, Tests, Throttle, ThrottleBy, Unroll,
+    UsageLevel, Vectorize,
 };
 use warpwright_pass::throttle::{array_for, by_registers, registers_for};
 use warpwright_pass::{Invocation, Level, Recipe};
@@ -44,6 +45,7 @@ pub fn is_rewritten(recipe: &Recipe) -> bool {
             || pass.get::<Cache>().is_some()
             || pass.get::<Specialize>().is_some()
             || pass.get::<Vectorize>().is_some()
+            || pass.get::<Promote>().is_some()
     };
     recipe.at(Level::Ptx).any(rewrites)
 }
@@ -278,7 +280,8 @@ const MOST_UNROLLED: usize = 2;
 const FACTORS: [u32; 2] = [4, 8];
 
 /// PTX that is worth measuring only, because the model tells neither loads that begin early nor what caches keep: unrolled
-/// loops, also at the best limits, since they want registers; loops that ptxas is not to unroll; hints to the caches.
+/// loops, also at the best limits, since they want registers; what loops store, in registers; loops that ptxas is not to
+/// unroll; hints to the caches.
 pub fn loops_and_caches(scored: &[Candidate]) -> Vec<Recipe> {
     let mut limits: Vec<&Candidate> = scored
         .iter()
@@ -304,6 +307,8 @@ pub fn loops_and_caches(scored: &[Candidate]) -> Vec<Recipe> {
                 .map(move |start| before(plain_with(by(factor)), start))
         })
         .collect();
+    let kept = plain.with(Promote {});
+    recipes.extend([kept.clone(), kept.with(by(FACTORS[0]))]);
     recipes.push(plain.with(by(1)));
     recipes.extend(hints().map(|hint| plain.with(hint)));
     recipes.push(plain.with(by(FACTORS[0])).with(hints()[0]));
@@ -452,6 +457,7 @@ pub fn axes(facts: &Choices<'_>, scored: &[Candidate]) -> Vec<Axis> {
     vec![
         axis("shape", None, shapes.collect()),
         axis("constants", None, constants.collect()),
+        axis("promote", None, vec![vec![Promote {}.into()]]),
         axis("unroll", Some("registers"), loops),
         axis("cache", None, hints().map(|hint| vec![hint.into()]).into()),
         axis("registers", None, registers),
@@ -842,7 +848,8 @@ mod tests {
         );
         assert!(names.contains(&"unroll(1)".to_owned()));
         assert!(names.contains(&"unroll(4); cache(prefetch=256B)".to_owned()));
-        assert_eq!(names.len(), 2 * 3 + 1 + 4 + 1);
+        assert!(names.contains(&"promote; unroll(4)".to_owned()));
+        assert_eq!(names.len(), 2 * 3 + 2 + 1 + 4 + 1);
         assert!(loops_and_caches(&scored).iter().all(is_rewritten));
     }
 

@@ -1,7 +1,7 @@
 //! The search for a kernel's best version at one launch: which recipes are timed next, by what was found so far.
 //!
 //! A recipe is a point: one value of each [`Axis`], none of them changing what the others do to the text (constants, the
-//! block's shape, unrolling, hints to the caches, registers, where spills go, the order of instructions). First every
+//! block's shape, what loops store in registers, unrolling, hints to the caches, registers, where spills go, the order of instructions). First every
 //! value is tried alone; then the neighbours of the best points, those first that their values promise, until no
 //! neighbour of the best is left. What depends on each other and gains nothing alone (unrolled loops want registers) is
 //! tried in pairs before that.

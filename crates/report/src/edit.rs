@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use warpwright_driver::KernelReport;
 use warpwright_pass::names::parameters_of;
 use warpwright_pass::passes::{
-    Cache, LoadPolicy, MaxNReg, Prefetch, Reshape, Specialize, StorePolicy, Unroll, UsageLevel,
-    Vectorize,
+    Cache, LoadPolicy, MaxNReg, Prefetch, Promote, Reshape, Specialize, StorePolicy, Unroll,
+    UsageLevel, Vectorize,
 };
 use warpwright_pass::{BlockSource, Invocation, Recipe};
 
@@ -137,6 +137,11 @@ fn in_source(pass: &Invocation, types: &[String]) -> Option<String> {
             (None, None) => "its loops".to_owned(),
         };
         return Some(format!("`#pragma unroll {}` at {which}", unroll.factor));
+    }
+    if pass.get::<Promote>().is_some() {
+        let text =
+            "what loops add to in memory (`c[i] += …`) in a local variable, stored behind the loop";
+        return Some(text.to_owned());
     }
     if pass.get::<Vectorize>().is_some() {
         let text =

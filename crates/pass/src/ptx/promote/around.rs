@@ -1,7 +1,7 @@
 //! The ways into a loop and out of it.
 
 use warpwright_flow::{Block, Cfg, Function as _, Transfer};
-use warpwright_ptx::{Inst, Label, LabelData, Operand, OperandId, Scope, View};
+use warpwright_ptx::{Inst, Label, Operand, OperandId, Scope, View};
 
 use crate::refusal::Refusal;
 
@@ -40,16 +40,17 @@ impl Around {
     ) -> Result<Around, Refusal> {
         let ways = Ways { view, cfg, blocks };
         let first = Inst::from_u32(cfg.first_inst(header).0);
-        let labels = view.body().labels.iter();
-        let mut labels = labels.filter(|(_, label)| label.at == first);
-        let is_outer = |label: &LabelData| label.scope == Scope::from_u32(0);
-        let is_start = first == Inst::from_u32(0);
-        if is_start || !labels.clone().all(|(_, label)| is_outer(label)) {
+        let body = view.body();
+        let labels: Vec<Label> = (body.labels.keys())
+            .filter(|&label| body.labels[label].at == first)
+            .collect();
+        let is_outer = |&label: &Label| body.labels[label].scope == Scope::from_u32(0);
+        if first == Inst::from_u32(0) || !labels.iter().all(is_outer) {
             return Err(PLACE);
         }
         Ok(Around {
             header,
-            label: labels.next().ok_or(PLACE)?.0,
+            label: *labels.first().ok_or(PLACE)?,
             entries: ways.entries(first)?,
             falls_from_inside: ways.falls_from_inside(first),
             exits: ways.exits()?,

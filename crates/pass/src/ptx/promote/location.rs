@@ -30,9 +30,7 @@ impl fmt::Display for Cell {
 pub(super) struct Access {
     pub(super) inst: Inst,
     pub(super) is_load: bool,
-    /// Not by a generic address.
-    is_global: bool,
-    /// Without hints.
+    /// Not by a generic address, and without hints.
     is_bare: bool,
     pub(super) base: Reg,
     pub(super) offset: i64,
@@ -51,6 +49,8 @@ pub(super) struct Turn<'v> {
 }
 
 const ENTRIES: Refusal = Refusal::InTheWay("its loop is entered beside its header");
+const NOT_PLAIN: Refusal =
+    Refusal::InTheWay("a store to it is generic, or has hints to the caches");
 const ORDERED: &str = "its loop orders memory, or threads meet in it";
 const UNKNOWN: &str = "its loop has an access that is no plain one of 4 or 8 bytes";
 
@@ -207,8 +207,7 @@ fn plain(view: &View<'_>, inst: Inst, opcode: &Opcode) -> Option<Access> {
     is_plain.then_some(Access {
         inst,
         is_load,
-        is_global: opcode.space == Some(Space::Global),
-        is_bare: opcode.mods().count() == 2,
+        is_bare: opcode.space == Some(Space::Global) && opcode.mods().count() == 2,
         base,
         offset: address.offset,
         ty,
@@ -244,9 +243,9 @@ impl<'v, 't> Location<'v, 't> {
         dominators: &Dominators,
         cell_of: &Cell,
     ) -> Result<Location<'v, 't>, Refusal> {
-        let stores = || turn.accesses.iter().filter(|access| access.is_store());
+        let stores = || turn.accesses.iter().filter(|access| !access.is_load);
         let first = stores().find(|access| cell(turn.view, access.base, access.offset) == *cell_of);
-        let first = first.ok_or(Refusal::InTheWay("it is stored by a generic address alone"))?;
+        let first = first.ok_or(NOT_PLAIN)?;
         let location = Location {
             turn,
             base: first.base,
@@ -259,7 +258,7 @@ impl<'v, 't> Location<'v, 't> {
             return Err(Refusal::InTheWay("an access of another width may touch it"));
         }
         if stores().any(|access| location.is_it(access) && !access.is_bare) {
-            return Err(Refusal::InTheWay("a store to it has hints to the caches"));
+            return Err(NOT_PLAIN);
         }
         if !stores().any(|access| location.is_stored_always(access, dominators)) {
             return Err(Refusal::InTheWay(
@@ -296,7 +295,7 @@ impl<'v, 't> Location<'v, 't> {
 
     /// Does an access go to it by its own register?
     pub(super) fn is_it(&self, access: &Access) -> bool {
-        access.is_global && (access.base, access.offset) == (self.base, self.offset)
+        (access.base, access.offset) == (self.base, self.offset)
     }
 
     /// Is it stored here in each iteration?
@@ -311,11 +310,5 @@ impl<'v, 't> Location<'v, 't> {
     /// What the loop loads and stores.
     pub(super) fn accesses(&self) -> &[Access] {
         &self.turn.accesses
-    }
-}
-
-impl Access {
-    fn is_store(&self) -> bool {
-        !self.is_load && self.is_global
     }
 }

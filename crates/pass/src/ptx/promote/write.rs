@@ -1,6 +1,6 @@
 //! The text with a location in a register.
 
-use warpwright_ptx::{Edits, FuncId, Inst, Operand, Type};
+use warpwright_ptx::{Edits, FuncId, Operand, Type};
 
 use super::around::Exit;
 use super::location::{Access, Location};
