@@ -5,7 +5,7 @@ use warpwright_fuzz::promoted::{self, Totals};
 #[test]
 fn promoted_loops_compute_the_same_whatever_pointers_are_one() {
     let mut totals = Totals::default();
-    for seed in 0..300 {
+    for seed in 0..100 {
         if let Err(error) = promoted::check(seed, &mut totals) {
             let (kernel, failure) = *error;
             panic!(
@@ -16,7 +16,7 @@ fn promoted_loops_compute_the_same_whatever_pointers_are_one() {
         }
     }
     assert!(
-        totals.promoted > 100 && totals.mistakes > 50,
+        totals.promoted > 30 && totals.mistakes > 10,
         "the test runs dry: {totals:?}"
     );
 }
