@@ -226,8 +226,14 @@ impl<'v, 'm> Walk<'v, 'm> {
                 || effect.is_async
                 || effect.barrier
                 || effect.fence
-                || effect.other;
+                || effect.other
+                // Asks memory anew, as `.volatile` does.
+                || opcode.has_mod("cv");
             if !goes_on || orders || !opcode.is_known() {
+                return None;
+            }
+            if self.view.body().insts[inst].scope != Scope::new(0) {
+                // Names may be others' there.
                 return None;
             }
             let elsewhere = opcode.is_invariant_load();

@@ -233,35 +233,45 @@ impl<'v, 'm> Speculation<'v, 'm> {
             offset: load.offset,
         };
         let (mut reg, mut before) = (load.base, load.inst);
-        loop {
+        // What is read was set earlier in the turn, or in the turn before.
+        while let Some(set) = self.only_set(reg)? {
             if stale.contains(&reg) {
                 return None;
             }
-            let set: Vec<Inst> = self
-                .insts
-                .iter()
-                .copied()
-                .filter(|&inst| self.view.defs(inst).contains(&reg))
-                .collect();
-            let &[only] = set.as_slice() else {
-                if !set.is_empty() {
-                    return None;
-                }
-                // Nothing in the loop changes the sum.
-                course.added.insert(0, self.name(reg));
-                return Some(course);
-            };
-            let (from, added) = self.sum(only)?;
-            if from == reg {
+            if set >= before {
                 course.induction = Some(reg);
-                return Some(course);
+                return self.grows(reg, set).then_some(course);
             }
-            if only >= before {
-                return None;
-            }
+            let (from, added) = self.sum(set)?;
             course.added.push(added);
-            (reg, before) = (from, only);
+            (reg, before) = (from, set);
         }
+        // Nothing in the loop changes the sum.
+        course.added.insert(0, self.name(reg));
+        Some(course)
+    }
+
+    /// The only instruction of the loop that sets a register, if one does; `None` if several do.
+    fn only_set(&self, reg: Reg) -> Option<Option<Inst>> {
+        let mut setting = (self.insts.iter()).filter(|&&inst| self.view.defs(inst).contains(&reg));
+        let first = setting.next().copied();
+        setting.next().is_none().then_some(first)
+    }
+
+    /// Does a register grow by what stays, from one turn to the next? Its value is followed back to itself: what a sum reads of
+    /// others was set earlier in the turn, and of itself is what the turn began with, as it is set once.
+    fn grows(&self, reg: Reg, set: Inst) -> bool {
+        let mut at = set;
+        while let Some((from, _)) = self.sum(at) {
+            if from == reg {
+                return true;
+            }
+            match self.only_set(from) {
+                Some(Some(earlier)) if earlier < at => at = earlier,
+                _ => return false,
+            }
+        }
+        false
     }
 
     /// `r, c, x` of an addition of something that stays.

@@ -30,7 +30,9 @@ impl fmt::Display for Cell {
 pub(super) struct Access {
     pub(super) inst: Inst,
     pub(super) is_load: bool,
-    /// Not by a generic address, and without hints.
+    /// Not by a generic address.
+    is_global: bool,
+    /// Without hints.
     is_bare: bool,
     pub(super) base: Reg,
     pub(super) offset: i64,
@@ -49,8 +51,6 @@ pub(super) struct Turn<'v> {
 }
 
 const ENTRIES: Refusal = Refusal::InTheWay("its loop is entered beside its header");
-const NOT_PLAIN: Refusal =
-    Refusal::InTheWay("a store to it is generic, or has hints to the caches");
 const ORDERED: &str = "its loop orders memory, or threads meet in it";
 const UNKNOWN: &str = "its loop has an access that is no plain one of 4 or 8 bytes";
 
@@ -115,6 +115,49 @@ impl<'v> Turn<'v> {
 
     fn insts(&self) -> Vec<Inst> {
         insts_of(self.cfg, self.blocks)
+    }
+
+    pub(super) fn blocks(&self) -> &[Block] {
+        self.blocks
+    }
+
+    /// What the loop loads and stores.
+    pub(super) fn accesses(&self) -> &[Access] {
+        &self.accesses
+    }
+
+    /// Where an access goes, in the text.
+    pub(super) fn address(&self, access: &Access) -> String {
+        self.cell(access.base, access.offset).to_string()
+    }
+
+    pub(super) fn cell(&self, base: Reg, offset: i64) -> Cell {
+        cell(self.view, base, offset)
+    }
+
+    /// What an access loads or stores, in the text; of a constant its bits.
+    pub(super) fn value(&self, access: &Access) -> String {
+        match access.value {
+            Operand::Reg(reg) => self.view.body().reg_name(reg).to_string(),
+            Operand::Imm(number) => format!("{:#x}", number.seen_as(access.ty)),
+            _ => String::new(),
+        }
+    }
+
+    /// Why this register does not stand for one address wherever the loop is entered and left.
+    pub(super) fn changes(&self, base: Reg) -> Option<Refusal> {
+        let (view, body) = (self.view, self.view.body());
+        let mut insts = self.insts().into_iter();
+        if insts.any(|inst| view.defs(inst).contains(&base)) {
+            return Some(Refusal::InTheWay("its address changes in its loop"));
+        }
+        let name = body.reg_name(base).to_string();
+        let mut others = body.regs.keys().filter(|&reg| reg != base);
+        let is_inner = body.reg_decls[body.regs[base].decl].scope != Scope::from_u32(0);
+        let is_shared = others.any(|reg| body.reg_name(reg).to_string() == name);
+        (is_inner || is_shared).then_some(Refusal::InTheWay(
+            "its address is a register of an inner block",
+        ))
     }
 
     /// The blocks that an iteration ends in: those with a way out or back.
@@ -207,7 +250,8 @@ fn plain(view: &View<'_>, inst: Inst, opcode: &Opcode) -> Option<Access> {
     is_plain.then_some(Access {
         inst,
         is_load,
-        is_bare: opcode.space == Some(Space::Global) && opcode.mods().count() == 2,
+        is_global: opcode.space == Some(Space::Global),
+        is_bare: opcode.mods().count() == 2,
         base,
         offset: address.offset,
         ty,
@@ -243,22 +287,24 @@ impl<'v, 't> Location<'v, 't> {
         dominators: &Dominators,
         cell_of: &Cell,
     ) -> Result<Location<'v, 't>, Refusal> {
-        let stores = || turn.accesses.iter().filter(|access| !access.is_load);
+        let stores = || turn.accesses.iter().filter(|access| access.is_store());
         let first = stores().find(|access| cell(turn.view, access.base, access.offset) == *cell_of);
-        let first = first.ok_or(NOT_PLAIN)?;
+        let first = first.ok_or(Refusal::InTheWay("it is stored by a generic address alone"))?;
         let location = Location {
             turn,
             base: first.base,
             offset: first.offset,
             ty: first.ty,
         };
-        location.has_one_address()?;
+        if let Some(why) = turn.changes(first.base) {
+            return Err(why);
+        }
         let has_width = |access: &Access| access.ty.bits() == first.ty.bits();
         if !turn.accesses.iter().all(has_width) {
             return Err(Refusal::InTheWay("an access of another width may touch it"));
         }
         if stores().any(|access| location.is_it(access) && !access.is_bare) {
-            return Err(NOT_PLAIN);
+            return Err(Refusal::InTheWay("a store to it has hints to the caches"));
         }
         if !stores().any(|access| location.is_stored_always(access, dominators)) {
             return Err(Refusal::InTheWay(
@@ -274,28 +320,9 @@ impl<'v, 't> Location<'v, 't> {
         }
     }
 
-    /// Its address is a register that the loop leaves alone, by a name that no other register has.
-    fn has_one_address(&self) -> Result<(), Refusal> {
-        let view = self.turn.view;
-        let body = view.body();
-        let mut insts = self.turn.insts().into_iter();
-        if insts.any(|inst| view.defs(inst).contains(&self.base)) {
-            return Err(Refusal::InTheWay("its address changes in its loop"));
-        }
-        let name = body.reg_name(self.base).to_string();
-        let mut others = body.regs.keys().filter(|&reg| reg != self.base);
-        let is_inner = body.reg_decls[body.regs[self.base].decl].scope != Scope::from_u32(0);
-        match is_inner || others.any(|reg| body.reg_name(reg).to_string() == name) {
-            true => Err(Refusal::InTheWay(
-                "its address is a register of an inner block",
-            )),
-            false => Ok(()),
-        }
-    }
-
     /// Does an access go to it by its own register?
     pub(super) fn is_it(&self, access: &Access) -> bool {
-        (access.base, access.offset) == (self.base, self.offset)
+        access.is_global && (access.base, access.offset) == (self.base, self.offset)
     }
 
     /// Is it stored here in each iteration?
@@ -309,6 +336,17 @@ impl<'v, 't> Location<'v, 't> {
 
     /// What the loop loads and stores.
     pub(super) fn accesses(&self) -> &[Access] {
-        &self.turn.accesses
+        self.turn.accesses()
+    }
+}
+
+impl Access {
+    fn is_store(&self) -> bool {
+        !self.is_load && self.is_global
+    }
+
+    /// Is it to `.global`, without hints?
+    pub(super) fn is_plain_global(&self) -> bool {
+        self.is_global && self.is_bare
     }
 }

@@ -16,12 +16,15 @@
 //! iteration stores the location before it leaves, so the load in front and the stores behind touch what the original
 //! touches. No other thread sees the stores between: nothing in the loop orders them, so it would race with the original.
 //!
+//! A loop of one block whose loads go where can be told behind it has no selections (`again.rs`).
+//!
 //! Departures: no aliases are looked for, and nothing is promoted that is stored in some iterations only.
 //!
 //! Requires an innermost loop that is entered at its header; plain scalar accesses of global memory, all of 4 or all of 8
 //! bytes; nothing that orders memory, and nothing in which threads meet. Preserves every value and the bytes that each
 //! thread reads and writes.
 
+mod again;
 mod around;
 mod location;
 mod write;
@@ -37,6 +40,7 @@ use crate::pass::{Fuel, Outcome, Pass, Rewritten, Work};
 use crate::ptx::facts::view;
 use crate::refusal::Refusal;
 use crate::site::Site;
+use again::Again;
 use location::{Cell, Location, Turn};
 
 /// The pass.
@@ -65,8 +69,8 @@ fn promote(_: &Promote, site: &Site, fuel: &mut Fuel) -> Outcome<String> {
         left: Vec::new(),
     };
     let mut loops = 0;
-    while work.one_loop(site, loops, fuel)? {
-        loops += 1;
+    while let Some(done) = work.one_loop(site, loops, fuel)? {
+        loops += done;
     }
     if work.made.is_empty() && fuel.left() > 0 {
         let first = work.left.into_iter().next();
@@ -87,17 +91,52 @@ struct Promotion<'m> {
 }
 
 impl Promotion<'_> {
-    /// Promotes the locations of the innermost loop of this number in the order of the text. There is none: `false`.
-    fn one_loop(&mut self, site: &Site, nth: usize, fuel: &mut Fuel) -> Result<bool, Refusal> {
+    /// Promotes the locations of the innermost loop of this number in the order of the text, and says how many loops
+    /// it is now. There is none: `None`.
+    fn one_loop(
+        &mut self,
+        site: &Site,
+        nth: usize,
+        fuel: &mut Fuel,
+    ) -> Result<Option<usize>, Refusal> {
+        if let Some(text) = self.whole_loop(site, nth, fuel)? {
+            self.module = Cow::Owned(parsed(site, &text)?);
+            return Ok(Some(2));
+        }
         let mut seen = BTreeSet::new();
         for _ in 0..MOST_LOCATIONS {
             match self.one_location(site, nth, &mut seen, fuel)? {
-                Step::NoLoop => return Ok(false),
-                Step::NoMore => return Ok(true),
+                Step::NoLoop => return Ok(None),
+                Step::NoMore => break,
                 Step::Made(text) => self.module = Cow::Owned(parsed(site, &text)?),
             }
         }
-        Ok(true)
+        Ok(Some(1))
+    }
+
+    /// The text with the loop in two copies, if it can be.
+    fn whole_loop(
+        &mut self,
+        site: &Site,
+        nth: usize,
+        fuel: &mut Fuel,
+    ) -> Result<Option<String>, Refusal> {
+        let view = view(&self.module, site.kernel)?;
+        let cfg = Cfg::new(&view);
+        let loops = Loops::new(&cfg);
+        let Some(of) = innermost(&cfg, &loops).nth(nth) else {
+            return Ok(None);
+        };
+        let Ok(turn) = Turn::new(&view, &cfg, &loops, of) else {
+            return Ok(None);
+        };
+        match Again::new(&turn, &cfg) {
+            Some(again) if fuel.burn() => {
+                self.made.push(again.in_words(site.kernel));
+                again.written(site.kernel).map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 
     /// The text with the first location promoted that was not seen yet and that can be.

@@ -1,6 +1,6 @@
 //! The text with a location in a register.
 
-use warpwright_ptx::{Edits, FuncId, Operand, Type};
+use warpwright_ptx::{Edits, FuncId, Type};
 
 use super::around::Exit;
 use super::location::{Access, Location};
@@ -64,11 +64,7 @@ impl Location<'_, '_> {
     }
 
     fn address(&self) -> String {
-        let base = self.turn.view.body().reg_name(self.base);
-        match self.offset {
-            0 => format!("[{base}]"),
-            offset => format!("[{base}+{offset}]"),
-        }
+        self.turn.cell(self.base, self.offset).to_string()
     }
 
     /// Of the type of the first store.
@@ -124,7 +120,7 @@ impl Location<'_, '_> {
         edits: &mut Edits<'_>,
     ) {
         let guard = guard_text(self.turn.view, access.inst);
-        let (value, kept) = (self.value(access), &registers.kept);
+        let (value, kept) = (self.turn.value(access), &registers.kept);
         let (to, from) = match access.is_load {
             true => (&value, kept),
             false => (kept, &value),
@@ -142,7 +138,7 @@ impl Location<'_, '_> {
         edits: &mut Edits<'_>,
     ) {
         let guard = guard_text(self.turn.view, access.inst);
-        let (bits, value) = (self.ty.bits(), self.value(access));
+        let (bits, value) = (self.ty.bits(), self.turn.value(access));
         let Registers { kept, same, .. } = registers;
         let compared = self.compared(access, registers);
         match access.is_load {
@@ -170,16 +166,6 @@ impl Location<'_, '_> {
                 format!("add.s64 {moved}, {other}, {distance};"),
                 format!("setp.eq.u64 {same}, {moved}, {base};"),
             ],
-        }
-    }
-
-    /// What an access loads or stores; of a constant its bits.
-    fn value(&self, access: &Access) -> String {
-        let view = self.turn.view;
-        match access.value {
-            Operand::Reg(reg) => view.body().reg_name(reg).to_string(),
-            Operand::Imm(number) => format!("{:#x}", number.seen_as(access.ty)),
-            _ => String::new(),
         }
     }
 }
