@@ -33,6 +33,19 @@ pub struct Program {
     pub(crate) heap: bool,
     /// Registers of a thread at entry, where the kernel's directives say them: `setmaxnreg` moves these.
     pub(crate) entry_registers: Option<u32>,
+    /// Blocks that its directives take.
+    pub(crate) block: BlockOf,
+}
+
+/// Threads of a block, as a kernel's directives state them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct BlockOf {
+    /// `.reqntid`
+    pub required: Option<[u32; 3]>,
+    /// `.maxntid`, of which the product counts.
+    pub most: Option<[u32; 3]>,
+    /// It runs in clusters of several.
+    pub clustered: bool,
 }
 
 /// An instruction of the source.

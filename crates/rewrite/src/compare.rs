@@ -158,8 +158,11 @@ impl<'c> Comparison<'c> {
         let (mut first, mut second) = (self.prepared(Which::First), self.prepared(Which::Second));
         self.chosen = self.alike(&mut first, &mut second)?;
         let mut first = self.launched(Which::First, first, false)?;
+        let once = self.terms.fusible;
         let mut second = self.launched(Which::Second, second, false)?;
         let fusible = self.terms.fusible;
+        // What ptxas may fuse in one alone is rounded otherwise.
+        let is_fused_alike = 2 * once == fusible;
         self.faults(Which::First, &first)?;
         self.faults(Which::Second, &second)?;
         let outputs = self.outputs(&first);
@@ -179,19 +182,41 @@ impl<'c> Comparison<'c> {
         let both = [(Which::First, &first), (Which::Second, &second)];
         for (which, left) in both {
             if noted(left, Note::Lockstep) {
+                standing = standing.max(Standing::Tested);
                 why.push(Why::Lockstep(which));
             }
+            if noted(left, Note::Printed) {
+                standing = standing.max(Standing::Tested);
+                why.push(Why::Printed(which));
+            }
+        }
+        if both.iter().any(|(_, left)| noted(left, Note::ThreadOrder)) {
+            standing = standing.max(Standing::Tested);
+            why.push(Why::ThreadOrder);
         }
         if both.iter().any(|(_, left)| noted(left, Note::AtomicSum)) {
             standing = standing.max(Standing::UpToRounding);
             why.push(Why::AtomicSums);
         }
-        if both.iter().any(|(_, left)| noted(left, Note::BlockOrder)) {
-            self.other_order(&outputs, &elements)?;
+        let has = |note| both.iter().any(|(_, left)| noted(left, note));
+        if has(Note::BlockOrder) || has(Note::Fragments) || self.shows_addresses() {
+            let order = self.other_order(&outputs, &elements)?;
+            standing = standing.max(order);
+        }
+        if has(Note::OrderShown) {
+            // Of all orders these are two, and blocks run at one time, too.
+            standing = standing.max(Standing::Tested);
             why.push(Why::BothOrders);
+        }
+        if let Some(state) = self.state((&first, &second), &outputs, &elements) {
+            standing = standing.max(Standing::Tested);
+            why.push(state);
         }
         if standing == Standing::BitForBit && fusible > 0 {
             why.push(Why::Fusible(fusible));
+            if !is_fused_alike {
+                standing = Standing::UpToRounding;
+            }
         }
         if standing == Standing::UpToRounding {
             self.numbers_alike()?;
@@ -492,16 +517,22 @@ impl<'c> Comparison<'c> {
         }
         let different = self.different(outputs, &unequal);
         let Some(&first) = different.first() else {
+            // Integers that are equal modulo the primes may still be others modulo a power of two.
+            let are_integers = |e: &&&Element| !domain(outputs[e.output].ty).is_float();
+            if let Some(element) = unequal.iter().find(are_integers) {
+                match self.shown_on_numbers(element.values) {
+                    Ok(None) => {}
+                    Ok(Some(shown)) => return Err(Halt::Found(Standing::Refuted, vec![shown])),
+                    Err(why) => return Err(Halt::Found(Standing::Refuted, vec![why])),
+                }
+            }
             let probability = self.probability(unequal.len());
             let reals = Why::Reals {
                 elements: unequal.iter().map(|e| e.weight).sum(),
                 of: self.elements,
                 probability,
             };
-            let roots: Vec<Val> = unequal.iter().flat_map(|e| e.values).collect();
-            let are_floats = |e: &&Element| domain(outputs[e.output].ty).is_float();
-            let is_exact = !unequal.iter().any(are_floats) && is_exact(&self.terms, &roots);
-            return Ok(match is_exact {
+            return Ok(match self.are_exact(outputs, &unequal) {
                 true => (Standing::BitForBit, Some(Why::Integers(probability))),
                 false => (Standing::UpToRounding, Some(reals)),
             });
@@ -539,6 +570,13 @@ impl<'c> Comparison<'c> {
             }
             Err(why) => Err(Halt::Found(Standing::Refuted, vec![why])),
         }
+    }
+
+    /// Are elements integers made of integers alone?
+    fn are_exact(&self, outputs: &[Output], elements: &[&Element]) -> bool {
+        let roots: Vec<Val> = elements.iter().flat_map(|e| e.values).collect();
+        let mut types = elements.iter().map(|e| domain(outputs[e.output].ty));
+        !types.any(Domain::is_float) && is_exact(&self.terms, &roots)
     }
 
     /// The floating-point type that both sides store where the description says another.
@@ -695,11 +733,12 @@ impl<'c> Comparison<'c> {
         let mut seen: [Seen; 2] = Default::default();
         for element in elements {
             let own = outputs[element.output].number;
-            let reads = [0, 1].map(|side| match element.values[side] {
-                Val::Bits(_) => false,
-                Val::Term(id) if is_own(&self.terms, id, own) => false,
+            let found = [0, 1].map(|side| match element.values[side] {
+                Val::Bits(_) => Seen::CLEAN,
+                Val::Term(id) if is_own(&self.terms, id, own) => Seen::CLEAN,
                 Val::Term(id) => seen[side].reaches_unset(&self.terms, id, own),
             });
+            let reads = found.map(|found| found != Seen::CLEAN);
             let which = match reads {
                 [false, false] => continue,
                 [false, true] => Which::Second,
@@ -718,7 +757,15 @@ impl<'c> Comparison<'c> {
                 output: outputs[element.output].name.clone(),
                 index: element.index,
             };
-            return Err(Halt::Found(standing, vec![why]));
+            if found.contains(&Seen::MEMORY) {
+                return Err(Halt::Found(standing, vec![why]));
+            }
+            // A register's value that is never looked at stands in a term, too.
+            return match self.shown_on_numbers(element.values) {
+                Ok(None) => Err(Halt::Found(Standing::Tested, vec![why])),
+                Ok(Some(shown)) => Err(Halt::Found(standing, vec![why, shown])),
+                Err(fault) => Err(Halt::Found(standing, vec![why, fault])),
+            };
         }
         Ok(())
     }
@@ -773,9 +820,12 @@ impl<'c> Comparison<'c> {
         }
     }
 
-    /// Buffers that are no outputs and that the second alone writes.
+    /// Buffers that are no outputs of the original and that the second alone writes.
     fn inputs_kept(&mut self, first: &mut Left, second: &mut Left) -> Result<(), Halt> {
-        for (name, described) in buffers(self.b) {
+        let theirs = buffers(self.a);
+        let outputs = theirs.iter().filter(|(_, described)| described.output);
+        let outputs: BTreeSet<&String> = outputs.map(|(name, _)| name).collect();
+        for (name, _) in buffers(self.b) {
             let Some(x) = self.paired.partner.get(&name) else {
                 continue;
             };
@@ -783,7 +833,7 @@ impl<'c> Comparison<'c> {
                 .places
                 .get(x)
                 .map(|&at| (at, first.memory[at].written));
-            let (Some((at, false)), false) = (theirs, described.output) else {
+            let (Some((at, false)), false) = (theirs, outputs.contains(x)) else {
                 continue;
             };
             let Some(&own) = second.places.get(&name) else {
@@ -808,8 +858,53 @@ impl<'c> Comparison<'c> {
         Ok(())
     }
 
+    /// May a result depend on where buffers lie?
+    fn shows_addresses(&self) -> bool {
+        let mut steps = self.a.steps.iter().chain(&self.b.steps);
+        steps.any(|step| step.program.shows_addresses(&step.launch))
+    }
+
+    /// A variable of the module in which the next launch finds something else, where it could show.
+    fn state(
+        &mut self,
+        (first, second): (&Left, &Left),
+        outputs: &[Output],
+        elements: &[Element],
+    ) -> Option<Why> {
+        let same = |other: &Buffer, all: &[Buffer]| {
+            let known = all.iter().find(|buffer| buffer.name == other.name);
+            known.map(|buffer| buffer.holds_as(other))
+        };
+        let left = first.memory.iter().filter(|buffer| buffer.is_state());
+        for buffer in left {
+            if same(buffer, &second.memory) == Some(false) {
+                return Some(Why::State(Which::First, buffer.name.clone()));
+            }
+        }
+        let left = second.memory.iter().filter(|buffer| buffer.is_state());
+        let left = left.filter(|buffer| same(buffer, &first.memory) != Some(true));
+        let forgotten: Vec<Buffer> = left.map(Buffer::forgotten).collect();
+        let name = forgotten.first()?.name.clone();
+        // What is written before it is read is nothing that a launch leaves to the next one.
+        let mut again = self.prepared(Which::Second);
+        again.memory.extend(forgotten);
+        let is_same = match self.launched(Which::Second, again, false) {
+            Ok(mut again) => elements.iter().all(|element| {
+                let output = &outputs[element.output].name;
+                let partner = self.paired.partner.iter().find(|(_, x)| *x == output);
+                let place = partner.and_then(|(y, _)| again.places.get(y).copied());
+                let value =
+                    place.map(|at| again.memory[at].element(&mut self.terms, element.index));
+                value == Some(element.values[1])
+            }),
+            Err(_) => false,
+        };
+        (!is_same).then_some(Why::State(Which::Second, name))
+    }
+
     /// The last block first: each side must leave what it did the other way round.
-    fn other_order(&mut self, outputs: &[Output], elements: &[Element]) -> Result<(), Halt> {
+    fn other_order(&mut self, outputs: &[Output], elements: &[Element]) -> Result<Standing, Halt> {
+        let mut standing = Standing::BitForBit;
         let (first, second) = (self.prepared(Which::First), self.prepared(Which::Second));
         let mut first = self.launched(Which::First, first, true)?;
         let mut second = self.launched(Which::Second, second, true)?;
@@ -828,6 +923,9 @@ impl<'c> Comparison<'c> {
                 .collect();
             let mixed: Vec<&Element> = mixed.iter().collect();
             let different = self.different(outputs, &mixed);
+            if !self.are_exact(outputs, &mixed) {
+                standing = Standing::UpToRounding;
+            }
             if let Some(&at) = different.first() {
                 let element = mixed[at];
                 let standing = match which {
@@ -843,7 +941,7 @@ impl<'c> Comparison<'c> {
                 return Err(Halt::Found(standing, vec![why]));
             }
         }
-        Ok(())
+        Ok(standing)
     }
 
     // ---- words
@@ -1038,10 +1136,12 @@ struct Seen {
 }
 
 impl Seen {
+    const CLEAN: u8 = 1;
+    const REGISTER: u8 = 2;
+    const MEMORY: u8 = 3;
+
     /// Does a term depend on memory or registers that nobody has written, but for the output's own element?
-    fn reaches_unset(&mut self, terms: &Terms, root: Id, own: u32) -> bool {
-        const CLEAN: u8 = 1;
-        const UNSET: u8 = 2;
+    fn reaches_unset(&mut self, terms: &Terms, root: Id, own: u32) -> u8 {
         self.states.resize(terms.len(), 0);
         let mut stack = vec![(root, false)];
         while let Some((id, done)) = stack.pop() {
@@ -1049,15 +1149,19 @@ impl Seen {
                 continue;
             }
             let node = terms.node(id);
-            let is_unset = node.kind() == Kind::Unset && Unset::of(node.a) != Unset::Global(own);
+            let itself = match node.kind() {
+                Kind::Unset if Unset::of(node.a) == Unset::Register => Self::REGISTER,
+                Kind::Unset if Unset::of(node.a) != Unset::Global(own) => Self::MEMORY,
+                _ => Self::CLEAN,
+            };
             if !done && node.args().next().is_some() {
                 stack.push((id, true));
                 stack.extend(node.args().map(|arg| (arg, false)));
                 continue;
             }
-            let reaches = is_unset || node.args().any(|arg| self.states[arg as usize] == UNSET);
-            self.states[id as usize] = if reaches { UNSET } else { CLEAN };
+            let parts = node.args().map(|arg| self.states[arg as usize]);
+            self.states[id as usize] = parts.fold(itself, u8::max);
         }
-        self.states[root as usize] == UNSET
+        self.states[root as usize]
     }
 }

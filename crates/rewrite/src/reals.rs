@@ -870,6 +870,7 @@ impl<'a> Reals<'a> {
         let at = |id: Id| (id, own);
         let mode = node.mode();
         let rounded = Mode::ZERO | Mode::DOWN | Mode::UP | Mode::INTEGRAL;
+        let rounded = rounded | Mode::RELU | Mode::FINITE;
         let is_odd = match node.kind() {
             Kind::FAdd | Kind::FMul | Kind::FFma => mode.has(rounded | Mode::OTHER),
             Kind::FDiv | Kind::FSqrt | Kind::FCvt => mode.has(rounded),
@@ -932,7 +933,7 @@ impl<'a> Reals<'a> {
                 let a = self.argument_value(at(node.a), case);
                 self.power(a)
             }
-            Kind::FMin | Kind::FMax if own.is_float() && !mode.has(Mode::OTHER) => {
+            Kind::FMin | Kind::FMax if own.is_float() && !mode.has(Mode::NAN) => {
                 self.extreme(place, node, case)
             }
             Kind::FMin | Kind::FMax if !own.is_float() => self.extreme(place, node, case),

@@ -52,6 +52,12 @@ pub enum Why {
     AtomicSums,
     /// The order of blocks could show: both orders were compared.
     BothOrders,
+    /// An atomic operation shows which thread of a block came first, and nothing says which does.
+    ThreadOrder,
+    /// What a kernel prints is not compared.
+    Printed(Which),
+    /// A variable of the module that the next launch finds otherwise, and in which.
+    State(Which, String),
     /// So many groups of blocks, of all, were compared: the others do the same to other elements.
     Alike([usize; 2]),
     /// Lanes that work in step by `volatile` alone.
@@ -228,6 +234,9 @@ impl Why {
             Why::Fusible(_) => "fusible",
             Why::AtomicSums => "atomic-sums",
             Why::BothOrders => "both-orders",
+            Why::ThreadOrder => "thread-order",
+            Why::Printed(_) => "printed",
+            Why::State(..) => "state",
             Why::Alike(_) => "alike",
             Why::Lockstep(_) => "lockstep",
             Why::Reals { .. } => "reals",
@@ -262,6 +271,7 @@ fn refusal_code(refusal: &Refusal) -> &'static str {
         Refusal::Atomic => "atomic-of-data",
         Refusal::Call => "call",
         Refusal::PartialBarrier => "partial-barrier",
+        Refusal::Together => "lanes-together",
         Refusal::Clock => "clock",
         Refusal::Instruction => "instruction",
         Refusal::TooLarge => "too-large",
@@ -295,7 +305,8 @@ fn refusal_text(refusal: &Refusal) -> &'static str {
         Refusal::Atomic => "an atomic operation on data whose order would show",
         Refusal::Call => "a call of a function that is not inlined",
         Refusal::PartialBarrier => "a barrier for some of the threads",
-        Refusal::Clock => "a clock or the number of an SM is read",
+        Refusal::Together => "which lanes of a warp run together, or are elected, is not stated",
+        Refusal::Clock => "a clock or the number of an SM or of a warp is read",
         Refusal::Instruction => "an instruction that terms do not have",
         Refusal::TooLarge => "more terms or instructions than are permitted",
     }
@@ -348,6 +359,14 @@ impl fmt::Display for Why {
             Why::AtomicSums => f.write_str("atomic sums of floating point have no stated order"),
             Why::BothOrders => f.write_str(
                 "the order of blocks could show: the result is the same with the first block first and last",
+            ),
+            Why::ThreadOrder => f.write_str(
+                "an atomic operation shows which thread of a block came first, which nothing says",
+            ),
+            Why::Printed(which) => write!(f, "{which} prints, and what is printed is not compared"),
+            Why::State(which, name) => write!(
+                f,
+                "{which} leaves {name} otherwise than it was loaded and than the other does: only the first launch was looked at"
             ),
             Why::Alike([groups, all]) => write!(
                 f,

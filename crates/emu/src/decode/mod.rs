@@ -23,7 +23,7 @@ use crate::lanes::{Lanes, WARP};
 use crate::machine::Variable;
 use crate::memory::PARAM_WINDOW;
 use crate::memory::image::Image;
-use crate::program::{Function, Layout, Program, Site};
+use crate::program::{BlockOf, Function, Layout, Program, Site};
 use scope::Reach;
 use words::Reason;
 
@@ -195,6 +195,7 @@ impl<'m> Decoding<'m> {
             return Err(DecodeError::Unsupported(self.unsupported));
         }
         let entry = self.image.functions.iter().position(|&f| f == self.entry);
+        let block = self.block();
         let entry_registers = self.entry_registers();
         Ok(Program {
             name: kernel.to_owned(),
@@ -207,7 +208,22 @@ impl<'m> Decoding<'m> {
             fenced: self.fenced,
             heap: self.heap,
             entry_registers,
+            block,
         })
+    }
+
+    /// Blocks that the kernel's directives take.
+    fn block(&self) -> BlockOf {
+        let kernel = &self.module.functions[self.entry];
+        let is_cluster = |kind: &DirectiveKind| match kind {
+            DirectiveKind::ReqNctaPerCluster(dims) => dims.full() != [1, 1, 1],
+            _ => false,
+        };
+        BlockOf {
+            required: kernel.req_ntid(),
+            most: kernel.max_ntid(),
+            clustered: kernel.directives.iter().any(|d| is_cluster(&d.kind)),
+        }
     }
 
     /// Registers of a thread at entry as ptxas takes them from a kernel's directives; without any it ignores

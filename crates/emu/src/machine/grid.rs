@@ -19,6 +19,9 @@ use crate::memory::{Allocation, Memory, slot_address};
 use crate::outcome::{Counts, Options, Outcome, Results};
 use crate::program::Program;
 
+/// The most blocks and threads in each direction.
+const MAX_GRID: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
+const MAX_BLOCK: [u32; 3] = [1024, 1024, 64];
 /// Largest number of threads of a block on any GPU.
 const MAX_THREADS: u64 = warpwright_target::THREADS_PER_BLOCK as u64;
 
@@ -165,7 +168,33 @@ impl Program {
         }
     }
 
-    /// Is it a launch that some GPU takes, and that the emulator knows?
+    /// Is it a launch that some GPU takes of this kernel, and that the emulator knows?
+    ///
+    /// # Errors
+    /// What does not fit.
+    pub(crate) fn fits(&self, extents: &Extents) -> Result<(), EmuError> {
+        let fit = self.admit(extents).and_then(|()| self.bounded(extents));
+        fit.map_err(|unfit| EmuError::Launch {
+            kernel: self.name.clone(),
+            message: unfit.to_string(),
+        })
+    }
+
+    /// No longer than a GPU's grids and blocks, and as the kernel's directives state.
+    fn bounded(&self, extents: &Extents) -> Result<(), Unfit> {
+        let is_long = |extents: [u32; 3], most: [u32; 3]| (0..3).any(|at| extents[at] > most[at]);
+        if is_long(extents.grid, MAX_GRID) || is_long(extents.block, MAX_BLOCK) {
+            return Err(Unfit::Extents(extents.grid, extents.block));
+        }
+        let product = |dims: [u32; 3]| dims.iter().map(|&n| u64::from(n)).product::<u64>();
+        let threads = product(extents.block);
+        match (self.block.required, self.block.most) {
+            (Some(dims), _) if dims != extents.block => Err(Unfit::Required(dims)),
+            (None, Some(dims)) if threads > product(dims) => Err(Unfit::Most(product(dims))),
+            _ => Ok(()),
+        }
+    }
+
     fn admit(&self, extents: &Extents) -> Result<(), Unfit> {
         let threads: u64 = extents.block.iter().map(|&n| u64::from(n)).product();
         let is_empty = extents.grid.contains(&0);
@@ -452,6 +481,10 @@ impl Setup {
 enum Unfit {
     #[error("a grid of {0:?} blocks of {1:?} threads")]
     Extents([u32; 3], [u32; 3]),
+    #[error("the kernel requires blocks of {0:?} threads (`.reqntid`)")]
+    Required([u32; 3]),
+    #[error("the kernel takes blocks of at most {0} threads (`.maxntid`)")]
+    Most(u64),
     #[error("clusters of several blocks are not supported")]
     Clusters,
     #[error("{0} bytes of shared memory")]

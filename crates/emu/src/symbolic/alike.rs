@@ -262,7 +262,13 @@ impl Tracer {
     }
 
     /// An access to global memory; is what stands there the block's own?
-    fn access(&mut self, of: usize, offset: u64, size: u32, write: bool) -> bool {
+    fn access(
+        &mut self,
+        buffer: &Buffer,
+        of: usize,
+        (offset, size): (u64, u32),
+        write: bool,
+    ) -> bool {
         if !self.is_record {
             return true;
         }
@@ -270,6 +276,9 @@ impl Tracer {
         let (first, last) = (offset / bytes, (offset + u64::from(size) - 1) / bytes);
         let mut own = false;
         for unit in first..=last {
+            if write {
+                self.overwritten(buffer, base + unit as u32, (unit * bytes, bytes));
+            }
             let touched = self.touch(base + unit as u32, write);
             own |= touched.written;
             let within = (offset % bytes) << 8 | u64::from(size) << 16 | u64::from(write);
@@ -279,9 +288,24 @@ impl Tracer {
         own
     }
 
+    /// What stood at a place before the block writes to it for the first time: the other side may leave it there, and so
+    /// does a write to a part of it.
+    fn overwritten(&mut self, buffer: &Buffer, place: Place, (offset, bytes): (u64, u64)) {
+        let known = self.table.get(place as usize);
+        if known.is_some_and(|known| known.block == self.block && known.written) {
+            return;
+        }
+        for at in offset / 4..(offset + bytes).div_ceil(4) {
+            match buffer.word(at as usize) {
+                Some(Word::Bits(bits)) => self.digest.mix(u64::from(bits) << 1 | 1),
+                _ => self.digest.mix(2),
+            }
+        }
+    }
+
     /// Known bits at a place of global memory.
     fn read(&mut self, buffer: &Buffer, of: usize, (offset, size): (u64, u32)) -> Option<u64> {
-        let own = self.access(of, offset, size, false);
+        let own = self.access(buffer, of, (offset, size), false);
         let known = &self.known;
         let word = |at: u64| match (own, buffer.word(at as usize)) {
             (true, _) => known.get(&(of, at)).copied(),
@@ -291,8 +315,8 @@ impl Tracer {
         bits(word, offset, size)
     }
 
-    fn write(&mut self, of: usize, (offset, size): (u64, u32), value: Val) {
-        self.access(of, offset, size, true);
+    fn write(&mut self, buffer: &Buffer, of: usize, (offset, size): (u64, u32), value: Val) {
+        self.access(buffer, of, (offset, size), true);
         self.value(value);
         for at in offset / 4..(offset + u64::from(size)).div_ceil(4) {
             match (value, size) {
@@ -411,7 +435,9 @@ impl Warp {
             return Ok(());
         };
         match target {
-            Target::Global(of, offset) => tracer.write(of, (offset, size), value),
+            Target::Global(of, offset) => {
+                tracer.write(&m.memory[of], of, (offset, size), value);
+            }
             Target::Shared(offset) => {
                 tracer.digest.mix(offset << 8 | u64::from(size));
                 tracer.value(value);

@@ -1,12 +1,15 @@
 //! Instructions of several lanes on terms: votes, shuffles, reductions, matrix products, asynchronous copies.
 
+use rustc_hash::FxHashMap;
+
 use crate::lanes::{Lanes, Mask, WARP, lanes_of, mask_where};
 use crate::matrix::{Element, MatrixOp, Mma, Tile, a_element, b_element, c_element, wmma_element};
 use crate::program::{
     Access, BarrierKind, CollectiveOp, CopyAsync, Members, Op, Reduce, ShuffleMode, Src, Vote,
 };
 use crate::symbolic::fork::put;
-use crate::symbolic::machine::{FaultClass, Machine, Refusal, Stop};
+use crate::symbolic::machine::{FaultClass, Machine, Note, Refusal, Stop};
+use crate::symbolic::memory::By;
 use crate::symbolic::term::{Domain, Kind, Mode, Node, Val};
 use crate::symbolic::warp::{Next, Strand, Target, Wait, Warp};
 
@@ -20,6 +23,8 @@ pub(crate) struct Copies {
 
 struct Begun {
     lane: usize,
+    /// Where it comes from, and how many bytes.
+    from: Option<(Target, u64)>,
     to: u64,
     words: Vec<Val>,
     group: u32,
@@ -47,7 +52,10 @@ impl Warp {
         let masks = match members {
             Members::Mask(src) => self.known(m, src, mask, pc, Refusal::Operand)?,
             Members::All => [u64::from(self.all()); WARP],
-            Members::Present => [u64::from(mask); WARP],
+            Members::Present => {
+                self.together(m, pc, mask)?;
+                [u64::from(mask); WARP]
+            }
         };
         let (mut left, mut waiting) = (mask, 0);
         while left != 0 {
@@ -60,7 +68,11 @@ impl Warp {
             }
             if wanted & self.live() & !group == 0 {
                 self.perform(m, (pc, group), wanted, op)?;
-                self.synchronise(group);
+                self.parted &= group != self.live();
+                // What lanes hand on to one another orders no memory.
+                if matches!(op, CollectiveOp::WarpBarrier) {
+                    self.synchronise(group);
+                }
             } else {
                 waiting |= group;
             }
@@ -153,6 +165,9 @@ impl Warp {
                 };
                 lanes_of(group).for_each(|lane| self.set_lane(*dst, lane, result));
             }
+            CollectiveOp::Elect { .. } if group.count_ones() > 1 => {
+                return Err(m.refuse(Refusal::Together, pc));
+            }
             CollectiveOp::Elect { dst, pred } => {
                 let leader = group.trailing_zeros() as usize;
                 if let Some(dst) = dst {
@@ -240,7 +255,7 @@ impl Warp {
         let has = |word: &str| opcode.split('.').any(|w| w == word);
         let signed = if has("s32") { Mode::OTHER } else { 0 };
         let mode = match has("f32") {
-            true => Mode::new(Domain::F32, if has("NaN") { Mode::OTHER } else { 0 }),
+            true => Mode::new(Domain::F32, if has("NaN") { Mode::NAN } else { 0 }),
             false => Mode::new(Domain::I32, signed),
         };
         let mut all = lanes_of(group)
@@ -335,6 +350,7 @@ impl Warp {
                 sizes[lane] & 0xffff_ffff
             };
             let mut words = vec![Val::Bits(0); total as usize / 4];
+            let mut source_at = None;
             if size > 0 {
                 if size % 4 != 0 || size > total {
                     return Err(m.refuse(Refusal::Instruction, pc));
@@ -345,19 +361,37 @@ impl Warp {
                     ..copy.src
                 };
                 let from = self.target(m, (pc, lane), &source)?;
+                source_at = Some((from, size));
                 for (at, word) in words.iter_mut().enumerate().take(size as usize / 4) {
                     *word = self.read(m, (pc, lane), from, (4 * at as u64, 4));
                 }
             }
             let group = self.copies.committed[lane];
-            self.copies.begun.push(Begun {
+            let begun = Begun {
                 lane,
+                from: source_at,
                 to,
                 words,
                 group,
-            });
+            };
+            // It may be done at once, or only when it is waited for.
+            self.noted(m, (pc, lane), &begun);
+            m.copy_is_under_way(&begun, true);
+            self.copies.begun.push(begun);
         }
         Ok(())
+    }
+
+    /// A copy touches what it reads and writes.
+    fn noted(&self, m: &mut Machine<'_>, at: (u32, usize), copy: &Begun) {
+        if m.tracer.is_some() {
+            return;
+        }
+        let bytes = 4 * copy.words.len() as u32;
+        m.note(self, at, (None, copy.to, bytes), Some(None), By::Plain);
+        if let Some((Target::Global(of, offset), bytes)) = copy.from {
+            m.note(self, at, (Some(of), offset, bytes as u32), None, By::Plain);
+        }
     }
 
     /// Ends the copies of lanes but for so many youngest groups.
@@ -381,6 +415,8 @@ impl Warp {
         let (ready, left): (Vec<Begun>, Vec<Begun>) = begun.into_iter().partition(done);
         self.copies.begun = left;
         for copy in ready {
+            m.copy_is_under_way(&copy, false);
+            self.noted(m, (pc, copy.lane), &copy);
             for (at, word) in copy.words.into_iter().enumerate() {
                 let target = Target::Shared(copy.to);
                 self.write(m, (pc, copy.lane), target, (4 * at as u64, 4), word)?;
@@ -448,8 +484,8 @@ impl Warp {
                         let mut all = Val::Bits(0);
                         for j in 0..per {
                             let count = dsts.len() * per;
-                            let index =
-                                wmma_element(tile.rows * tile.cols, count, lane, r * per + j);
+                            let total = tile.rows * tile.cols;
+                            let index = fragment(m, total, (count, lane, r * per + j));
                             let element = tile_access(access, *tile, stride, index);
                             let target = self.target(m, (pc, lane), &element)?;
                             let part = self.read(m, (pc, lane), target, (0, element.elem));
@@ -471,7 +507,8 @@ impl Warp {
                 let per = tile.element.register_bits() / tile.element.bits();
                 for (lane, &stride) in stride.iter().enumerate() {
                     for i in 0..srcs.len() * per {
-                        let index = wmma_element(tile.rows * tile.cols, srcs.len() * per, lane, i);
+                        let total = tile.rows * tile.cols;
+                        let index = fragment(m, total, (srcs.len() * per, lane, i));
                         let element = tile_access(access, *tile, stride, index);
                         let all = self.lane(m, srcs[i / per], lane);
                         let part = m.terms.extract(all, (i % per) as u32 * bits, bits);
@@ -515,8 +552,9 @@ impl Warp {
         if mma.saturate || mma.a_type == Element::Bit {
             return Err(m.refuse(Refusal::Instruction, pc));
         }
+        let options = m.options;
         let at = |rows: usize, cols: usize, count: usize, lane: usize, i: usize| {
-            let index = wmma_element(rows * cols, count, lane, i);
+            let index = held(options.reversed, rows * cols, (count, lane, i));
             (index / cols, index % cols)
         };
         let per = |ty: Element| ty.register_bits() / ty.bits();
@@ -633,11 +671,13 @@ fn dot(m: &mut Machine<'_>, mma: &Mma, pairs: &[(Val, Val)], start: Val) -> Val 
         Element::F64 => Domain::F64,
         _ => Domain::F32,
     };
-    let mode = Mode::new(wide, Mode::MATRIX);
+    let of = if mma.wmma { Mode::WMMA } else { 0 };
+    let mut flags = Mode::MATRIX | Mode::FIRST | of;
     let mut sum = widened(m, start, mma.c_type);
     for &(x, y) in pairs {
         let (x, y) = (widened(m, x, mma.a_type), widened(m, y, mma.b_type));
-        sum = m.terms.ffma(mode, x, y, sum);
+        sum = m.terms.ffma(Mode::new(wide, flags), x, y, sum);
+        flags = Mode::MATRIX;
     }
     let to = format(mma.d_type);
     if to == wide {
@@ -678,6 +718,31 @@ fn converted(m: &mut Machine<'_>, value: Val, from: Domain, to: Domain, flags: u
     )
 }
 
+/// One more of something, or one fewer.
+fn count<K: Eq + std::hash::Hash>(all: &mut FxHashMap<K, u32>, key: K, more: bool) {
+    if more {
+        *all.entry(key).or_insert(0) += 1;
+    } else if let Some(known) = all.get_mut(&key) {
+        *known -= 1;
+        if *known == 0 {
+            all.remove(&key);
+        }
+    }
+}
+
+/// Which element of a fragment a lane has is not stated: the other way round it is another one.
+fn fragment(m: &mut Machine<'_>, total: usize, place: (usize, usize, usize)) -> usize {
+    m.report.notes.insert(Note::Fragments);
+    held(m.options.reversed, total, place)
+}
+
+fn held(turned: bool, total: usize, (count, lane, i): (usize, usize, usize)) -> usize {
+    match turned {
+        true => wmma_element(total, count, WARP - 1 - lane, count - 1 - i),
+        false => wmma_element(total, count, lane, i),
+    }
+}
+
 /// The access to one element of a tile.
 fn tile_access(access: &Access, tile: Tile, stride: u64, index: usize) -> Access {
     let (row, col) = ((index / tile.cols) as u64, (index % tile.cols) as u64);
@@ -699,6 +764,22 @@ fn tile_access(access: &Access, tile: Tile, stride: u64, index: usize) -> Access
 }
 
 impl Machine<'_> {
+    /// A copy begins, or is waited for.
+    fn copy_is_under_way(&mut self, copy: &Begun, begins: bool) {
+        if self.tracer.is_some() {
+            return;
+        }
+        let to = copy.to / 4;
+        for word in to..to + copy.words.len() as u64 {
+            count(&mut self.arriving, word, begins);
+        }
+        if let Some((Target::Global(of, offset), bytes)) = copy.from {
+            for word in offset / 4..(offset + bytes).div_ceil(4) {
+                count(&mut self.leaving, (of, word), begins);
+            }
+        }
+    }
+
     /// `bar.red`: what all threads that wait bring, joined, goes to each.
     pub fn reduce_at_barrier(&mut self, warps: &mut [Warp]) -> Result<(), Stop> {
         let program = self.program;

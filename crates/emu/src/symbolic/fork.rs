@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::lanes::{Lanes, Mask, lanes_of};
 use crate::symbolic::machine::{Machine, Refusal, Stop};
-use crate::symbolic::term::{Id, Kind, Terms, Unset, Val};
+use crate::symbolic::term::{Id, Kind, Terms, Val};
 use crate::symbolic::warp::{Strand, Wait, Warp};
 
 /// Branches on data within one another: more are a loop whose trip count is made of data.
@@ -148,6 +148,7 @@ impl Warp {
         (pc, target): (u32, u32),
     ) -> Result<u32, Stop> {
         m.report.forks += 1;
+        self.parted = true;
         let (predicates, turned) = self.predicates(m, reg, mask);
         if self.assumed.len() >= DEPTH {
             let first = predicates[mask.trailing_zeros() as usize];
@@ -235,11 +236,9 @@ impl Warp {
             for lane in lanes_of(mask) {
                 let (x, y) = (lane_of(a, lane), lane_of(b, lane));
                 let p = Val::Term(predicates[lane]);
-                let value = match (is_unset(m, x), is_unset(m, y)) {
-                    (true, _) => y,
-                    (_, true) => x,
-                    _ if jumps >> lane & 1 != 0 => m.terms.select(p, x, y),
-                    _ => m.terms.select(p, y, x),
+                let value = match jumps >> lane & 1 {
+                    0 => m.terms.select(p, y, x),
+                    _ => m.terms.select(p, x, y),
                 };
                 put(&mut values, &mut sym, lane, value);
             }
@@ -276,9 +275,8 @@ impl Warp {
             for lane in lanes_of(mask) {
                 let (x, y) = (lane_of(&new, lane), lane_of(&old, lane));
                 let p = Val::Term(predicates[lane]);
-                let value = match (is_unset(m, y), holds >> lane & 1) {
-                    (true, _) => x,
-                    (_, 0) => m.terms.select(p, y, x),
+                let value = match holds >> lane & 1 {
+                    0 => m.terms.select(p, y, x),
                     _ => m.terms.select(p, x, y),
                 };
                 put(&mut values, &mut sym, lane, value);
@@ -310,11 +308,4 @@ pub(crate) fn put(values: &mut Lanes, sym: &mut Mask, lane: usize, value: Val) {
             *sym |= 1 << lane;
         }
     }
-}
-
-/// A register that nobody has written may hold anything.
-fn is_unset(m: &Machine<'_>, value: Val) -> bool {
-    let Val::Term(id) = value else { return false };
-    let node = m.terms.node(id);
-    node.kind() == Kind::Unset && Unset::of(node.a) == Unset::Register
 }

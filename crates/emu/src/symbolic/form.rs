@@ -19,6 +19,11 @@ pub(crate) enum Form {
     Join {
         bits: u32,
     },
+    /// The first operand and a constant, of so many bits.
+    Plus {
+        by: u64,
+        bits: u32,
+    },
     /// A predicate turned.
     Not,
     And,
@@ -142,8 +147,41 @@ fn of_step(program: &Program, step: &Step, terms: &mut Terms) -> Vec<Form> {
     let text = text.map_or("", |site| site.place.instruction.as_str());
     let opcode = opcode(text);
     let all = 0..outs.len();
-    let one = |at: usize| of(opcode, text, srcs.len(), (at, outs.len()), terms);
+    let one = |at: usize| match of(opcode, text, srcs.len(), (at, outs.len()), terms) {
+        Form::Named {
+            function,
+            commutes,
+            packed: None,
+        } => Form::Named {
+            function: widened(function, &outs[at], srcs.len(), terms),
+            commutes,
+            packed: None,
+        },
+        other => other,
+    };
     all.map(one).collect()
+}
+
+/// A named function whose results have more bits than its type, in a register that is wider: a negative number's sign goes
+/// on there, and two numbers may be packed.
+fn widened(function: u32, out: &Out, count: usize, terms: &mut Terms) -> u32 {
+    // −1 in every format that is converted.
+    const NEGATIVE: [u64; 5] = [u64::MAX, 0xbf80_0000, 0xbff0_0000_0000_0000, 0xbc00, 0xbf80];
+    let (name, domain) = terms.name(function);
+    if !name.starts_with("cvt") {
+        return function;
+    }
+    let probe = |bits: u64| {
+        let (operand, mut result) = ([bits; WARP], [0; WARP]);
+        (out.f)(&[&operand; 8][..count.min(8)], &mut result, 1);
+        64 - u64::leading_zeros(result[0])
+    };
+    let most = NEGATIVE.into_iter().map(probe).max().unwrap_or(0);
+    if most <= domain.bits() {
+        return function;
+    }
+    let name = format!("{name} to {most}");
+    terms.function(&name, Domain::int(most))
 }
 
 /// The opcode of an instruction's text.
@@ -156,15 +194,21 @@ pub(crate) fn opcode(text: &str) -> &str {
     &text[..end]
 }
 
-/// A helper step turns a predicate or takes a part of a word: which, its function shows.
+/// A helper step turns a predicate, takes a part of a word, or adds a constant that is not 0: which, its function shows.
 fn helper(out: &Out) -> Form {
     let probe = |bits: u64| {
         let mut result: Lanes = [0; WARP];
         (out.f)(&[&[bits; WARP]], &mut result, 1);
         result[0]
     };
-    if probe(0) != 0 {
-        return Form::Not;
+    match (probe(0), probe(1)) {
+        (0, _) => {}
+        (1, 0) => return Form::Not,
+        // The number before the one that wraps around to 0 has all bits.
+        (by, _) => {
+            let bits = 64 - probe(!by).leading_zeros();
+            return Form::Plus { by, bits };
+        }
     }
     let bits = 64 - probe(u64::from(u32::MAX)).leading_zeros();
     let at = (0..32).find(|&at| probe(1 << at) == 1).unwrap_or(0);
@@ -261,10 +305,10 @@ fn flags(words: &Words<'_>) -> u32 {
         ("rpi", Mode::UP | Mode::INTEGRAL),
         ("rni", Mode::INTEGRAL),
         ("approx", Mode::APPROX),
-        ("full", Mode::APPROX | Mode::OTHER),
-        ("relu", Mode::OTHER),
-        ("NaN", Mode::OTHER),
-        ("satfinite", Mode::OTHER),
+        ("full", Mode::APPROX | Mode::FULL),
+        ("relu", Mode::RELU),
+        ("NaN", Mode::NAN),
+        ("satfinite", Mode::FINITE),
     ];
     let set = table.iter().filter(|(word, _)| words.has(word));
     set.fold(0, |all, (_, flag)| all | flag)
@@ -313,11 +357,11 @@ fn named(
         1 => text.to_owned(),
         _ => format!("{text}#{at}"),
     };
+    name += &shape(whole);
     // The table is no operand of the decoded step, and makes the function.
     if words.name == "lop3" {
-        let operands = whole.rsplit(',').map(|word| word.trim_matches([' ', ';']));
-        let mut table = operands.filter(|word| word.starts_with(|c: char| c.is_ascii_digit()));
-        name += &format!(" {}", table.next().unwrap_or_default());
+        let mut operands = whole.split(',').map(|word| word.trim_matches([' ', ';']));
+        name += &format!(" {}", operands.nth(4).unwrap_or(whole));
     }
     let commutes = words.name == "mul" && words.has("hi");
     let packed = ty.filter(|ty| ty.packed && outs == 1 && matches!(words.name, "ex2" | "tanh"));
@@ -326,6 +370,29 @@ fn named(
         commutes,
         packed: packed.map(|ty| ty.bits),
     }
+}
+
+/// What an instruction's text says of its operands beside their values: parts, signs, and results that nobody wants.
+fn shape(text: &str) -> String {
+    let operands = text.rsplit_once(char::is_whitespace).map_or("", |_| {
+        let from = text.find(opcode(text)).unwrap_or(0) + opcode(text).len();
+        &text[from..]
+    });
+    let said = operands.split(',').enumerate().filter_map(|(at, operand)| {
+        let operand = operand.trim_matches([' ', '\t', ';']);
+        let sign = if operand.starts_with("-%") { "-" } else { "" };
+        let is_named = operand.trim_start_matches('-').starts_with('%');
+        let part = match operand.split_once('.') {
+            Some((_, part)) if is_named => part,
+            _ => "",
+        };
+        let parts = operand.split('|').map(str::trim);
+        let sinks = parts.enumerate().filter(|(_, part)| *part == "_");
+        let sinks: String = sinks.map(|(at, _)| format!("_{at}")).collect();
+        let said = format!("{sign}{part}{sinks}");
+        (!said.is_empty()).then(|| format!(" {at}:{said}"))
+    });
+    said.collect()
 }
 
 /// `cvta` of a shared or local address: an address is never a term, so any function does.
@@ -560,6 +627,10 @@ impl Form {
                 all
             }
             Form::Dot { signed } => dot_product(terms, signed, [get(0), get(1), get(2)]),
+            Form::Plus { by, bits } => {
+                let sum = terms.iadd(Domain::int(bits), get(0), Val::Bits(by));
+                terms.extract(sum, 0, bits)
+            }
             Form::Not => terms.not(get(0)),
             Form::And => terms.and(get(0), get(1)),
             Form::Or => terms.or(get(0), get(1)),
@@ -829,7 +900,7 @@ fn logic(terms: &mut Terms, what: Int, bits: u32, a: Val, b: Val) -> Val {
     };
     match (what, known) {
         (Int::And, Some(0)) => return Val::Bits(0),
-        (Int::And, Some(known)) if (known + 1).is_power_of_two() || known == u64::MAX => {
+        (Int::And, Some(known)) if known.wrapping_add(1) & known == 0 => {
             return terms.extract(other, 0, known.count_ones());
         }
         (Int::Or | Int::Xor, Some(0)) => return other,

@@ -2,17 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rustc_hash::FxHashMap;
 use warpwright_launch::{Buffer as Described, Launch};
 
 use crate::fault::{EmuError, Place};
 use crate::lanes::{Mask, WARP};
-use crate::machine::{Grid, kernel_params};
+use crate::machine::{Extents, Grid, kernel_params};
 use crate::memory::{SLOT_BITS, slot_address};
 use crate::program::{Access, AccessSpace, Layout, Op, Program, Src};
 use crate::symbolic::alike::Tracer;
 use crate::symbolic::cfg::Flow;
-use crate::symbolic::form::{Form, forms};
-use crate::symbolic::memory::{Buffer, Clash, Conflict, Content, Log, Moment, Word};
+use crate::symbolic::form::{Form, forms, opcode};
+use crate::symbolic::memory::{Buffer, By, Clash, Conflict, Content, Log, Moment, Word};
 use crate::symbolic::term::{Id, Kind, Terms, Unset, Val};
 use crate::symbolic::warp::{Wait, Warp};
 
@@ -101,7 +102,9 @@ pub enum Refusal {
     Call,
     /// A barrier for some of the threads.
     PartialBarrier,
-    /// A clock, or the number of an SM.
+    /// A lane that is elected, or which ones run together, where it is not stated.
+    Together,
+    /// A clock, or the number of an SM or of a warp.
     Clock,
     /// This instruction.
     Instruction,
@@ -129,10 +132,16 @@ pub enum Note {
     AtomicSum,
     /// An atomic operation's old value, or a fence of the device: the order of blocks could show.
     BlockOrder,
+    /// An atomic operation's old value, or an exchange, among threads of a block that nothing orders.
+    ThreadOrder,
     /// Threads that have exited are not waited for at a barrier.
     ExitedAtBarrier,
     /// `printf`
     Printed,
+    /// Which lane has which element of a fragment, which is not stated.
+    Fragments,
+    /// Which block came first shows: an atomic operation tells, or one reads behind a fence what another one writes.
+    OrderShown,
 }
 
 /// What a finished launch says.
@@ -164,6 +173,13 @@ pub(crate) enum Aim {
 /// Slots from one memory to the next where they may be large, and addresses far out.
 const APART: usize = 64;
 
+/// Bytes by which buffers lie elsewhere in their slots where blocks run the other way round.
+const MOVED: u64 = (1 << (SLOT_BITS - 2)) - 256;
+
+/// Bytes of shared memory that a module may declare for a block, and that any GPU has for one.
+const STATIC_SHARED: u64 = 48 << 10;
+const SHARED: u64 = 227 << 10;
+
 /// Most races told of.
 const MAX_RACES: usize = 8;
 
@@ -175,6 +191,11 @@ pub(crate) struct Machine<'a> {
     pub volatile: Vec<bool>,
     /// Loads ahead of a compare-and-swap at the same address.
     guesses: Vec<bool>,
+    /// Loads of what nothing may write.
+    read_only: Vec<bool>,
+    /// Copies under way, by word of shared memory to which and of global memory from which they go.
+    pub arriving: FxHashMap<u64, u32>,
+    pub leaving: FxHashMap<(usize, u64), u32>,
     flow: Option<Flow>,
     pub memory: &'a mut Vec<Buffer>,
     logs: Vec<Log>,
@@ -260,7 +281,15 @@ impl<'a> Machine<'a> {
         aim: Aim,
     ) -> Result<Self, Stop> {
         let stride = if aim == Aim::Addresses { APART } else { 1 };
-        let slots = slots(program, launch, memory, places, stride);
+        let extents = Extents {
+            grid: launch.grid,
+            block: launch.block,
+            cluster: launch.cluster,
+            dynamic_smem: launch.dynamic_smem,
+        };
+        program.fits(&extents).map_err(Stop::Launch)?;
+        shared_fits(program, launch).map_err(Stop::Launch)?;
+        let slots = slots(program, launch, memory, places, (stride, options.reversed));
         let bases: Vec<u64> = bases(program, launch, &slots);
         for (buffer, &at) in launch.buffers().zip(places) {
             if let Some(table) = buffer.table {
@@ -279,10 +308,16 @@ impl<'a> Machine<'a> {
         };
         let forms: Vec<Vec<Form>> = forms;
         let function = &program.functions[kernel];
-        let volatile = function.code.iter().map(|step| {
-            let site = program.sites.get(step.site as usize);
-            site.is_some_and(|site| site.place.instruction.contains(".volatile"))
-        });
+        let has = |word: &'static str| {
+            let steps = function.code.iter();
+            steps.map(move |step| {
+                let site = program.sites.get(step.site as usize);
+                site.is_some_and(|site| {
+                    let opcode = opcode(&site.place.instruction);
+                    opcode.split('.').any(|other| other == word)
+                })
+            })
+        };
         let unset = (0..function.regs as u32).map(|reg| terms.unset(Unset::Register, reg));
         let unset = unset.collect();
         let layout = program.image.shared_layout(launch.dynamic_smem.into());
@@ -299,8 +334,11 @@ impl<'a> Machine<'a> {
             report.notes.insert(Note::BlockOrder);
         }
         Ok(Machine {
-            volatile: volatile.collect(),
+            volatile: has("volatile").collect(),
             guesses: guesses(program),
+            read_only: has("nc").collect(),
+            arriving: FxHashMap::default(),
+            leaving: FxHashMap::default(),
             logs: logs.collect(),
             program,
             terms,
@@ -407,6 +445,7 @@ impl<'a> Machine<'a> {
         self.traced(u32::MAX, self.barriers);
         self.barriers += 1;
         for warp in warps {
+            warp.parted = false;
             for strand in &mut warp.strands {
                 strand.wait = Wait::Ready;
                 strand.pc += 1;
@@ -494,18 +533,21 @@ impl<'a> Machine<'a> {
         Some((index, offset, inside))
     }
 
-    /// Is a load the first guess of a compare-and-swap? What it reads counts only if it is still there then.
-    pub fn is_guess(&self, pc: u32) -> bool {
-        self.guesses.get(pc as usize) == Some(&true)
+    /// How a load reads: as the first guess of a compare-and-swap, for which it counts only if it is still there then.
+    pub fn read_by(&self, pc: u32) -> By {
+        match self.guesses.get(pc as usize) {
+            Some(true) => By::Guess,
+            _ => By::Plain,
+        }
     }
 
-    pub fn now(&mut self, warp: &Warp, lane: usize, atomic: bool) -> Moment {
+    fn now(&mut self, warp: &Warp, lane: usize, by: By) -> Moment {
         let under = warp.condition(self.terms, lane);
         Moment {
             block: self.number + 1,
             warp: warp.index as u16,
             lane: lane as u8,
-            atomic,
+            by,
             barriers: self.barriers,
             stamp: warp.stamp,
             under,
@@ -519,12 +561,17 @@ impl<'a> Machine<'a> {
         (pc, lane): (u32, usize),
         (of, offset, size): (Option<usize>, u64, u32),
         write: Option<Option<Val>>,
-        atomic: bool,
+        by: By,
     ) {
+        self.under_way(warp, (pc, lane), (of, offset, size), write.is_some());
         if of.is_some_and(|at| !self.memory[at].logged) {
             return;
         }
-        let now = self.now(warp, lane, atomic);
+        let by = match (by, self.read_only.get(pc as usize)) {
+            (By::Plain, Some(true)) => By::ReadOnly,
+            _ => by,
+        };
+        let now = self.now(warp, lane, by);
         let terms = &*self.terms;
         let is_ordered = |earlier: &Moment| {
             let same_warp = earlier.warp == now.warp;
@@ -540,6 +587,9 @@ impl<'a> Machine<'a> {
             None => Some(&mut self.shared_log),
         };
         let Some(log) = log else { return };
+        if by.is_atomic() && log.is_order_shown(offset, size, now, is_ordered) {
+            self.report.notes.insert(Note::ThreadOrder);
+        }
         let found = match write {
             None => log.read(offset, size, now, is_ordered),
             Some(value) => log.write(offset, size, now, value, is_ordered),
@@ -551,6 +601,32 @@ impl<'a> Machine<'a> {
                 return;
             }
             self.race(warp, (pc, lane), (of, offset), conflict);
+        }
+    }
+
+    /// Is a place touched to which or from which something is being copied?
+    fn under_way(
+        &mut self,
+        warp: &Warp,
+        at: (u32, usize),
+        (of, offset, size): (Option<usize>, u64, u32),
+        write: bool,
+    ) {
+        let mut words = offset / 4..(offset + u64::from(size)).div_ceil(4);
+        let is_met = match of {
+            None if self.arriving.is_empty() => false,
+            None => words.any(|word| self.arriving.contains_key(&word)),
+            Some(_) if !write || self.leaving.is_empty() => false,
+            Some(of) => words.any(|word| self.leaving.contains_key(&(of, word))),
+        };
+        if is_met {
+            let what = match (of, write) {
+                (Some(_), _) => Clash::WriteAfterRead,
+                (None, true) => Clash::WriteAfterWrite,
+                (None, false) => Clash::ReadAfterWrite,
+            };
+            let first = self.now(warp, at.1, By::Plain);
+            self.race(warp, at, (of, offset), Conflict { first, what });
         }
     }
 
@@ -581,6 +657,7 @@ impl<'a> Machine<'a> {
         // Blocks that a fence may order are run once more the other way round instead.
         let apart = first.block != self.number + 1;
         if apart && self.program.ordered && self.program.fenced {
+            self.report.notes.insert(Note::OrderShown);
             return;
         }
         let known = self
@@ -686,13 +763,33 @@ fn conjuncts(terms: &Terms, id: Id, all: &mut BTreeSet<(Id, bool)>) {
     }
 }
 
+/// Has a GPU that much shared memory, and is the block one of its own? Gaps between variables are the emulator's own.
+fn shared_fits(program: &Program, launch: &Launch) -> Result<(), EmuError> {
+    let stated = program.image.shared.regions.iter().map(|region| region.len);
+    let stated: u64 = stated.sum();
+    let all = stated + u64::from(launch.dynamic_smem);
+    if program.block.clustered {
+        return Err(EmuError::Launch {
+            kernel: program.name.clone(),
+            message: "clusters of several blocks are not supported".to_owned(),
+        });
+    }
+    match stated > STATIC_SHARED || all > SHARED {
+        true => Err(EmuError::Launch {
+            kernel: program.name.clone(),
+            message: format!("{stated} bytes of shared memory and {} more", all - stated),
+        }),
+        false => Ok(()),
+    }
+}
+
 /// The memory of each slot: the module's variables, then the launch's buffers.
 fn slots(
     program: &Program,
     launch: &Launch,
     memory: &mut Vec<Buffer>,
     places: &[usize],
-    stride: usize,
+    (stride, turned): (usize, bool),
 ) -> Vec<(usize, u64)> {
     let address = |at: usize| slot_address(at * stride);
     let symbols = launch.memory.len();
@@ -708,9 +805,19 @@ fn slots(
         };
         slots.push((index, address(at)));
     }
-    for (buffer, &place) in described.iter().take(symbols).zip(places) {
-        let base = address(slots.len()) + buffer.offset as u64;
-        slots.push((place, base));
+    let globals = slots.len();
+    for (at, (buffer, &place)) in described.iter().take(symbols).zip(places).enumerate() {
+        // The other way round every bit that is not stated is another one.
+        let (at, moved) = match turned {
+            true => (globals + symbols - 1 - at, MOVED),
+            false => (globals + at, 0),
+        };
+        // No more than the alignment that is stated.
+        let odd = match buffer.align {
+            align if align < 256 => align as u64,
+            _ => 0,
+        };
+        slots.push((place, address(at) + moved + odd + buffer.offset as u64));
     }
     slots
 }
@@ -730,6 +837,7 @@ fn variable(memory: &mut Vec<Buffer>, global: &crate::memory::image::GlobalVaria
     let mut buffer = Buffer::of_bytes(&name, (number, 32), len, global.constant, &content);
     // A launch that begins anew makes it again: its accesses are logged from the start.
     buffer.logged = !global.constant;
+    buffer.loaded = global.bytes.clone();
     memory.push(buffer);
     memory.len() - 1
 }

@@ -1,5 +1,6 @@
 //! Memory whose words are bits or terms, and the log of who touched what.
 
+use smallvec::SmallVec;
 use warpwright_launch::ElemType;
 
 use crate::lanes::Mask;
@@ -42,6 +43,8 @@ pub struct Buffer {
     pub written: bool,
     /// Who touches it when is noted: of an input that nobody writes that is not needed.
     pub logged: bool,
+    /// What a variable of the module holds when that is loaded.
+    pub(crate) loaded: Vec<u8>,
     words: Vec<Word>,
 }
 
@@ -85,8 +88,29 @@ impl Buffer {
             constant,
             written: false,
             logged: false,
+            loaded: Vec::new(),
             words,
         }
+    }
+
+    /// A variable of the module that launches leave otherwise than they found it.
+    pub fn is_state(&self) -> bool {
+        let loaded = self.loaded.chunks(4).map(known);
+        self.written && !self.constant && loaded.zip(&self.words).any(|(old, now)| old != *now)
+    }
+
+    /// As it is for all that is known after other launches.
+    pub fn forgotten(&self) -> Buffer {
+        Buffer {
+            words: vec![Word::Unset; self.words.len()],
+            written: false,
+            ..self.clone()
+        }
+    }
+
+    /// Do both hold the same?
+    pub fn holds_as(&self, other: &Buffer) -> bool {
+        self.words == other.words
     }
 
     /// Overwrites bytes from the start on with known ones.
@@ -247,6 +271,31 @@ pub(crate) fn write(words: &mut [Word], terms: &mut Terms, offset: u64, size: u3
 
 // ---- who touched what
 
+/// By which kind of access.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum By {
+    #[default]
+    Plain,
+    /// A load of what nothing may write while the kernel runs.
+    ReadOnly,
+    /// A load ahead of a compare-and-swap at the same address.
+    Guess,
+    /// An atomic operation of a kind, whose order does not show among its own kind.
+    Commuting(u8),
+    /// An atomic operation that shows what came before it.
+    Showing,
+}
+
+impl By {
+    pub fn is_atomic(self) -> bool {
+        matches!(self, By::Commuting(_) | By::Showing)
+    }
+
+    fn shows(self, other: By) -> bool {
+        self == By::Showing || other == By::Showing || self != other
+    }
+}
+
 /// When and by whom.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Moment {
@@ -254,7 +303,7 @@ pub(crate) struct Moment {
     pub block: u32,
     pub warp: u16,
     pub lane: u8,
-    pub atomic: bool,
+    pub by: By,
     /// Barriers that the block has passed.
     pub barriers: u32,
     /// Collective instructions that the warp has executed.
@@ -263,25 +312,29 @@ pub(crate) struct Moment {
     pub under: Id,
 }
 
-/// Lanes of a warp that read at the same stamp; `last` is one of them.
+/// Lanes of a warp that touch a place at the same stamp; `last` is one of them.
 #[derive(Clone, Copy, Debug, Default)]
-struct Readers {
+struct Group {
     last: Moment,
     lanes: Mask,
 }
 
-impl Readers {
-    /// One that nothing orders before a write.
-    fn unordered(&self, atomic: bool, is_ordered: impl Fn(&Moment) -> bool) -> Option<Moment> {
-        if self.last.block == 0 || self.last.atomic && atomic {
-            return None;
-        }
+type Groups = SmallVec<[Group; 1]>;
+
+impl Group {
+    fn has(&self, now: &Moment) -> bool {
+        let lane = now.lane;
+        Moment { lane, ..self.last } == *now
+    }
+
+    /// One that nothing orders before another access.
+    fn unordered(&self, is_ordered: impl Fn(&Moment) -> bool) -> Option<Moment> {
         let mut lanes = self.lanes;
         while lanes != 0 {
             let lane = lanes.trailing_zeros() as u8;
-            let reader = Moment { lane, ..self.last };
-            if !is_ordered(&reader) {
-                return Some(reader);
+            let one = Moment { lane, ..self.last };
+            if !is_ordered(&one) {
+                return Some(one);
             }
             lanes &= lanes - 1;
         }
@@ -289,46 +342,108 @@ impl Readers {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+/// The last one of some accesses that nothing orders before another.
+fn unordered(groups: &Groups, is_ordered: impl Fn(&Moment) -> bool) -> Option<Moment> {
+    let mut groups = groups.iter().rev();
+    groups.find_map(|group| group.unordered(&is_ordered))
+}
+
+/// Adds an access. Those are left out that order with all that follow: of the block before its last barrier, and of the
+/// lane itself. Of another block one is enough.
+fn join(groups: &mut Groups, now: Moment) {
+    let lanes = 1 << now.lane;
+    if let [only] = &mut groups[..]
+        && only.has(&now)
+    {
+        only.lanes |= lanes;
+        return;
+    }
+    let foreign = groups.iter().rposition(|g| g.last.block != now.block);
+    let mut at = 0;
+    groups.retain(|group| {
+        at += 1;
+        if group.last.block != now.block {
+            return foreign == Some(at - 1);
+        }
+        let is_like = group.last.warp == now.warp && group.last.under == now.under;
+        if is_like && !group.has(&now) {
+            group.lanes &= !lanes;
+        }
+        group.last.barriers == now.barriers && group.lanes != 0
+    });
+    match groups.iter_mut().find(|group| group.has(&now)) {
+        Some(group) => group.lanes |= lanes,
+        None => groups.push(Group { last: now, lanes }),
+    }
+}
+
+/// What stands at a place: a value, or a part of it.
+type Part = (Val, u64);
+
+/// The part of a value, written at an offset, that a place gets.
+fn part(value: Val, (offset, size): (u64, u32), (from, bytes): (u64, u64)) -> Part {
+    if from < offset || u64::from(size) < bytes {
+        return (value, u64::MAX - offset);
+    }
+    match value {
+        Val::Bits(bits) => {
+            let mask = u64::MAX >> (64 - 8 * bytes.clamp(1, 8));
+            let shift = 8 * (from - offset) as u32;
+            (Val::Bits(bits.checked_shr(shift).unwrap_or(0) & mask), 0)
+        }
+        Val::Term(_) => (value, from - offset),
+    }
+}
+
+#[derive(Clone, Debug, Default)]
 struct Touched {
-    writer: Moment,
-    /// The last ones, those of the same warp at an earlier stamp, and those of another warp.
-    readers: [Readers; 3],
-    value: Option<Val>,
+    /// Stores that none replaces for sure: several are there where all write the same.
+    stores: Groups,
+    /// Atomic operations since.
+    atomics: Groups,
+    readers: Groups,
+    value: Option<Part>,
+    /// The last one to which it is read-only.
+    constant: Moment,
 }
 
 impl Touched {
-    fn read(&mut self, now: Moment) {
-        let lanes = 1 << now.lane;
-        let last = &mut self.readers[0];
-        if (last.last, last.lanes) == (now, last.lanes | lanes) {
-            return;
+    /// A write that nothing orders before a read.
+    fn writer(&self, is_ordered: impl Fn(&Moment) -> bool) -> Option<Moment> {
+        let store = unordered(&self.stores, &is_ordered);
+        store.or_else(|| unordered(&self.atomics, &is_ordered))
+    }
+
+    /// A write that nothing orders before another one, but for those of the same value, and for atomic operations among
+    /// themselves.
+    fn other_writer(
+        &self,
+        now: &Moment,
+        value: Option<Part>,
+        is_ordered: impl Fn(&Moment) -> bool,
+    ) -> Option<Moment> {
+        if now.by.is_atomic() {
+            return unordered(&self.stores, &is_ordered);
         }
-        let before = last.last;
-        let same = Moment {
-            lane: now.lane,
-            under: now.under,
-            ..before
-        } == now;
-        // Of readers under several conditions nothing is assumed.
-        let under = if same && before.under != now.under {
-            0
+        let is_same = value.is_some() && self.value == value;
+        let store = unordered(&self.stores, &is_ordered).filter(|_| !is_same);
+        store.or_else(|| unordered(&self.atomics, &is_ordered))
+    }
+
+    fn write(&mut self, now: Moment, value: Option<Part>, is_ordered: impl Fn(&Moment) -> bool) {
+        if now.by.is_atomic() {
+            join(&mut self.atomics, now);
         } else {
-            now.under
-        };
-        let lanes = if same { last.lanes | lanes } else { lanes };
-        if !same {
-            let old = *last;
-            match (before.block, before.warp) == (now.block, now.warp) {
-                true if before.barriers == now.barriers => self.readers[1] = old,
-                true => {}
-                false => (self.readers[1], self.readers[2]) = (Readers::default(), old),
-            }
+            // What happens under a condition replaces nothing that may happen without it.
+            let stays = |group: &mut Group| {
+                let is_other = now.under != 0 && group.last.under != now.under;
+                is_other || group.unordered(&is_ordered).is_some()
+            };
+            self.stores.retain(stays);
+            self.atomics.retain(stays);
+            join(&mut self.stores, now);
         }
-        self.readers[0] = Readers {
-            last: Moment { under, ..now },
-            lanes,
-        };
+        self.value = value;
     }
 }
 
@@ -338,7 +453,7 @@ const PAGE: usize = 256;
 /// The log of a memory: one entry for so many bytes, in pages that are there once they are touched.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
-    pages: Vec<Option<Box<[Touched; PAGE]>>>,
+    pages: Vec<Option<Box<[Touched]>>>,
     len: usize,
     granule: u64,
 }
@@ -380,8 +495,8 @@ impl Log {
 
     #[inline(always)]
     fn entry(&mut self, at: usize) -> &mut Touched {
-        let page =
-            self.pages[at / PAGE].get_or_insert_with(|| Box::new([Touched::default(); PAGE]));
+        let page = &mut self.pages[at / PAGE];
+        let page = page.get_or_insert_with(|| vec![Touched::default(); PAGE].into());
         &mut page[at % PAGE]
     }
 
@@ -403,16 +518,40 @@ impl Log {
         let mut found = None;
         for at in range {
             let entry = self.entry(at);
-            let both_atomic = entry.writer.atomic && now.atomic;
-            if entry.writer.block != 0 && !both_atomic && !is_ordered(&entry.writer) {
+            let is_constant = now.by == By::ReadOnly;
+            if is_constant {
+                entry.constant = now;
+            }
+            let is_guessed = |earlier: &Moment| now.by == By::Guess && earlier.by.is_atomic();
+            let writer = entry
+                .writer(|earlier| !is_constant && (is_guessed(earlier) || is_ordered(earlier)));
+            if let Some(first) = writer {
                 found = Some(Conflict {
-                    first: entry.writer,
+                    first,
                     what: Clash::ReadAfterWrite,
                 });
             }
-            entry.read(now);
+            join(&mut entry.readers, now);
         }
         found
+    }
+
+    /// Does an atomic operation show which of some threads of its block came first?
+    pub fn is_order_shown(
+        &mut self,
+        offset: u64,
+        size: u32,
+        now: Moment,
+        is_ordered: impl Fn(&Moment) -> bool,
+    ) -> bool {
+        let mut shown = false;
+        for at in self.range(offset, size) {
+            let own = |group: &&Group| group.last.block == now.block;
+            let mut beside = self.entry(at).atomics.iter().filter(own);
+            let is_shown = |group: &Group| now.by.shows(group.last.by);
+            shown |= beside.any(|group| is_shown(group) && group.unordered(&is_ordered).is_some());
+        }
+        shown
     }
 
     #[inline]
@@ -425,26 +564,30 @@ impl Log {
         is_ordered: impl Fn(&Moment) -> bool,
     ) -> Option<Conflict> {
         let range = self.range(offset, size);
+        let granule = self.granule.max(1);
         let mut found = None;
         for at in range {
+            let place = (at as u64 * granule, granule);
+            let value = value.map(|value| part(value, (offset, size), place));
             let entry = self.entry(at);
-            let writer = entry.writer;
-            let same = value.is_some() && entry.value == value || writer.atomic && now.atomic;
-            if writer.block != 0 && !same && !is_ordered(&writer) {
+            if let Some(first) = entry.other_writer(&now, value, &is_ordered) {
                 found = Some(Conflict {
-                    first: writer,
+                    first,
                     what: Clash::WriteAfterWrite,
                 });
             }
-            let mut readers = entry.readers.iter();
-            let reader = readers.find_map(|r| r.unordered(now.atomic, &is_ordered));
-            if let Some(first) = reader {
+            let is_swap = now.by.is_atomic();
+            let reader = unordered(&entry.readers, |earlier| {
+                is_swap && earlier.by == By::Guess || is_ordered(earlier)
+            });
+            let constant = Some(entry.constant).filter(|constant| constant.block != 0);
+            if let Some(first) = constant.or(reader) {
                 found = Some(Conflict {
                     first,
                     what: Clash::WriteAfterRead,
                 });
             }
-            (entry.writer, entry.value) = (now, value);
+            entry.write(now, value, &is_ordered);
         }
         found
     }
@@ -476,6 +619,56 @@ mod tests {
         };
         let found = log.write(0, 4, write, None, is_ordered);
         found.map(|conflict| conflict.first)
+    }
+
+    /// What is said of writes to one place, one after the other, and of a read behind them: only a lane's own are ordered.
+    fn met(writes: &[(Moment, Option<Val>)], read: Moment) -> (bool, bool) {
+        let mut log = Log::new(4, 4);
+        let own = |now: Moment| {
+            move |earlier: &Moment| (earlier.warp, earlier.lane) == (now.warp, now.lane)
+        };
+        let mut found = false;
+        for &(now, value) in writes {
+            found |= log.write(0, 4, now, value, own(now)).is_some();
+        }
+        (found, log.read(0, 4, read, own(read)).is_some())
+    }
+
+    #[test]
+    fn the_last_writer_does_not_hide_the_others() {
+        let store = |warp, value| (at(warp, 0, 0), Some(Val::Bits(value)));
+        let add = |warp| {
+            let by = By::Commuting(16);
+            (
+                Moment {
+                    by,
+                    ..at(warp, 0, 0)
+                },
+                None,
+            )
+        };
+        let last = |warp| at(warp, 0, 0);
+        assert_eq!(met(&[store(0, 1), store(1, 1)], last(1)), (false, true));
+        assert_eq!(met(&[store(0, 1), store(0, 2)], last(0)), (false, false));
+        assert_eq!(
+            met(&[store(0, 1), store(1, 1), store(1, 2)], last(1)),
+            (true, true)
+        );
+        assert_eq!(met(&[add(0), add(1)], last(1)), (false, true));
+        assert_eq!(met(&[store(0, 1), add(0)], last(0)), (false, false));
+        assert_eq!(met(&[store(0, 1), add(0), add(1)], last(1)), (true, true));
+    }
+
+    #[test]
+    fn an_ordered_reader_does_not_push_another_out() {
+        let reads = [at(0, 5, 0), at(0, 6, 1), at(0, 7, 2), at(1, 1, 2)];
+        let lanes: Vec<Moment> = reads.to_vec();
+        let mut log = Log::new(4, 4);
+        for &read in &lanes {
+            log.read(0, 4, read, |_| true);
+        }
+        let found = log.write(0, 4, at(0, 8, 3), None, |earlier| earlier.lane != 5);
+        assert_eq!(found.map(|conflict| conflict.first), Some(at(0, 5, 0)));
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod fork;
 mod form;
 mod machine;
 mod memory;
+mod pointers;
 pub mod term;
 mod warp;
 

@@ -212,12 +212,24 @@ impl Mode {
     pub const APPROX: u32 = 1 << 9;
     /// Of a matrix product: summed in an order that nobody states.
     pub const MATRIX: u32 = 1 << 10;
-    /// Negative where both signs differ, NaN as NaN, ReLU and the like.
+    /// Integers with a sign; an approximate reciprocal.
     pub const OTHER: u32 = 1 << 11;
     /// To a whole number.
     pub const INTEGRAL: u32 = 1 << 12;
     /// ptxas may fuse it with what follows: no rounding is stated. No part of a term's identity.
     pub const FUSIBLE: u32 = 1 << 13;
+    /// Nothing below zero.
+    pub const RELU: u32 = 1 << 14;
+    /// NaN if one of both is.
+    pub const NAN: u32 = 1 << 15;
+    /// Clamped to the largest number.
+    pub const FINITE: u32 = 1 << 16;
+    /// `div.full`: approximate over all its range.
+    pub const FULL: u32 = 1 << 17;
+    /// The first step of a matrix instruction: how its steps are rounded is its own matter.
+    pub const FIRST: u32 = 1 << 18;
+    /// The same of `wmma`.
+    pub const WMMA: u32 = 1 << 19;
 
     /// A domain with flags.
     pub fn new(domain: Domain, flags: u32) -> Mode {
@@ -812,10 +824,15 @@ impl Terms {
             }
         }
         let (a, b) = (self.term(a), self.term(b));
-        if fusible && (self.is_product(a) || self.is_product(b)) {
+        let products = (self.is_product(a), self.is_product(b));
+        if fusible && products != (false, false) {
             self.fusible += 1;
         }
-        let (a, b) = (a.min(b), a.max(b));
+        // Of two products ptxas fuses the first one.
+        let (a, b) = match fusible && products == (true, true) {
+            true => (a, b),
+            false => (a.min(b), a.max(b)),
+        };
         Val::Term(self.intern(Node::new(Kind::FAdd, mode.0, a, b, 0)))
     }
 
@@ -836,7 +853,7 @@ impl Terms {
             Val::Term(id) => {
                 let node = self.node(id);
                 match node.kind() {
-                    Kind::FNeg if node.mode().domain() == domain => Val::Term(node.a),
+                    Kind::FNeg if node.mode() == Mode::new(domain, 0) => Val::Term(node.a),
                     _ => Val::Term(self.intern(Node::new(Kind::FNeg, domain as u32, id, 0, 0))),
                 }
             }
@@ -851,7 +868,7 @@ impl Terms {
             Val::Term(id) => {
                 let node = self.node(id);
                 match node.kind() {
-                    Kind::FNeg if node.mode().domain() == domain => (Val::Term(node.a), true),
+                    Kind::FNeg if node.mode() == Mode::new(domain, 0) => (Val::Term(node.a), true),
                     _ => (a, false),
                 }
             }

@@ -12,7 +12,7 @@ use crate::symbolic::collective::Copies;
 use crate::symbolic::fork::{Assumed, Before, put};
 use crate::symbolic::form::Form;
 use crate::symbolic::machine::{FaultClass, Machine, Note, Refusal, Stop};
-use crate::symbolic::memory::{Word, read, write};
+use crate::symbolic::memory::{By, Word, read, write};
 use crate::symbolic::term::{Domain, Id, Kind, Mode, Node, Terms, Unset, Val};
 
 /// The condition of an address that is one of two, with something known added perhaps, and the two.
@@ -104,6 +104,8 @@ pub(crate) struct Warp {
     pub stamp: u32,
     /// The stamp behind the last one that all lanes executed.
     met: u32,
+    /// Lanes have gone different ways since all met.
+    pub parted: bool,
     /// For each two lanes, the stamp behind the last one that both executed.
     pairs: Option<Box<[[u32; 32]; 32]>>,
 }
@@ -153,6 +155,7 @@ impl Warp {
             local_len: local,
             stamp: 0,
             met: 0,
+            parted: false,
             pairs: None,
         }
     }
@@ -252,7 +255,9 @@ impl Warp {
     /// All these lanes have executed an instruction together.
     pub fn synchronise(&mut self, group: Mask) {
         self.stamp += 1;
-        if group == self.live() {
+        self.parted &= group != self.live();
+        // With lanes that have exited nobody meets.
+        if group == self.lanes {
             self.met = self.stamp;
             return;
         }
@@ -456,7 +461,10 @@ impl Warp {
             Op::Collective { members, op } => {
                 return self.collective(m, current, (pc, mask), *members, op);
             }
-            Op::ActiveMask { dst } => self.set(*dst, mask, &[u64::from(mask); WARP], 0),
+            Op::ActiveMask { dst } => {
+                self.together(m, pc, mask)?;
+                self.set(*dst, mask, &[u64::from(mask); WARP], 0);
+            }
             Op::CopyAsync(copy) => self.copy_async(m, pc, mask, copy)?,
             Op::CommitGroup => self.copies.commit(mask),
             Op::WaitGroup { pending } => self.deliver(m, pc, mask, *pending)?,
@@ -473,6 +481,14 @@ impl Warp {
         match self.is_assumed(lane) {
             true => m.refuse(Refusal::ConditionalAccess, pc),
             false => m.fault(class, self, (pc, lane), None),
+        }
+    }
+
+    /// Which lanes run together is known where all do, and none has gone another way since all met.
+    pub fn together(&self, m: &Machine<'_>, pc: u32, mask: Mask) -> Result<(), Stop> {
+        match self.parted || mask != self.live() || !self.assumed.is_empty() {
+            true => Err(m.refuse(Refusal::Together, pc)),
+            false => Ok(()),
         }
     }
 
@@ -542,7 +558,7 @@ impl Warp {
             for at in 0..count {
                 x[at] = match syms[at] >> lane & 1 {
                     0 => Val::Bits(values[at][lane]),
-                    _ => Val::Term(values[at][lane] as Id),
+                    _ => self.simplified(m, lane, Val::Term(values[at][lane] as Id)),
                 };
             }
             let value = form.build(m.terms, &x[..count]);
@@ -554,6 +570,7 @@ impl Warp {
     fn branch(&mut self, current: usize, mask: Mask, target: u32) -> Next {
         let strand = self.strands[current];
         let rest = strand.mask & !mask;
+        self.parted |= rest != 0;
         self.strands[current].pc = target;
         self.strands[current].mask = mask;
         if rest != 0 {
@@ -575,6 +592,7 @@ impl Warp {
         index: Src,
     ) -> Result<Next, Stop> {
         let indices = self.known(m, index, mask, pc, Refusal::Operand)?;
+        self.parted = true;
         let strand = self.strands[current];
         let rest = strand.mask & !mask;
         self.strands[current].mask = 0;
@@ -667,8 +685,6 @@ impl Warp {
             SpecialReg::NTid => [extent(m.grid.block); WARP],
             SpecialReg::CtaId | SpecialReg::ClusterId => [place(m.index); WARP],
             SpecialReg::NCtaId | SpecialReg::NClusterId => [extent(m.grid.grid); WARP],
-            SpecialReg::WarpId => [self.index as u64; WARP],
-            SpecialReg::NWarpId => [u64::from(m.grid.threads().div_ceil(WARP as u32)); WARP],
             SpecialReg::ClusterNCtaId | SpecialReg::ClusterNCtaRank => [1; WARP],
             SpecialReg::ClusterCtaId | SpecialReg::ClusterCtaRank => [0; WARP],
             SpecialReg::DynamicSmemSize => [u64::from(m.grid.dynamic_smem); WARP],
@@ -781,14 +797,14 @@ impl Warp {
         match target {
             Target::Global(of, offset) => {
                 let offset = offset + at;
-                let guess = m.is_guess(pc);
-                m.note(self, (pc, lane), (Some(of), offset, size), None, guess);
+                let by = m.read_by(pc);
+                m.note(self, (pc, lane), (Some(of), offset, size), None, by);
                 m.memory[of].read(m.terms, offset, size)
             }
             Target::Shared(offset) => {
                 let offset = offset + at;
-                let guess = m.is_guess(pc);
-                m.note(self, (pc, lane), (None, offset, size), None, guess);
+                let by = m.read_by(pc);
+                m.note(self, (pc, lane), (None, offset, size), None, by);
                 let fresh =
                     |terms: &mut Terms, word: u32, _| Val::Term(terms.unset(Unset::Shared, word));
                 read(&mut m.shared, m.terms, offset, size, fresh)
@@ -837,12 +853,12 @@ impl Warp {
                 }
                 m.written(of, pc)?;
                 let place = (Some(of), offset, size);
-                m.note(self, (pc, lane), place, Some(Some(value)), false);
+                m.note(self, (pc, lane), place, Some(Some(value)), By::Plain);
                 m.memory[of].write(m.terms, offset, size, value);
             }
             Target::Shared(offset) => {
                 let place = (None, offset + at, size);
-                m.note(self, (pc, lane), place, Some(Some(value)), false);
+                m.note(self, (pc, lane), place, Some(Some(value)), By::Plain);
                 m.put_shared(offset + at, size, value);
             }
             Target::Local(offset) => {
@@ -1023,6 +1039,7 @@ impl Warp {
     ) -> Result<(), Stop> {
         for (at, &src) in srcs.iter().enumerate() {
             let value = self.lane(m, src, lane);
+            let value = self.simplified(m, lane, value);
             let value = m.terms.extract(value, 0, 8 * access.elem);
             let place = (at as u64 * u64::from(access.elem), access.elem);
             self.write(m, (pc, lane), target, place, value)?;
@@ -1050,6 +1067,12 @@ impl Warp {
             return self.traced_atomic(m, (pc, mask), atomic);
         }
         let kind = AtomicKind::of(&m.place(pc).instruction);
+        let mut dsts = atomic.dsts.iter().flatten();
+        let is_observed = dsts.any(|&dst| m.flow().is_live(pc + 1, dst));
+        let by = match is_observed {
+            true => By::Showing,
+            false => kind.by(),
+        };
         for lane in lanes_of(mask) {
             let target = self.target(m, (pc, lane), &atomic.access)?;
             for (at, &src) in atomic.value.iter().enumerate() {
@@ -1088,12 +1111,15 @@ impl Warp {
                     Target::Global(of, offset) => {
                         let offset = offset + place.0;
                         m.written(of, pc)?;
-                        m.note(self, (pc, lane), (Some(of), offset, size), Some(None), true);
+                        if by == By::Showing && m.blocks() > 1 {
+                            m.report.notes.insert(Note::OrderShown);
+                        }
+                        m.note(self, (pc, lane), (Some(of), offset, size), Some(None), by);
                         m.memory[of].write(m.terms, offset, size, new);
                     }
                     Target::Shared(offset) => {
                         let offset = offset + place.0;
-                        m.note(self, (pc, lane), (None, offset, size), Some(None), true);
+                        m.note(self, (pc, lane), (None, offset, size), Some(None), by);
                         m.put_shared(offset, size, new);
                     }
                     _ => return Err(m.refuse(Refusal::Instruction, pc)),
@@ -1173,6 +1199,18 @@ impl AtomicKind {
                 signed,
             },
             _ => AtomicKind::Other,
+        }
+    }
+
+    /// What is shown of the order of operations of the kind whose old values nobody looks at.
+    fn by(self) -> By {
+        match self {
+            AtomicKind::FloatAdd(domain) => By::Commuting(domain as u8),
+            AtomicKind::Add(_) => By::Commuting(16),
+            AtomicKind::Extreme { larger, signed, .. } => {
+                By::Commuting(17 + 2 * u8::from(larger) + u8::from(signed))
+            }
+            AtomicKind::Exchange | AtomicKind::CompareAndSwap | AtomicKind::Other => By::Showing,
         }
     }
 
