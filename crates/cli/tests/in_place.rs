@@ -1274,6 +1274,90 @@ fn what_terminals_are_asked_again_is_told() {
 }
 
 #[test]
+fn the_environment_stays_as_it_is() {
+    let Some(bench) = Bench::new() else { return };
+    let source = r#"#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+extern char **environ;
+static char *given[] = {"ZED=1", "DUP=first", "NOEQ", "WARPWRIGHT=old", "=empty", "", "DUP=second", "ABC=2", 0, 0, 0, 0};
+int main(int count, char **words) {
+    if (count > 1) {
+        char **last = given;
+        while (*last) last++;
+        for (char **own = environ; *own; own++)
+            if (!strncmp(*own, "WARPWRIGHT_", 11) || !strncmp(*own, "LD_LIB", 6)) *last++ = *own;
+        return execve(words[1], words + 1, given);
+    }
+    for (; *environ; environ++) puts(*environ);
+    return 0;
+}"#;
+    std::fs::write(bench.path("environment.c"), source).expect("written");
+    let built = Command::new("cc")
+        .current_dir(bench.folder.path())
+        .args(["-w", "-o", "environment", "environment.c"])
+        .status();
+    assert!(built.expect("cc").success());
+    let own = env!("CARGO_BIN_EXE_warpwright");
+    let expected = [
+        "ZED=1",
+        "DUP=first",
+        "NOEQ",
+        "=empty",
+        "",
+        "DUP=second",
+        "ABC=2",
+    ];
+    for command in ["with", "trace", "tune"] {
+        let mut words = Command::new(bench.path("environment"));
+        words.args([own, command, "--", "./environment"]);
+        let set = bench.command(&[]);
+        let set: Vec<_> = set
+            .get_envs()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
+            .collect();
+        let ended = words.envs(set).current_dir(bench.folder.path()).output();
+        let ended = ended.expect("starts");
+        let text = out(&ended);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(
+            lines
+                .get(3)
+                .is_some_and(|line| line.starts_with("WARPWRIGHT=")),
+            "{text}"
+        );
+        let ours = |line: &&str| line.starts_with("WARPWRIGHT");
+        let all = lines.iter().copied().filter(|line| !ours(line));
+        assert!(
+            all.take(expected.len()).eq(expected),
+            "{command}: {text} {}",
+            err(&ended)
+        );
+        assert!(!lines.contains(&"WARPWRIGHT=old"), "{text}");
+    }
+}
+
+#[test]
+fn programs_with_functions_of_the_librarys_names_run_alone() {
+    let Some(bench) = Bench::new() else { return };
+    let source = r#"extern void *dlsym(void *, const char *);
+int close(char *at) { return *at; }
+int main(void) { return dlsym(0, "cuInit") ? 1 : 7; }"#;
+    std::fs::write(bench.path("own.c"), source).expect("written");
+    let built = Command::new("cc")
+        .current_dir(bench.folder.path())
+        .args(["-w", "-o", "own", "own.c", "-ldl"])
+        .status();
+    assert!(built.expect("cc").success());
+    for command in ["with", "trace", "tune"] {
+        let ended = bench.run(&[command, "--", "./own"], false);
+        assert_eq!(ended.status.code(), Some(7), "{command}: {}", err(&ended));
+        let is_told = err(&ended).contains("a function `close` of its own");
+        assert_eq!(is_told, command != "with", "{command}: {}", err(&ended));
+    }
+}
+
+#[test]
 fn exit_codes_are_the_programs() {
     let Some(bench) = Bench::new() else { return };
     // So is its output, even where it removes the folder that the command works in.

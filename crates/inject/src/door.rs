@@ -10,6 +10,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::abi::{Code, SUCCESS};
+use crate::captured::is_captured_for;
 use crate::compilers;
 use crate::driver;
 use crate::memory::gate;
@@ -149,6 +150,10 @@ unsafe extern "C" fn ours(
         return pass(std::ptr::null_mut());
     };
     let next = next_dlsym();
+    // SAFETY: `dlsym` was called with it.
+    if unsafe { is_captured_for(name) } {
+        return pass(next);
+    }
     // Who searches behind itself, and who hooks this function as well, is a tool and not the program: it gets what it would
     // get without us.
     let is_hooked = next != of_libc as *mut c_void;

@@ -15,12 +15,14 @@
 //! differs. A kernel that uses variables of its module has its winner in there, beside it ([`grafts`]). On any doubt the call goes through untouched and the reason is written
 //! once to `WARPWRIGHT_LOG` ([`notes`]).
 //!
-//! A program that has no memory left goes on without the library ([`reserve`]).
+//! A program that has no memory left goes on without the library ([`reserve`]), and so does one whose functions have names that
+//! the library calls ([`captured`]).
 //!
 //! Unsafe code is allowed in this room: all of it calls C or is called from C.
 #![allow(unsafe_code)]
 
 mod abi;
+mod captured;
 mod compilers;
 mod door;
 mod driver;

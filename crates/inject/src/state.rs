@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::captured::{is_captured, tell};
 use crate::compilers::Compilers;
 use crate::functions::Functions;
 use crate::grafts::Grafts;
@@ -132,6 +133,11 @@ fn once<T>(place: &AtomicPtr<T>, make: impl FnOnce() -> T) -> &'static T {
 }
 
 fn begin() -> Mode {
+    if is_captured() {
+        tell();
+        MODE.store(Mode::Off as u8, Ordering::Relaxed);
+        return Mode::Off;
+    }
     if !has_room(0) {
         fall_asleep();
         return Mode::Off;

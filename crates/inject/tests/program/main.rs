@@ -2304,8 +2304,104 @@ fn unfit_winners_do_not_reach_the_driver() {
     }
 }
 
+/// The names of functions that the library calls, as the linker has them.
+fn called() -> Vec<String> {
+    let listed = Command::new("nm")
+        .args(["-D", "--undefined-only"])
+        .arg(library())
+        .output()
+        .expect("nm");
+    let text = String::from_utf8(listed.stdout).expect("text");
+    let names = text
+        .lines()
+        .filter_map(|line| line.split_whitespace().last());
+    let names = names.filter_map(|name| name.split('@').next());
+    names.map(str::to_owned).collect()
+}
+
+/// What a program with a function of its own of this name, linked in this way, does without the library and with it. The
+/// name that the library has told.
+fn own_function(name: &str, link: &[&str], store: &Path) -> ([Run; 3], Option<PathBuf>) {
+    let folder = tempfile::tempdir().expect("folder");
+    let program = folder.path().join("own").display().to_string();
+    let built = Command::new("cc")
+        .args(["-w", "-O1", "-fno-builtin", "-Wl,--no-as-needed"])
+        .args([&format!("-DOWN={name}"), "-o", &program])
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program/own.c"))
+        .args(link)
+        .args(["-ldl", "-lm"])
+        .status();
+    assert!(built.expect("cc").success(), "{name}");
+    let cubin = workshop()
+        .expect("a toolkit")
+        .dir
+        .path()
+        .join("scale.cubin");
+    let cubin = cubin.display().to_string();
+    let runs = ["", "with", "trace"].map(|mode| {
+        run(&Setup {
+            mode,
+            before: &[&program, &cubin],
+            store: Some(store),
+            ..Setup::default()
+        })
+    });
+    let told = std::fs::read_link(runs[2].folder.path().join("captured"));
+    (runs, told.ok())
+}
+
+/// What a program calls as the library calls a function is the program's own, whatever it does.
+fn own_functions_are_not_called() {
+    /// The door itself and what asks the dynamic linker; what starts every program.
+    const LEFT: [&str; 6] = [
+        "dl_iterate_phdr",
+        "dladdr",
+        "dlclose",
+        "dlopen",
+        "dlvsym",
+        "getenv",
+    ];
+    /// What compilers call.
+    const OF_COMPILERS: [&str; 4] = ["memcpy", "memmove", "memset", "memcmp"];
+    const HEAP: [&str; 5] = ["malloc", "calloc", "realloc", "free", "posix_memalign"];
+    let (store, size) = store(&variant("fake_fast"));
+    let is_own = |name: &&String| {
+        let is_reserved = name.starts_with('_');
+        !is_reserved
+            && ![&LEFT[..], &OF_COMPILERS, &HEAP]
+                .concat()
+                .contains(&&***name)
+    };
+    let names = called();
+    assert!(names.iter().filter(is_own).count() > 30, "{names:?}");
+    for name in names.iter().filter(is_own) {
+        let ([plain, with, trace], told) = own_function(name, &[], store.path());
+        for other in [&with, &trace] {
+            assert_eq!(plain.stdout(), other.stdout(), "{name}: {}", other.log);
+            assert_eq!(plain.output.status, other.output.status, "{name}");
+            assert_eq!(other.of_size(size), 0, "{name}");
+        }
+        assert_eq!(told.as_deref(), Some(Path::new(name)));
+        assert!(trace.launched().is_empty(), "{name}");
+    }
+    // Linked otherwise.
+    for link in [&["-no-pie"][..], &["-Wl,--hash-style=sysv"], &["-rdynamic"]] {
+        let ([plain, with, _], told) = own_function("close", link, store.path());
+        assert_eq!(plain.output, with.output, "{link:?}");
+        assert_eq!(told.as_deref(), Some(Path::new("close")), "{link:?}");
+    }
+    // Functions that nobody else has, whatever else the program holds.
+    for link in [&["-no-pie"][..], &["-rdynamic"], &["-Wl,--hash-style=sysv"]] {
+        let ([plain, with, trace], told) = own_function("of_nobody", link, store.path());
+        assert_eq!(plain.output, with.output, "{link:?}");
+        assert_eq!((with.of_size(size), told), (1, None), "{}", with.log);
+        assert_eq!(trace.launched().len(), 1, "{link:?}");
+    }
+}
+
 fn main() {
-    let tests: [(&str, fn()); 44] = [
+    let tests: [(&str, fn()); 45] = [
+        ("own_functions_are_not_called", own_functions_are_not_called),
         ("little_stack_ends_nobody", little_stack_ends_nobody),
         ("little_memory_ends_nobody", little_memory_ends_nobody),
         (

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use warpwright_winners::sha256;
 
+use super::program::Program;
+
 /// Has CuPy compile what the program uses, once for all runs of a command.
-pub fn fresh(program: &mut Command, work: &Path) {
+pub fn fresh(program: &mut Program, work: &Path) {
     program.env("CUPY_CACHE_DIR", work.join("cupy"));
 }
 

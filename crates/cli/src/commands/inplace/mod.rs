@@ -1,6 +1,6 @@
 //! Kernels inside a program that runs: `trace`, `with`, `tune -- PROGRAM`, and the store of winners.
 //!
-//! * [`program`]: starting a program with the library in it.
+//! * [`program`]: starting a program with the library in it; [`environment`]: its variables.
 //! * [`document`]: the file of a trace, and reading it again.
 //! * [`hint`]: what a sentence can say about a kernel.
 //! * [`stdin`]: what it reads; [`shown`]: what it writes; [`work`]: a folder to work in; [`limits`]: what that takes.
@@ -13,6 +13,7 @@ mod caches;
 mod candidates;
 pub mod db;
 pub mod document;
+mod environment;
 mod kept;
 mod limits;
 pub mod no_gpu;

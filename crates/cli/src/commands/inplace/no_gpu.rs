@@ -5,13 +5,12 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
-use std::process::Command;
 
 use warpwright::trace::STAND_IN;
 use warpwright_target::{Gpu, lookup};
 use warpwright_toolkit::patience;
 
-use super::program::{STANDIN, library, loadable};
+use super::program::{Program, STANDIN, library, loadable};
 use crate::args::{Cli, NoGpuArgs};
 use crate::failure::Failure;
 use crate::session;
@@ -22,11 +21,13 @@ const NAMES: [&str; 3] = ["libcudart.so.13", "libcudart.so.12", "libcudart.so.11
 /// Has the program run on the stand-in, which writes into a folder.
 pub fn stand_in(
     cli: &Cli,
-    program: &mut Command,
+    program: &mut Program,
     folder: &Path,
     args: &NoGpuArgs,
 ) -> Result<(), Failure> {
-    program.envs(environment(cli, folder, args)?);
+    for (name, value) in environment(cli, folder, args)? {
+        program.env(name, value);
+    }
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! Starting a program with the library in it.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use nix::libc;
 
-use super::stdin;
+use super::{environment, stdin};
 use crate::failure::Failure;
 use crate::signals;
 use crate::terminal;
@@ -34,25 +34,74 @@ pub const STANDIN: Library = Library {
     variable: "WARPWRIGHT_STANDIN",
 };
 
+/// A program that is to start, with its arguments.
+pub struct Program {
+    /// It, but for its environment.
+    pub command: Command,
+    set: Vec<(OsString, OsString)>,
+}
+
+impl Program {
+    /// Sets a variable.
+    pub fn env(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
+        self.set.push((name.into(), value.into()));
+    }
+
+    /// What is started. Its environment is this process's as it is, with what was set in its place or at the end: a
+    /// [`Command`] would sort it.
+    #[allow(unsafe_code)]
+    fn ready(mut self) -> Result<Command, Failure> {
+        let with_zero = |entry: Vec<u8>| {
+            let failed =
+                |_| Failure::input("a variable of the environment has a zero in it".to_owned());
+            CString::new(entry).map_err(failed)
+        };
+        let entries = environment::with(environment::own(), &self.set);
+        let entries: Vec<CString> = entries
+            .into_iter()
+            .map(with_zero)
+            .collect::<Result<_, _>>()?;
+        // The program starts with it, or this process has it until it ends.
+        let all = entries
+            .into_iter()
+            .map(|entry| entry.into_raw().cast_const());
+        let all: Vec<_> = all.chain(std::iter::once(std::ptr::null())).collect();
+        let place = Box::leak(all.into_boxed_slice()).as_ptr().addr();
+        let give = move || {
+            // SAFETY: nothing else runs between fork and exec, nor where this process becomes the program.
+            unsafe { environment::environ = place as *const _ };
+            Ok(())
+        };
+        // SAFETY: one word is written.
+        unsafe { self.command.pre_exec(give) };
+        Ok(self.command)
+    }
+}
+
 /// A program with its arguments.
-pub fn command(words: &[OsString]) -> Result<Command, Failure> {
+pub fn command(words: &[OsString]) -> Result<Program, Failure> {
     let (program, args) = words
         .split_first()
         .ok_or_else(|| Failure::Usage("a program is wanted after `--`".into()))?;
     let mut command = Command::new(program);
     command.args(args);
     signals::hand_down(&mut command);
-    Ok(command)
+    Ok(Program {
+        command,
+        set: Vec::new(),
+    })
 }
 
 /// Has the program load the library in this mode.
-pub fn inject(command: &mut Command, mode: &str) -> Result<(), Failure> {
+pub fn inject(command: &mut Program, mode: &str) -> Result<(), Failure> {
     let mut preload = library(&INJECT)?.into_os_string();
-    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+    // The dynamic linker minds the last one.
+    if let Some(others) = environment::last("LD_PRELOAD").filter(|others| !others.is_empty()) {
         preload.push(":");
         preload.push(others);
     }
-    command.env("LD_PRELOAD", preload).env("WARPWRIGHT", mode);
+    command.env("LD_PRELOAD", preload);
+    command.env("WARPWRIGHT", mode);
     // The program may go into another folder before the library looks at them.
     for name in ["WARPWRIGHT_DB", "WARPWRIGHT_LOG"] {
         if let Some(path) = std::env::var_os(name).filter(|path| !path.is_empty()) {
@@ -84,17 +133,18 @@ pub fn library(wanted: &Library) -> Result<PathBuf, Failure> {
              `warpwright`; {variable} names another place"
         )),
     };
-    let own = std::env::current_exe().and_then(|path| path.canonicalize());
-    let own = own.map_err(|e| {
-        missing(format!(
-            "where `warpwright` itself is cannot be found out: {e}"
-        ))
-    })?;
-    let folder = own.parent().unwrap_or(Path::new("."));
-    let named = std::env::var_os(variable).map(PathBuf::from);
-    let places = match named {
-        Some(named) => vec![named],
-        None => vec![folder.join(file), folder.join("../lib").join(file)],
+    let places = match std::env::var_os(variable) {
+        Some(named) => vec![PathBuf::from(named)],
+        None => {
+            let own = std::env::current_exe().and_then(|path| path.canonicalize());
+            let own = own.map_err(|e| {
+                missing(format!(
+                    "where `warpwright` itself is cannot be found out: {e}"
+                ))
+            })?;
+            let folder = own.parent().unwrap_or(Path::new("."));
+            vec![folder.join(file), folder.join("../lib").join(file)]
+        }
     };
     let found = places.iter().find_map(|place| place.canonicalize().ok());
     let found = found.ok_or_else(|| missing(format!("{file} is not found")))?;
@@ -139,7 +189,11 @@ fn is_whole(library: &Path) -> std::io::Result<bool> {
 }
 
 /// Becomes the program. Returns only if that fails.
-pub fn become_it(mut command: Command) -> Failure {
+pub fn become_it(program: Program) -> Failure {
+    let mut command = match program.ready() {
+        Ok(command) => command,
+        Err(failure) => return failure,
+    };
     let name = command.get_program().to_owned();
     not_started(&name, &command.exec())
 }
@@ -172,21 +226,21 @@ impl fmt::Display for End {
 }
 
 /// Runs the program to its end.
-pub fn run(command: Command) -> Result<End, Failure> {
+pub fn run(program: Program) -> Result<End, Failure> {
     let wait = |child| loop {
         if let Some(end) = look_after(child, 0)? {
             return Ok(end);
         }
     };
-    run_beside(command, &mut { wait })
+    run_beside(program.ready()?, &mut { wait })
 }
 
 /// How often something is looked after while a program runs.
 const INTERVAL: Duration = Duration::from_millis(2);
 
 /// The same, and meanwhile `work` is done again and again.
-pub fn run_with(command: Command, mut work: impl FnMut()) -> Result<End, Failure> {
-    run_beside(command, &mut |child| {
+pub fn run_with(program: Program, mut work: impl FnMut()) -> Result<End, Failure> {
+    run_beside(program.ready()?, &mut |child| {
         loop {
             work();
             if let Some(end) = look_after(child, libc::WNOHANG)? {

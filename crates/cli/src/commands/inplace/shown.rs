@@ -3,10 +3,11 @@
 
 use std::fs::File;
 use std::io::{Result, Seek, SeekFrom, Write, copy, stderr, stdout};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, fstat, memfd_create};
 
+use super::program::Program;
 use crate::failure::Failure;
 
 /// What became of it.
@@ -31,17 +32,18 @@ impl Shown {
     ///
     /// # Errors
     /// There is no memory.
-    pub fn give(&self, program: &mut Command) -> std::result::Result<Option<Written>, Failure> {
+    pub fn give(&self, program: &mut Program) -> std::result::Result<Option<Written>, Failure> {
         // The log is none of what the program writes.
         if std::env::var_os("WARPWRIGHT_LOG").is_some_and(|log| log == "/dev/stderr") {
             let own = format!("/proc/{}/fd/2", std::process::id());
             program.env("WARPWRIGHT_LOG", own);
         }
         if matches!(self, Shown::Yes) {
-            program.stdout(Stdio::null()).stderr(Stdio::null());
+            let command = &mut program.command;
+            command.stdout(Stdio::null()).stderr(Stdio::null());
             return Ok(None);
         }
-        let written = Written::new(program);
+        let written = Written::new(&mut program.command);
         let failed = |e| Failure::input(format!("no place for the program's output: {e}"));
         written.map(Some).map_err(failed)
     }
@@ -65,7 +67,7 @@ impl Shown {
 }
 
 impl Written {
-    fn new(program: &mut Command) -> Result<Written> {
+    fn new(program: &mut std::process::Command) -> Result<Written> {
         let output = memory("stdout")?;
         program.stdout(output.try_clone()?);
         let error = match is_one_place() {

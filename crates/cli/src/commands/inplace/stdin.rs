@@ -11,7 +11,6 @@ use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{Builder, JoinHandle};
@@ -26,6 +25,7 @@ use nix::sys::socket::{
 use rustix::fs::{FileType, OFlags, SeekFrom, fcntl_getfl, fcntl_setfl, fstat, seek};
 use rustix::io::{ioctl_fionread, read};
 
+use super::program::Program;
 use crate::failure::Failure;
 
 /// Bytes that are looked at or handed on at a time, and no less than twice what the source may hold.
@@ -489,7 +489,7 @@ pub fn wanted_again() -> &'static str {
 ///
 /// # Errors
 /// There is no way to.
-pub fn give(program: &mut Command, is_shown: bool) -> std::result::Result<(), Failure> {
+pub fn give(program: &mut Program, is_shown: bool) -> std::result::Result<(), Failure> {
     let failed = |e: std::io::Error| Failure::input(format!("standard input: {e}"));
     match input() {
         Input::Passed | Input::Once => {}
@@ -498,7 +498,7 @@ pub fn give(program: &mut Command, is_shown: bool) -> std::result::Result<(), Fa
         }
         Input::Stream(stream) => {
             let (reader, number) = stream.begin(is_shown).map_err(failed)?;
-            program.stdin(reader);
+            program.command.stdin(reader);
             if stream.fill(number) && !stream.is_whole(number).map_err(failed)? {
                 let stream = stream.clone();
                 let feed = Builder::new().spawn(move || stream.feed(number));

@@ -8,12 +8,12 @@ use warpwright::trace::{Trace, WithoutGpu, read};
 use warpwright_diag::count;
 use warpwright_gpu::{FaultKind, devices};
 use warpwright_winners::aside::Aside;
-use warpwright_winners::lines::CUT;
+use warpwright_winners::lines::{CAPTURED, CUT};
 
 use super::caches;
 use super::document::demangled;
 use super::no_gpu::{built, stand_in};
-use super::program::{command, ended, inject, outer_mode, run as run_program};
+use super::program::{Program, command, ended, inject, outer_mode, run as run_program};
 use crate::args::{Cli, TraceArgs};
 use crate::commands::print_json;
 use crate::failure::Failure;
@@ -64,6 +64,13 @@ fn tell(args: &TraceArgs, folder: &Path) -> Result<(), Failure> {
 
 /// Says why nothing may be known of a program's launches. How it ended is for its exit code to say.
 pub fn nothing_was_seen(folder: &Path) {
+    if let Ok(name) = std::fs::read_link(folder.join(&*CAPTURED.to_string_lossy())) {
+        return complain!(
+            "no launch was seen: the program has a function `{}` of its own, which the library would call for that of the \
+             C library",
+            name.display()
+        );
+    }
     let written = Aside::new_in(folder).and_then(|mut file| file.file().write_all(&[0; 4096]));
     match (written, devices()) {
         (Err(e), _) => complain!(
@@ -95,7 +102,7 @@ pub fn tell_cut(folder: &Path) -> bool {
 }
 
 /// Has the program traced into a folder; `mode` is `trace`, or `trace+with` for a program with its winners.
-pub fn look(program: &mut std::process::Command, folder: &Path, mode: &str) -> Result<(), Failure> {
+pub fn look(program: &mut Program, folder: &Path, mode: &str) -> Result<(), Failure> {
     if outer_mode().is_some() {
         complain!(
             "this runs inside another `warpwright`, which does not see the launches: name the program itself there"

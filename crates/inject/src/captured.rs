@@ -1,0 +1,441 @@
+//! Has the program functions of its own under names that this library calls?
+//!
+//! The dynamic linker looks for what a preloaded library calls in the program first, and a program exports whatever has the
+//! name of a function in a library that it is linked with. What it calls `close` would be called with our descriptors. Which
+//! names these are is read from this library's own table of symbols. Nothing is called here: it might be the program's.
+
+use std::ffi::{CStr, c_char, c_int};
+use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
+
+use warpwright_winners::lines::CAPTURED;
+
+/// `Elf64_Sym` of elf.h.
+#[repr(C)]
+struct Symbol {
+    name: u32,
+    info: u8,
+    other: u8,
+    section: u16,
+    value: u64,
+    size: u64,
+}
+
+/// `Elf64_Rela`.
+#[repr(C)]
+struct Relocation {
+    offset: u64,
+    info: u64,
+    addend: i64,
+}
+
+/// `Elf64_Dyn`.
+#[repr(C)]
+struct Entry {
+    tag: i64,
+    value: usize,
+}
+
+/// `struct link_map` of link.h.
+#[repr(C)]
+struct Map {
+    base: usize,
+    name: *const c_char,
+    dynamic: *const Entry,
+    next: *const Map,
+}
+
+/// `struct r_debug`.
+#[repr(C)]
+struct Loaded {
+    version: c_int,
+    first: *const Map,
+}
+
+// SAFETY: the dynamic linker's own list, which it makes before anything runs.
+unsafe impl Sync for Loaded {}
+// SAFETY: a table that nobody writes.
+unsafe impl Sync for Entry {}
+
+unsafe extern "C" {
+    static _r_debug: Loaded;
+    /// This library's.
+    static _DYNAMIC: Entry;
+    static __environ: AtomicPtr<*const u8>;
+}
+
+const TAG_HASH: i64 = 4;
+const TAG_NAMES: i64 = 5;
+const TAG_SYMBOLS: i64 = 6;
+const TAG_RELOCATIONS: i64 = 7;
+const TAG_RELOCATION_BYTES: i64 = 8;
+const TAG_GNU_HASH: i64 = 0x6fff_fef5;
+/// A variable of a library that the program holds for all.
+#[cfg(target_arch = "x86_64")]
+const COPY: u64 = 5;
+#[cfg(target_arch = "aarch64")]
+const COPY: u64 = 1024;
+
+/// What a program may replace if it replaces all: the C library itself calls these by name.
+static HEAP: [&CStr; 7] = [
+    c"malloc",
+    c"calloc",
+    c"realloc",
+    c"free",
+    c"posix_memalign",
+    c"aligned_alloc",
+    c"memalign",
+];
+
+/// Compilers call these by themselves: they mean the same in every program.
+static OF_COMPILERS: [&CStr; 4] = [c"memcpy", c"memmove", c"memset", c"memcmp"];
+
+/// A loaded object's tables.
+struct Object {
+    symbols: *const Symbol,
+    names: *const u8,
+    hash: *const u32,
+    gnu_hash: *const u32,
+    relocations: *const Relocation,
+    count: usize,
+}
+
+/// The same bytes? Read one by one, so that no compiler makes a call of it.
+///
+/// # Safety
+/// Both end in a zero.
+unsafe fn is_same(one: *const u8, other: *const u8) -> bool {
+    let mut at = 0;
+    loop {
+        // SAFETY: the caller's.
+        let (a, b) = unsafe { (one.add(at).read_volatile(), other.add(at).read_volatile()) };
+        if a != b || a == 0 {
+            return a == b;
+        }
+        at += 1;
+    }
+}
+
+/// Of the two functions that tables are made with, the one of GNU or the older one.
+///
+/// # Safety
+/// It ends in a zero.
+unsafe fn hash(name: *const u8, is_gnu: bool) -> u32 {
+    let (mut value, mut at) = (if is_gnu { 5381u32 } else { 0 }, 0);
+    loop {
+        // SAFETY: the caller's.
+        let byte = u32::from(unsafe { name.add(at).read_volatile() });
+        if byte == 0 {
+            return value;
+        }
+        value = match is_gnu {
+            true => value.wrapping_mul(33).wrapping_add(byte),
+            false => {
+                let next = (value << 4).wrapping_add(byte);
+                let high = next & 0xf000_0000;
+                (next ^ (high >> 24)) & !high
+            }
+        };
+        at += 1;
+    }
+}
+
+impl Object {
+    /// # Safety
+    /// One of the dynamic linker's.
+    unsafe fn of(map: &Map) -> Object {
+        // The dynamic linker has most addresses set right where they stand.
+        let place = |value: usize| match value < map.base {
+            true => value.wrapping_add(map.base),
+            false => value,
+        };
+        let mut found = Object {
+            symbols: std::ptr::null(),
+            names: std::ptr::null(),
+            hash: std::ptr::null(),
+            gnu_hash: std::ptr::null(),
+            relocations: std::ptr::null(),
+            count: 0,
+        };
+        let mut entry = map.dynamic;
+        loop {
+            // SAFETY: the table ends with an entry of tag zero.
+            let Entry { tag, value } = unsafe { &*entry };
+            let address = place(*value);
+            match *tag {
+                0 => return found,
+                TAG_HASH => found.hash = address as *const u32,
+                TAG_NAMES => found.names = address as *const u8,
+                TAG_SYMBOLS => found.symbols = address as *const Symbol,
+                TAG_RELOCATIONS => found.relocations = address as *const Relocation,
+                TAG_RELOCATION_BYTES => found.count = *value / size_of::<Relocation>(),
+                TAG_GNU_HASH => found.gnu_hash = address as *const u32,
+                _ => {}
+            }
+            // SAFETY: as above.
+            entry = unsafe { entry.add(1) };
+        }
+    }
+
+    /// Is it this one's own, by that name? What it holds for a library is not.
+    ///
+    /// # Safety
+    /// A name that ends in a zero.
+    unsafe fn has(&self, name: *const u8) -> bool {
+        // SAFETY: the tables of a loaded object.
+        unsafe {
+            let place = match self.gnu_hash.is_null() {
+                false => self.by_gnu_hash(name),
+                true if !self.hash.is_null() => self.by_hash(name),
+                true => None,
+            };
+            place.is_some_and(|place| !self.is_copy(place))
+        }
+    }
+
+    /// # Safety
+    /// As above.
+    unsafe fn is(&self, place: u32, name: *const u8) -> bool {
+        // SAFETY: a symbol of the table.
+        unsafe {
+            let symbol = &*self.symbols.add(place as usize);
+            symbol.section != 0 && is_same(self.names.add(symbol.name as usize), name)
+        }
+    }
+
+    /// # Safety
+    /// As above.
+    unsafe fn by_gnu_hash(&self, name: *const u8) -> Option<u32> {
+        // SAFETY: four numbers, the filter of 64-bit words, the buckets, the chains.
+        unsafe {
+            let table = self.gnu_hash;
+            let (buckets, first, filter) = (*table, *table.add(1), *table.add(2));
+            let wanted = hash(name, true);
+            let bucket = table.add(4 + 2 * filter as usize);
+            let chains = bucket.add(buckets as usize);
+            let mut place = match buckets {
+                0 => 0,
+                _ => *bucket.add((wanted % buckets) as usize),
+            };
+            while place >= first && place != 0 {
+                let found = *chains.add((place - first) as usize);
+                if found | 1 == wanted | 1 && self.is(place, name) {
+                    return Some(place);
+                }
+                place = if found & 1 == 1 { 0 } else { place + 1 };
+            }
+            None
+        }
+    }
+
+    /// # Safety
+    /// As above.
+    unsafe fn by_hash(&self, name: *const u8) -> Option<u32> {
+        // SAFETY: two numbers, the buckets, the chains.
+        unsafe {
+            let buckets = *self.hash;
+            let bucket = self.hash.add(2);
+            let chains = bucket.add(buckets as usize);
+            let mut place = match buckets {
+                0 => 0,
+                _ => *bucket.add((hash(name, false) % buckets) as usize),
+            };
+            while place != 0 {
+                if self.is(place, name) {
+                    return Some(place);
+                }
+                place = *chains.add(place as usize);
+            }
+            None
+        }
+    }
+
+    /// # Safety
+    /// As above.
+    unsafe fn is_copy(&self, place: u32) -> bool {
+        let mut at = 0;
+        while at < self.count {
+            // SAFETY: a symbol of the table, and so many there are. Several names may be for one place.
+            let (symbol, copy) = unsafe {
+                (
+                    &*self.symbols.add(place as usize),
+                    &*self.relocations.add(at),
+                )
+            };
+            if copy.info & 0xffff_ffff == COPY && copy.offset == symbol.value {
+                return true;
+            }
+            at += 1;
+        }
+        false
+    }
+}
+
+/// No program may use these for itself.
+///
+/// # Safety
+/// A name that ends in a zero.
+unsafe fn is_reserved(name: *const u8) -> bool {
+    // SAFETY: the second byte is there if the first is no zero.
+    unsafe {
+        let is_first = name.read_volatile() == b'_';
+        is_first && matches!(name.add(1).read_volatile(), b'_' | b'A'..=b'Z')
+    }
+}
+
+/// # Safety
+/// A name that ends in a zero.
+unsafe fn is_one(all: &[&CStr], name: *const u8) -> bool {
+    let mut at = 0;
+    while at < all.len() {
+        // SAFETY: the caller's.
+        if unsafe { is_same(all[at].as_ptr().cast(), name) } {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
+
+/// A name that this library calls and the program means something else by; null if there is none.
+fn search() -> *const u8 {
+    let none = std::ptr::null();
+    // SAFETY: the dynamic linker's list, where the program is the first, and the tables of what is loaded.
+    unsafe {
+        let first = _r_debug.first;
+        let mut own = first;
+        while !own.is_null() && !std::ptr::eq((*own).dynamic, &raw const _DYNAMIC) {
+            own = (*own).next;
+        }
+        if own.is_null() || own == first {
+            return none;
+        }
+        let (program, own) = (Object::of(&*first), Object::of(&*own));
+        // What is called stands before all that the table finds by name.
+        let count = match own.gnu_hash.is_null() {
+            true => 0,
+            false => *own.gnu_hash.add(1),
+        };
+        let (mut place, mut is_part, mut of_heap) = (1, false, none);
+        while place < count {
+            let symbol = &*own.symbols.add(place as usize);
+            let name = own.names.add(symbol.name as usize);
+            place += 1;
+            if symbol.section != 0 || is_reserved(name) || is_one(&OF_COMPILERS, name) {
+                continue;
+            }
+            let (has, is_of_heap) = (program.has(name), is_one(&HEAP, name));
+            if has && !is_of_heap {
+                return name;
+            }
+            if has {
+                of_heap = name;
+            }
+            is_part |= is_of_heap && !has;
+        }
+        if is_part { of_heap } else { none }
+    }
+}
+
+const UNKNOWN: u8 = 0;
+const FREE: u8 = 1;
+const CALLED: u8 = 2;
+
+/// Is any name taken? Then nothing of this library may run.
+pub fn is_captured() -> bool {
+    static KNOWN: AtomicU8 = AtomicU8::new(UNKNOWN);
+    match KNOWN.load(Ordering::Relaxed) {
+        UNKNOWN => {
+            let is_free = search().is_null();
+            let found = if is_free { FREE } else { CALLED };
+            KNOWN.store(found, Ordering::Relaxed);
+            !is_free
+        }
+        known => known == CALLED,
+    }
+}
+
+/// The same where a function is asked for: if it is one of the driver's the command line is told.
+///
+/// # Safety
+/// Null, or a name that ends in a zero.
+pub unsafe fn is_captured_for(name: *const c_char) -> bool {
+    // SAFETY: the second byte is there if the first is no zero.
+    let is_of_driver = || unsafe {
+        let name = name.cast::<u8>();
+        !name.is_null() && name.read_volatile() == b'c' && name.add(1).read_volatile() == b'u'
+    };
+    let is_captured = is_captured();
+    if is_captured && is_of_driver() {
+        tell();
+    }
+    is_captured
+}
+
+/// Tells the command line, past the C library: by a link, since what is written may send a signal.
+pub fn tell() {
+    const PATH_ONLY: usize = (libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC) as usize;
+    let (name, folder) = (search(), folder());
+    if name.is_null() || folder.is_null() {
+        return;
+    }
+    let here = libc::AT_FDCWD as isize as usize;
+    let link = CAPTURED.as_ptr() as usize;
+    // SAFETY: names that end in a zero, and a descriptor of our own.
+    unsafe {
+        let opened = kernel(libc::SYS_openat, [here, folder as usize, PATH_ONLY]);
+        if opened >= 0 {
+            kernel(libc::SYS_symlinkat, [name as usize, opened as usize, link]);
+            kernel(libc::SYS_close, [opened as usize, 0, 0]);
+        }
+    }
+}
+
+/// What the environment says of where notes go; null if nothing.
+fn folder() -> *const u8 {
+    static NAME: [u8; 15] = *b"WARPWRIGHT_DIR=";
+    // SAFETY: pointers to what ends in a zero, behind the last of them a null.
+    unsafe {
+        let mut variable = __environ.load(Ordering::Relaxed).cast_const();
+        while !variable.is_null() && !(*variable).is_null() {
+            let mut at = 0;
+            while at < NAME.len() && (*variable).add(at).read_volatile() == NAME[at] {
+                at += 1;
+            }
+            if at == NAME.len() {
+                return (*variable).add(at);
+            }
+            variable = variable.add(1);
+        }
+    }
+    std::ptr::null()
+}
+
+/// A call of the kernel.
+///
+/// # Safety
+/// As the call asks for.
+#[cfg(target_arch = "x86_64")]
+unsafe fn kernel(call: libc::c_long, [a, b, c]: [usize; 3]) -> isize {
+    let found;
+    // SAFETY: the kernel's convention.
+    unsafe {
+        std::arch::asm!("syscall", inlateout("rax") call as isize => found, in("rdi") a, in("rsi") b, in("rdx") c,
+            in("r10") 0, lateout("rcx") _, lateout("r11") _, options(nostack));
+    }
+    found
+}
+
+/// As above.
+///
+/// # Safety
+/// As above.
+#[cfg(target_arch = "aarch64")]
+unsafe fn kernel(call: libc::c_long, [a, b, c]: [usize; 3]) -> isize {
+    let found;
+    // SAFETY: the kernel's convention.
+    unsafe {
+        std::arch::asm!("svc 0", in("x8") call, inlateout("x0") a as isize => found, in("x1") b, in("x2") c,
+            in("x3") 0, options(nostack));
+    }
+    found
+}
