@@ -13,7 +13,9 @@ use crate::guards;
 use crate::pairing::{self, Paired, buffers};
 use crate::reals::Reals;
 use crate::standing::{AtLaunch, Standing, Which, Why};
-use crate::tested::{self, Difference, FILLINGS, Filling, Memory, differences, filled, run};
+use crate::tested::{
+    self, Difference, FILLINGS, Filling, Memory, differences, filled, run, run_within,
+};
 use crate::{Side, Step};
 
 /// Options of a comparison.
@@ -218,39 +220,75 @@ impl<'c> Comparison<'c> {
                 standing = Standing::UpToRounding;
             }
         }
+        if let Some(output) = self.one_sided() {
+            standing = standing.max(Standing::Tested);
+            why.push(output);
+        }
         if standing == Standing::UpToRounding {
-            self.numbers_alike()?;
+            let (found, held) = self.held()?;
+            standing = standing.max(found);
+            why.extend(held);
         }
         Ok((standing, why))
     }
 
-    /// The reals have neither NaN nor infinity: on the described inputs both sides must leave numbers in the same places.
-    fn numbers_alike(&self) -> Result<(), Halt> {
+    /// The reals have neither NaN nor infinity, and no rounding: on the described inputs both sides must leave numbers in
+    /// the same places, as close to one another as the description wants them.
+    fn held(&self) -> Result<(Standing, Option<Why>), Halt> {
         let mut memory = filled(self.a, self.b, self.paired, self.fixed, Filling::Described);
         let witness = memory.clone();
         let [first, second] = &mut memory;
-        if run(self.a, Which::First, first).is_err() {
-            return Ok(());
+        if let Err(why) = run(self.a, Which::First, first) {
+            let unheld = Why::Unheld(why.to_string());
+            return Ok((Standing::UpToRounding, Some(unheld)));
         }
-        let refuted = |why| Err(Halt::Found(Standing::Refuted, vec![why]));
         if let Err(why) = run(self.b, Which::Second, second) {
-            return refuted(why);
+            return Err(Halt::Found(Standing::Refuted, vec![why]));
         }
-        match tested::stray(self.a, self.paired, &memory) {
-            None => Ok(()),
-            Some(Difference {
-                output,
-                index,
-                values,
-                ..
-            }) => refuted(Why::Shown {
-                output,
-                index,
-                inputs: Filling::Described.text(),
-                values,
-                witness: Box::new(witness),
-            }),
+        let shown = |difference: Difference| Why::Shown {
+            output: difference.output,
+            index: difference.index,
+            inputs: Filling::Described.text(),
+            values: difference.values,
+            witness: Box::new(witness),
+        };
+        if let Some(stray) = tested::stray(self.a, self.paired, &memory) {
+            return Err(Halt::Found(Standing::Refuted, vec![shown(stray)]));
         }
+        match tested::beyond(self.a, self.b, self.paired, &memory) {
+            None => Ok((Standing::UpToRounding, None)),
+            Some((far, Some(tolerance))) => {
+                let tolerance = format!("rel {:e}, abs {:e}", tolerance.rel, tolerance.abs);
+                let beyond = Why::Beyond(far.output.clone(), tolerance);
+                let why = vec![shown(far), beyond];
+                Err(Halt::Found(Standing::Refuted, why))
+            }
+            Some((far, None)) => {
+                let Difference {
+                    output,
+                    index,
+                    values,
+                    ..
+                } = far;
+                let far = Why::Far {
+                    output,
+                    index,
+                    values,
+                };
+                Ok((Standing::Tested, Some(far)))
+            }
+        }
+    }
+
+    /// A buffer that both write and the other description alone calls an output.
+    fn one_sided(&self) -> Option<Why> {
+        let theirs = buffers(self.a);
+        let mut all = buffers(self.b).into_iter().filter(|(_, own)| own.output);
+        all.find_map(|(name, _)| {
+            let partner = self.paired.partner.get(&name)?;
+            let (_, first) = theirs.iter().find(|(x, _)| x == partner)?;
+            (!first.output).then_some(Why::OneSided(name))
+        })
     }
 
     fn side(&self, which: Which) -> &'c Side {
@@ -581,6 +619,14 @@ impl<'c> Comparison<'c> {
 
     /// The floating-point type that both sides store where the description says another.
     fn stored_otherwise(&self, described: ElemType, values: [Val; 2]) -> Option<ElemType> {
+        // Pieces of a number are integers.
+        let is_piece = |value: Val| match value {
+            Val::Term(id) => matches!(self.terms.node(id).kind(), Kind::Extract | Kind::Concat),
+            Val::Bits(_) => false,
+        };
+        if !described.is_float() && values.into_iter().any(is_piece) {
+            return None;
+        }
         let [x, y] = values.map(|value| self.stored(value));
         let stored = x.filter(|_| x == y)?;
         (stored != described).then_some(stored)
@@ -1012,17 +1058,21 @@ fn tested(
 ) -> (Standing, Vec<Why>) {
     let mut exactly = true;
     let mut tried = 0;
+    let budget = match &refused {
+        Why::Refused { refusal, .. } if *refusal == Refusal::Waiting => tested::WAITING,
+        _ => tested::PATIENT,
+    };
     for filling in FILLINGS {
         let mut memory = filled(a, b, paired, fixed, filling);
         let witness = memory.clone();
         let [first, second] = &mut memory;
-        if let Err(why) = run(a, Which::First, first) {
+        if let Err(why) = run_within(a, Which::First, first, budget) {
             if filling == FILLINGS[0] {
                 return (Standing::WrongInput, vec![refused, why]);
             }
             continue;
         }
-        if let Err(why) = run(b, Which::Second, second) {
+        if let Err(why) = run_within(b, Which::Second, second, budget) {
             return (Standing::Refuted, vec![refused, why]);
         }
         tried += 1;

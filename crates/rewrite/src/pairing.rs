@@ -50,6 +50,11 @@ pub enum PairingError {
         "the output `{0}` has no partner: name it as the other side does, or state `--pair {0}=…`"
     )]
     Alone(String),
+    /// Data of one side have no partner that begins as they do.
+    #[error(
+        "nothing says which data of the original the rewritten kernel's `{0}` are: name them alike, or state `--pair …={0}`"
+    )]
+    Unsaid(String),
     /// A launch of one side uses a buffer in another size than one before it.
     #[error("`{0}` has {1} bytes in one launch and {2} in another")]
     Resized(String, usize, usize),
@@ -99,11 +104,20 @@ impl Paired {
                     && other.buffer.ty == described.buffer.ty
                     && other.output == described.output
                     && (described.output || is_alike(other, described))
+                    && may_be_one(other, described)
                     && other.buffer.size() == described.buffer.size()
             });
             if let Some((x, _)) = alike {
                 partner.insert(name.clone(), x.clone());
             }
+        }
+        let is_open = |x: &(String, Described<'_>)| is_free(&partner, &x.0) && is_data(&x.1);
+        if first.iter().any(is_open)
+            && let Some((name, _)) = second
+                .iter()
+                .find(|(name, own)| !partner.contains_key(name) && is_data(own))
+        {
+            return Err(PairingError::Unsaid(name.clone()));
         }
         let paired = Paired { partner };
         paired.check(a, &first)?;
@@ -155,6 +169,16 @@ pub fn is_given(described: &Described<'_>) -> bool {
 /// Nobody has written it.
 pub fn is_unset(described: &Described<'_>) -> bool {
     matches!(described.buffer.init, Init::Poison)
+}
+
+/// Contents that stand for any others.
+fn is_data(described: &Described<'_>) -> bool {
+    !is_given(described) && !is_unset(described) && described.buffer.table.is_none()
+}
+
+/// Data of another description are other data.
+fn may_be_one(one: &Described<'_>, other: &Described<'_>) -> bool {
+    !is_data(one) || !is_data(other) || one.buffer.init == other.buffer.init
 }
 
 /// Both are data, both are given, or neither is written before the first launch: scratch memory is no input.

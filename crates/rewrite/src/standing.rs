@@ -72,6 +72,21 @@ pub enum Why {
         /// Binary logarithm.
         probability: i32,
     },
+    /// An output, and its tolerance that is missed on the described inputs.
+    Beyond(String, String),
+    /// On the described inputs it is further off than rounding is, and no tolerance is stated.
+    Far {
+        /// The output.
+        output: String,
+        /// The element.
+        index: usize,
+        /// Both values.
+        values: [String; 2],
+    },
+    /// The described inputs were not run, and why.
+    Unheld(String),
+    /// The second description alone calls it an output.
+    OneSided(String),
     /// All is integers, equal as polynomials; the binary logarithm of the probability that they are not.
     Integers(i32),
     /// These buffers hold what the description says: addresses or trip counts are made of them.
@@ -240,6 +255,10 @@ impl Why {
             Why::Alike(_) => "alike",
             Why::Lockstep(_) => "lockstep",
             Why::Reals { .. } => "reals",
+            Why::Beyond(..) => "beyond-tolerance",
+            Why::Far { .. } => "far",
+            Why::Unheld(_) => "not-run",
+            Why::OneSided(_) => "one-sided",
             Why::Integers(_) => "integers",
             Why::Fixed(_) => "fixed-inputs",
             Why::Refused { refusal, .. } => refusal_code(refusal),
@@ -273,6 +292,7 @@ fn refusal_code(refusal: &Refusal) -> &'static str {
         Refusal::PartialBarrier => "partial-barrier",
         Refusal::Together => "lanes-together",
         Refusal::Clock => "clock",
+        Refusal::Waiting => "waiting",
         Refusal::Instruction => "instruction",
         Refusal::TooLarge => "too-large",
     }
@@ -307,6 +327,7 @@ fn refusal_text(refusal: &Refusal) -> &'static str {
         Refusal::PartialBarrier => "a barrier for some of the threads",
         Refusal::Together => "which lanes of a warp run together, or are elected, is not stated",
         Refusal::Clock => "a clock or the number of an SM or of a warp is read",
+        Refusal::Waiting => "a loop waits for what another block does",
         Refusal::Instruction => "an instruction that terms do not have",
         Refusal::TooLarge => "more terms or instructions than are permitted",
     }
@@ -378,7 +399,20 @@ impl fmt::Display for Why {
             ),
             Why::Reals { elements, of, probability } => write!(
                 f,
-                "{elements} of {of} elements are the same over the reals (sums in another order and the like), decided at random points of a prime field: wrong with a probability below 2^{probability}; NaN and overflow apart"
+                "{elements} of {of} elements are the same over the reals (sums in another order and the like), decided at random points of a prime field: wrong with a probability below 2^{probability}; NaN, overflow and underflow apart"
+            ),
+            Why::Beyond(output, tolerance) => write!(
+                f,
+                "the same over the reals; the tolerance that is described for `{output}` ({tolerance}) is missed"
+            ),
+            Why::Far { output, index, values: [a, b] } => write!(
+                f,
+                "with the inputs as described, `{output}[{index}]` is {b} in place of {a}: further off than rounding is, and no tolerance is described"
+            ),
+            Why::Unheld(why) => write!(f, "how far off results are was not seen: {why}"),
+            Why::OneSided(name) => write!(
+                f,
+                "`{name}` is an output of the other description alone, and was compared with nothing"
             ),
             Why::Integers(probability) => write!(
                 f,

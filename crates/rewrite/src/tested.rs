@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use warpwright_emu::{Fault, Options as RunOptions, Outcome};
-use warpwright_launch::{Buffer, ElemType, Generator, Init};
+use warpwright_launch::{Buffer, ElemType, Generator, Init, Tolerance, compare};
 
 use crate::pairing::{self, Paired};
 use crate::standing::{Which, Why};
@@ -170,8 +170,24 @@ pub(crate) fn filled(
 
 /// Runs a side's launches on numbers.
 pub(crate) fn run(side: &Side, which: Which, memory: &mut Memory) -> Result<(), Why> {
+    run_within(side, which, memory, PATIENT)
+}
+
+/// Warp instructions of a block, and of all blocks.
+pub(crate) type Budget = [u64; 2];
+pub(crate) const PATIENT: Budget = [1 << 26, 1 << 30];
+/// For kernels in which blocks wait for one another, maybe for ever.
+pub(crate) const WAITING: Budget = [1 << 19, 1 << 24];
+
+/// The same, with less patience perhaps.
+pub(crate) fn run_within(
+    side: &Side,
+    which: Which,
+    memory: &mut Memory,
+    budget: Budget,
+) -> Result<(), Why> {
     for step in &side.steps {
-        run_step(step, which, memory)?;
+        run_step(step, which, memory, budget)?;
     }
     Ok(())
 }
@@ -190,13 +206,18 @@ pub fn outputs(side: &Side) -> Result<Vec<(String, Vec<u8>)>, Why> {
         .collect())
 }
 
-fn run_step(step: &Step, which: Which, memory: &mut Memory) -> Result<(), Why> {
+fn run_step(
+    step: &Step,
+    which: Which,
+    memory: &mut Memory,
+    [budget, total]: Budget,
+) -> Result<(), Why> {
     let names: Vec<String> = step.launch.buffers().map(|b| b.name.clone()).collect();
     let inputs = names.iter().zip(&step.contents);
     let inputs = inputs.map(|(name, own)| memory.get(name).cloned().unwrap_or_else(|| own.clone()));
     let options = RunOptions {
-        budget: 1 << 26,
-        total: 1 << 30,
+        budget,
+        total,
         races: true,
         ..RunOptions::default()
     };
@@ -272,6 +293,43 @@ pub(crate) fn stray(
         })
     });
     strays.next()
+}
+
+/// The first element that is further off than the description allows: than its tolerance, or without one than rounding
+/// is.
+pub(crate) fn beyond(
+    a: &Side,
+    b: &Side,
+    paired: &Paired,
+    [first, second]: &[Memory; 2],
+) -> Option<(Difference, Option<Tolerance>)> {
+    let each = both_outputs(a, paired, [first, second]).into_iter();
+    let mut far = each.filter_map(|(output, ty, x, y)| {
+        let partner = paired.partner.iter().find(|(_, own)| **own == output);
+        let own = tolerance(a, &output);
+        let stated = own.or_else(|| partner.and_then(|(name, _)| tolerance(b, name)));
+        if stated.is_none() {
+            let far = difference(&output, ty, x, y).filter(|found| !found.small);
+            return far.map(|found| (found, None));
+        }
+        let index = compare(y, x, ty, stated).first_mismatch?;
+        let at = index * ty.size()..(index + 1) * ty.size();
+        let values = [x.get(at.clone())?, y.get(at)?];
+        let far = Difference {
+            output,
+            index,
+            values: values.map(|e| format!("{}", ty.to_f64(ty.read(e)))),
+            small: false,
+        };
+        Some((far, stated))
+    });
+    far.next()
+}
+
+/// The tolerance of an output, by the launch that says it.
+fn tolerance(side: &Side, name: &str) -> Option<Tolerance> {
+    let mut all = side.steps.iter().flat_map(|step| step.launch.buffers());
+    all.find_map(|buffer| buffer.tolerance.filter(|_| buffer.name == name))
 }
 
 /// Name, type and bytes on both sides of each output.

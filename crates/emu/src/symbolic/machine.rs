@@ -106,6 +106,8 @@ pub enum Refusal {
     Together,
     /// A clock, or the number of an SM or of a warp.
     Clock,
+    /// A loop that waits for what another block does.
+    Waiting,
     /// This instruction.
     Instruction,
     /// More than [`Options`] permit.
@@ -180,6 +182,9 @@ const MOVED: u64 = (1 << (SLOT_BITS - 2)) - 256;
 const STATIC_SHARED: u64 = 48 << 10;
 const SHARED: u64 = 227 << 10;
 
+/// Warp instructions in which nothing is stored and no term is new: a loop of more waits for others.
+const IDLE: u64 = 1 << 20;
+
 /// Most races told of.
 const MAX_RACES: usize = 8;
 
@@ -215,6 +220,8 @@ pub(crate) struct Machine<'a> {
     barriers: u32,
     /// What each register holds before it is written.
     pub unset: Vec<Id>,
+    /// Warp instructions since anything was stored, and the terms then.
+    idle: (u64, usize),
     /// A buffer that is written although its accesses are not logged.
     unlogged: Option<usize>,
     /// The record of a run without terms.
@@ -362,6 +369,7 @@ impl<'a> Machine<'a> {
             number: 0,
             barriers: 0,
             unset,
+            idle: (0, 0),
             unlogged: None,
             tracer: None,
         })
@@ -469,7 +477,20 @@ impl<'a> Machine<'a> {
         if spent || self.terms.len() > self.options.terms {
             return Err(self.refuse(Refusal::TooLarge, pc));
         }
+        let (since, terms) = self.idle;
+        self.idle = match terms == self.terms.len() {
+            true => (since + 1, terms),
+            false => (0, self.terms.len()),
+        };
+        if since > IDLE && self.tracer.is_none() {
+            return Err(self.refuse(Refusal::Waiting, pc));
+        }
         Ok(())
+    }
+
+    /// Another warp goes on.
+    pub fn awake(&mut self) {
+        self.idle.0 = 0;
     }
 
     /// Notes in a record that something happens at a step.
@@ -564,6 +585,9 @@ impl<'a> Machine<'a> {
         by: By,
     ) {
         self.under_way(warp, (pc, lane), (of, offset, size), write.is_some());
+        if write.is_some() && !by.is_atomic() {
+            self.idle.0 = 0;
+        }
         if of.is_some_and(|at| !self.memory[at].logged) {
             return;
         }

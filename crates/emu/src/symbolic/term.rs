@@ -395,6 +395,8 @@ impl Unset {
 /// All terms.
 pub struct Terms {
     nodes: Vec<Node>,
+    /// The width of each selection of bits: chains of them are as long as a sort is.
+    widths: Vec<u8>,
     table: Vec<u32>,
     names: Vec<(String, Domain)>,
     numbers: FxHashMap<String, u32>,
@@ -411,6 +413,7 @@ impl Default for Terms {
     fn default() -> Self {
         Terms {
             nodes: Vec::new(),
+            widths: Vec::new(),
             table: vec![EMPTY; 1 << 12],
             names: Vec::new(),
             numbers: FxHashMap::default(),
@@ -474,7 +477,12 @@ impl Terms {
             }
         }
         let id = self.nodes.len() as u32;
+        let width = match node.kind() {
+            Kind::Select => self.width(node.b).max(self.width(node.c)),
+            _ => 0,
+        };
         self.nodes.push(node);
+        self.widths.push(width as u8);
         self.table[at] = id;
         if self.nodes.len() * 2 > self.table.len() {
             self.grow();
@@ -579,9 +587,7 @@ impl Terms {
             Kind::Const => 64 - self.bits_of(id).unwrap_or(0).leading_zeros(),
             Kind::Input | Kind::Unset => node.imm(),
             Kind::Extract | Kind::Concat => node.imm() >> 8,
-            Kind::Select if node.mode().domain() == Domain::Any => {
-                self.width(node.b).max(self.width(node.c))
-            }
+            Kind::Select if node.mode().domain() == Domain::Any => self.widths[id as usize].into(),
             _ => self.domain(id).bits(),
         }
     }
@@ -1161,4 +1167,25 @@ impl Terms {
 #[inline]
 fn split(mode: Mode) -> (Mode, bool) {
     (Mode(mode.0 & !Mode::FUSIBLE), mode.has(Mode::FUSIBLE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A sort makes chains of selections of which each has the one before on both sides.
+    #[test]
+    fn selections_of_selections_have_a_width_at_once() {
+        let mut terms = Terms::default();
+        let mut all = [0, 1].map(|element| terms.input(0, element, 32));
+        let domain = Domain::I32;
+        for round in 0..200u32 {
+            let p = terms.input(1, round, 1);
+            let mode = Mode::new(Domain::Any, 0).0;
+            let [a, b] = all;
+            all =
+                [[a, b], [b, a]].map(|[x, y]| terms.intern(Node::new(Kind::Select, mode, p, x, y)));
+        }
+        assert_eq!(terms.width(all[0]), domain.bits());
+    }
 }

@@ -173,6 +173,7 @@ impl Warp {
 
     pub fn run(&mut self, m: &mut Machine<'_>) -> Result<(), Stop> {
         m.traced(u32::MAX - 1, self.index as u32);
+        m.awake();
         while let Some(current) = self.pick(None) {
             let limit = self.meeting_point(current);
             self.run_strand(m, current, limit)?;
