@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use warpwright_emu::Emulator;
 use warpwright_launch::{ContentsError, Expr, Launch, LaunchFile};
-use warpwright_ptx::Module;
+use warpwright_ptx::{Linkage, Module, Space};
 use warpwright_rewrite::{
     AtLaunch, Options, Paired, Side, Standing, Step, Which, Why, addresses, compare, outputs,
 };
@@ -230,7 +230,8 @@ impl Optimizer {
             untried: Vec::new(),
         };
         let (mut terms, mut largest) = (0, 0);
-        let mut is_same = true;
+        let mut is_same = described_alike(options);
+        let mut set = BTreeSet::new();
         for at in &tries {
             if at.derived && found.has_failed() {
                 continue;
@@ -250,10 +251,13 @@ impl Optimizer {
                 Err(error) => return Err(error),
             };
             let steps = sides.iter().flat_map(|side| &side.steps);
+            let symbols = steps.clone().flat_map(|step| &step.launch.symbols);
+            set.extend(symbols.map(|symbol| symbol.name.clone()));
             let lengths = steps.flat_map(|step| step.launch.buffers().map(|buffer| buffer.len));
             largest = lengths.map(|n| n as u64).fold(largest, u64::max);
-            is_same &= launched_alike(&sides);
-            let result = one(&sides, options)?;
+            let paired = Paired::of(&sides[0], &sides[1], &options.pairs)?;
+            is_same &= launched_alike(&sides, &paired);
+            let result = one(&sides, &paired, options);
             terms += result.terms;
             if at.derived && result.standing == Standing::WrongInput {
                 let why = result
@@ -277,6 +281,11 @@ impl Optimizer {
         found.verdict = worst.unwrap_or(Word::Tested);
         if is_same && found.verdict <= Word::Tested && self.proves(a, b, options) {
             found.prove();
+        }
+        if !matches!(found.verdict, Word::Proved) && !found.has_failed() {
+            found.untried.extend(constants(options));
+            found.untried.extend(variables(&modules, &set));
+            found.untried.extend(older_devices(&modules));
         }
         if !matches!(found.verdict, Word::Proved) && !found.has_failed() {
             found.untried.push(Reason {
@@ -448,9 +457,7 @@ fn verdict(at: &Try, result: &AtLaunch) -> LaunchVerdict {
     }
 }
 
-fn one(sides: &[Side; 2], options: &RewriteOptions<'_>) -> Result<AtLaunch, Error> {
-    let [a, b] = sides;
-    let paired = Paired::of(a, b, &options.pairs)?;
+fn one([a, b]: &[Side; 2], paired: &Paired, options: &RewriteOptions<'_>) -> AtLaunch {
     let numbers = number_names(options);
     let mut fixed = options.fixed.clone();
     fixed.retain(|name| !numbers.contains(&name.as_str()));
@@ -458,19 +465,90 @@ fn one(sides: &[Side; 2], options: &RewriteOptions<'_>) -> Result<AtLaunch, Erro
         fixed,
         ..Options::default()
     };
-    Ok(compare(a, b, &paired, &options))
+    compare(a, b, paired, &options)
 }
 
-fn launched_alike([a, b]: &[Side; 2]) -> bool {
-    let shape = |side: &Side| {
-        let steps = side.steps.iter().map(|step| {
-            let l = &step.launch;
-            let args: Vec<Vec<u8>> = l.args.iter().map(|arg| arg.bytes.clone()).collect();
-            (l.kernel.clone(), l.grid, l.block, l.dynamic_smem, args)
-        });
-        steps.collect::<Vec<_>>()
+/// Are the launches of both sides the same at every size, tried or not?
+fn described_alike(options: &RewriteOptions<'_>) -> bool {
+    match &options.launches {
+        [first, second] if first.len() == 1 && second.len() == 1 => {
+            first[0].launches_alike(&second[0])
+        }
+        _ => false,
+    }
+}
+
+/// Is the launch of both sides the same here, with the same memory in the same places?
+fn launched_alike([a, b]: &[Side; 2], paired: &Paired) -> bool {
+    let ([x], [y]) = (&a.steps[..], &b.steps[..]) else {
+        return false;
     };
-    a.steps.len() == 1 && shape(a) == shape(b)
+    let (l, m) = (&x.launch, &y.launch);
+    let shape = |l: &Launch| (l.grid, l.block, l.cluster, l.dynamic_smem, l.kernel.clone());
+    let buffers = l.buffers().zip(m.buffers());
+    let mut same = buffers.zip(x.contents.iter().zip(&y.contents));
+    shape(l) == shape(m)
+        && l.args.len() == m.args.len()
+        && l.buffers().count() == m.buffers().count()
+        && l.args
+            .iter()
+            .zip(&m.args)
+            .all(|(p, q)| p.bytes == q.bytes && p.pointers == q.pointers)
+        && same.all(|((p, q), held)| paired.is_same((p, held.0), (q, held.1)))
+}
+
+/// Devices on which the original runs and the rewritten kernel does not.
+fn older_devices(modules: &[Module; 2]) -> Option<Reason> {
+    let [first, second] = modules.each_ref().map(|module| {
+        let target = module.header.targets.first()?;
+        let digits = target.chars().filter(char::is_ascii_digit);
+        let number: u32 = digits.collect::<String>().parse().ok()?;
+        Some((number, target.to_string()))
+    });
+    let ((old, _), (new, target)) = (first?, second?);
+    (new > old).then(|| Reason {
+        code: "older-devices",
+        text: format!("devices older than `{target}`, which the rewritten kernel is for"),
+    })
+}
+
+/// Variables of a module that the host may set, and that no description does.
+fn variables(modules: &[Module; 2], set: &BTreeSet<String>) -> Option<Reason> {
+    let mut names = BTreeSet::new();
+    for variable in modules.iter().flat_map(|module| module.variables.values()) {
+        let is_open = variable.owner.is_none() && variable.linkage == Linkage::Visible;
+        let is_memory = matches!(variable.space, Space::Const | Space::Global);
+        let name = &*variable.name;
+        if is_open && is_memory && !set.contains(name) {
+            names.insert(format!("`{name}`"));
+        }
+    }
+    let names: Vec<String> = names.into_iter().collect();
+    (!names.is_empty()).then(|| Reason {
+        code: "variables",
+        text: format!(
+            "other contents of {}: a host may set such a variable, and no description does (`[[symbols]]`)",
+            names.join(", ")
+        ),
+    })
+}
+
+/// Numbers of a description that stay as they are.
+fn constants(options: &RewriteOptions<'_>) -> Option<Reason> {
+    let files = options.launches.iter().flatten();
+    let names: BTreeSet<&str> = files.flat_map(LaunchFile::constants).collect();
+    let names: Vec<String> = names
+        .into_iter()
+        .filter(|name| !options.fixed.iter().any(|fixed| fixed == name))
+        .map(|name| format!("`{name}`"))
+        .collect();
+    (!names.is_empty()).then(|| Reason {
+        code: "other-numbers",
+        text: format!(
+            "other values of {}: no size decides them, and they were as described (a size may)",
+            names.join(", ")
+        ),
+    })
 }
 
 /// What buffers hold counts, or only where they are.

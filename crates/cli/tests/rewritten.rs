@@ -451,3 +451,56 @@ fn outputs_are_paired_by_name_or_statement() {
     let (exit, ..) = compared(folder, "fused", "fused-out.toml", &["--pair", "z=result"]);
     assert_eq!(exit, 1, "no launch has such a buffer");
 }
+
+/// What holds for every launch needs descriptions that are the same functions of the sizes.
+#[test]
+fn descriptions_that_agree_at_some_sizes_are_not_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let twice = map("k", "x", "y", "add.rn.f32 %f1, %f0, %f0;");
+    let right = launch("k", 64, "x", "y", true);
+    let of = |other: &str, more: &[&str]| {
+        let (_, document, screen) = described(folder.path(), [&twice; 2], [&right, other], more);
+        (
+            document["verdict"].as_str().unwrap_or("").to_owned(),
+            screen,
+        )
+    };
+    assert_eq!(of(&right, &[]).0, "proved");
+    for (from, to) in [
+        ("value = \"n\"", "value = \"min(n, 150)\""),
+        ("ceil_div(n, 64)", "min(ceil_div(n, 64), 4)"),
+    ] {
+        let other = right.replace(from, to);
+        assert_ne!(other, right);
+        assert_eq!(of(&other, &[]).0, "proved-at-launches", "{to}");
+    }
+    // Data of another name and kind are taken for the original's by statement alone.
+    let named = right.replace("\"x\"", "\"u\"");
+    assert_eq!(of(&named, &[]).0, "proved");
+    let other = named.replace("low = -1.0", "low = -2.0");
+    let (_, said) = of(&other, &[]);
+    assert!(said.contains("the rewritten kernel's `u`"), "{said}");
+    assert_eq!(of(&other, &["--pair", "x=u"]).0, "proved");
+}
+
+/// A number that no size decides is tried as described alone, and that is said.
+#[test]
+fn integers_that_are_not_varied_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let by = |factor: &str| {
+        let text = map("k", "x", "y", &format!("ld.param.u32 %r5, [m]; {factor}"));
+        text.replace(".param .u32 n)", ".param .u32 n, .param .u32 m)")
+    };
+    let one = by("cvt.rn.f32.u32 %f2, %r5; mul.rn.f32 %f1, %f0, %f2;");
+    let other = by("mul.rn.f32 %f1, %f0, 0f40E00000;");
+    let toml =
+        launch("k", 64, "x", "y", true) + "[[args]]\nname = \"m\"\ntype = \"u32\"\nvalue = 7\n";
+    let of = |more: &[&str]| described(folder.path(), [&one, &other], [&toml; 2], more);
+    let (_, document, screen) = of(&[]);
+    assert_eq!(document["verdict"], "proved-at-launches", "{screen}");
+    assert!(
+        screen.contains("not tried: other values of `m`"),
+        "{screen}"
+    );
+    assert!(!of(&["--fixed", "m"]).2.contains("other values"));
+}

@@ -10,7 +10,7 @@ use crate::schema::{ArgTable, Document, OneOrMany};
 /// A launch description whose sizes are still open.
 #[derive(Clone, Debug)]
 pub struct LaunchFile {
-    document: Document,
+    pub(crate) document: Document,
     source: Arc<Source>,
 }
 

@@ -38,6 +38,7 @@
 //! Nothing here reads a file or touches a device: text and bytes in, values out. The same
 //! description gives the same bytes on every machine.
 
+mod alike;
 mod compare;
 mod element;
 mod error;

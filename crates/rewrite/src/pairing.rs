@@ -71,6 +71,19 @@ pub struct Paired {
 }
 
 impl Paired {
+    /// Do two buffers stand for each other, and do they begin alike: as data of whatever kind, or with the same bytes?
+    pub fn is_same(&self, (x, held): (&Buffer, &[u8]), (y, other): (&Buffer, &[u8])) -> bool {
+        let [one, another] = [(x, held), (y, other)].map(|(buffer, bytes)| Described {
+            buffer,
+            bytes,
+            output: buffer.output,
+        });
+        let is_given = is_given(&one) || is_given(&another);
+        self.partner.get(&y.name) == Some(&x.name)
+            && is_alike(&one, &another)
+            && (!is_given || held == other)
+    }
+
     /// Pairs by statement (`first`, `second`), by name, then by order among those of one element type that are left.
     ///
     /// # Errors
