@@ -168,20 +168,10 @@ impl<S: Semantics> Prover<'_, S> {
         finding.clone()
     }
 
-    /// Vector accesses that are not known to be aligned: the original has none at the address here, and
-    /// elsewhere it has none, or narrower ones.
+    /// Vector accesses that are not known to be aligned: the original has done none as wide at the address.
     fn misaligned(&self, logs: &[Log], executed: &[Executed], findings: &mut Vec<Finding>) {
-        let mut narrowest: FxHashMap<Term, u32> = FxHashMap::default();
-        for accessed in logs.iter().flat_map(|log| &log.accesses[0]) {
-            let bytes = narrowest.entry(accessed.address).or_insert(accessed.bytes);
-            *bytes = accessed.bytes.min(*bytes);
-        }
         for (log, executed) in logs.iter().zip(executed) {
             for new in log.accesses[1].iter().filter(|new| new.is_wide) {
-                let elsewhere = narrowest.get(&new.address);
-                if elsewhere.is_some_and(|&bytes| bytes >= new.bytes) {
-                    continue;
-                }
                 let mut here = log.accesses[0].iter().chain(&executed.accesses);
                 let is_here = here.any(|old| {
                     let is_executed = old.guard == new.guard || old.guard == self.machine.truth;
@@ -322,9 +312,19 @@ struct Executed {
 
 impl Executed {
     /// On arrival at a node, from the nodes before it. What was executed once stays so, around loops, too: it is told by
-    /// names of what came before them.
+    /// names of what came before them. Of a cycle with several entries that is not so.
     fn at(product: &Product, node: usize, earlier: &[Executed], logs: &[Log]) -> Executed {
         let here = &product.nodes[node];
+        if product.is_entered_elsewhere(node) {
+            return Executed {
+                lead: if is_compared(product, node) {
+                    0
+                } else {
+                    UNKNOWN
+                },
+                ..Executed::default()
+            };
+        }
         let preds = here.preds.iter().map(|pred| pred.0 as usize);
         let mut ways = preds
             .filter(|&from| from < node)

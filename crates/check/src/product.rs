@@ -337,6 +337,24 @@ impl Product {
         Ok(())
     }
 
+    /// Can what goes round to a node have come in without passing it? Then its cycle has another entry, and names of what
+    /// stands before the node are given anew on the way around.
+    pub(crate) fn is_entered_elsewhere(&self, header: usize) -> bool {
+        let back = self.nodes[header].preds.iter().map(|pred| pred.0 as usize);
+        let mut work: Vec<usize> = back.filter(|&pred| pred >= header).collect();
+        let mut inside = vec![false; self.nodes.len()];
+        inside[header] = true;
+        while let Some(at) = work.pop() {
+            if at < header {
+                return true;
+            }
+            if !std::mem::replace(&mut inside[at], true) {
+                work.extend(self.nodes[at].preds.iter().map(|pred| pred.0 as usize));
+            }
+        }
+        false
+    }
+
     /// A node on a cycle of such nodes alone.
     fn on_a_cycle(&self, is_one: &dyn Fn(&Node) -> bool) -> Option<&Node> {
         let inside: Vec<bool> = self.nodes.iter().map(is_one).collect();

@@ -73,8 +73,10 @@ pub trait Semantics: Function {
 /// What both versions mean by the same name. Names of different kinds never meet, however they are spelled.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Name {
-    /// A parameter, by position.
+    /// A parameter of a kernel, by position: the same for all threads.
     Parameter(u32),
+    /// A parameter of a device function, by position: each thread has its own.
+    Argument(u32),
     /// A result of a device function, by position.
     Result(u32),
     /// A variable of a body: the n-th that has this name.
@@ -91,6 +93,7 @@ impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Name::Parameter(index) => write!(f, "param.{index}"),
+            Name::Argument(index) => write!(f, "argument.{index}"),
             Name::Result(index) => write!(f, "return.{index}"),
             Name::Own(name, count) => write!(f, "{name}.{count}"),
             Name::Module(name) | Name::Special(name) => f.write_str(name),
@@ -185,6 +188,17 @@ pub enum Arg {
         /// Bits read.
         bits: u32,
         /// Bits of the register.
+        of: u32,
+    },
+    /// The same of its sum with a constant.
+    Plus {
+        /// The register.
+        value: Value,
+        /// What is added.
+        by: i64,
+        /// Bits read.
+        bits: u32,
+        /// Bits of the register, and of the sum.
         of: u32,
     },
     /// A constant, truncated to the width at which it is read.

@@ -82,7 +82,9 @@ impl<S: Semantics> Prover<'_, S> {
     /// The names of what changes around loops.
     fn carried(&self, states: &[State]) -> BTreeMap<Term, Carried> {
         let mut carried = BTreeMap::new();
-        for (node, state) in states.iter().enumerate() {
+        let is_loop = |node: &usize| !self.product.is_entered_elsewhere(*node);
+        for node in (0..states.len()).filter(is_loop) {
+            let state = &states[node];
             for (position, &name) in state.iter().enumerate() {
                 let is_own = matches!(self.machine.terms.head(name), Head::Phi(of, _) if of as usize == node);
                 if !is_own || carried.contains_key(&name) {
@@ -149,7 +151,9 @@ fn shared(
         return known;
     }
     let is_shared = match terms.head(term) {
-        Head::Const(_) | Head::Symbol(_) | Head::Coordinate(Coordinate::Block(_)) => true,
+        Head::Const(_) | Head::Coordinate(Coordinate::Block(_)) => true,
+        // What a device function is given, each thread has of its own.
+        Head::Symbol(name) => !terms.text(name).starts_with("argument."),
         Head::Input(name) => is_of_block(terms.text(name)),
         Head::Phi(..) => names.contains(&term),
         // What is read from memory may have been written by others meanwhile.

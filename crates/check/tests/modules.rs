@@ -264,3 +264,33 @@ END:
 	ret;";
     unclear(&kernel("", original), &kernel("", rewritten));
 }
+
+/// A loop of a device function unrolled behind a decision by its argument, of which each thread has its own: some threads
+/// would meet in one copy and the others in the other one.
+#[test]
+fn copies_of_what_a_warp_does_by_an_argument() {
+    let reduce = "	redux.sync.add.u32 %r4, %r2, -1;
+	add.u32 %r2, %r2, %r4;
+	add.u32 %r1, %r1, 1;
+	setp.lt.u32 %p1, %r1, 4;";
+    let once = format!("LOOP:\n{reduce}\n	@%p1 bra LOOP;");
+    let twice = format!(
+        "LOOP:\n{reduce}\n	@!%p1 bra END;\n	@%p2 bra LOOP;\n{reduce}\n	@%p1 bra LOOP;\nEND:"
+    );
+    let registers = "	.reg .pred %p<3>;\n	.reg .b32 %r<6>;\n	mov.u32 %r1, 0;";
+    let test = "	setp.eq.u32 %p2, %r5, 0;";
+    let by_register = |body: &str| {
+        format!(
+            ".func (.reg .b32 %y) f(.reg .b32 %n, .reg .b32 %x)\n{{\n{registers}
+	mov.u32 %r2, %x;\n	mov.u32 %r5, %n;\n{test}\n{body}\n	mov.u32 %y, %r2;\n	ret;\n}}\n"
+        )
+    };
+    let by_parameter = |body: &str| {
+        format!(
+            ".func (.param .b32 y) f(.param .b32 n, .param .b32 x)\n{{\n{registers}
+	ld.param.u32 %r2, [x];\n	ld.param.u32 %r5, [n];\n{test}\n{body}\n	st.param.u32 [y], %r2;\n	ret;\n}}\n"
+        )
+    };
+    unclear(&by_register(&once), &by_register(&twice));
+    unclear(&by_parameter(&once), &by_parameter(&twice));
+}

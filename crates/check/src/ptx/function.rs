@@ -219,6 +219,14 @@ fn is_parameter(function: &Function, symbol: Symbol) -> bool {
 
 /// Parameters go by position; variables of the body by name, those of one name in several scopes
 /// by order; those of the module by name.
+/// The name of a parameter, by position.
+fn parameter(of: FunctionKind, index: u32) -> Name {
+    match of {
+        FunctionKind::Entry => Name::Parameter(index),
+        _ => Name::Argument(index),
+    }
+}
+
 fn names(module: &Module, view: &View<'_>) -> BTreeMap<VarId, Name> {
     let function = view.function();
     let mut names = BTreeMap::new();
@@ -228,7 +236,7 @@ fn names(module: &Module, view: &View<'_>) -> BTreeMap<VarId, Name> {
         }
     }
     for (index, param) in (0..).zip(&function.params) {
-        names.insert(param.var, Name::Parameter(index));
+        names.insert(param.var, parameter(function.kind, index));
     }
     for (index, param) in (0..).zip(&function.returns) {
         names.insert(param.var, Name::Result(index));
@@ -408,7 +416,7 @@ impl Semantics for PtxFunction<'_> {
         let reg = Reg::from_u32(value.as_u32());
         let mut params = (0..).zip(&self.view.function().params);
         let (index, _) = params.find(|(_, param)| param.reg == Some(reg))?;
-        Some(Name::Parameter(index))
+        Some(parameter(self.view.function().kind, index))
     }
 
     fn keeps_variables_apart(&self) -> bool {

@@ -8,8 +8,8 @@
 use warpwright_flow::Function as _;
 use warpwright_ptx::opcode::{Op, Role};
 use warpwright_ptx::{
-    Base, Body, FuncId, FunctionKind, Inst, Module, Opcode, Operand, Reg, Space, Symbol, Type,
-    TypeKind, VarId, View,
+    Base, Body, FuncId, FunctionKind, Init, Inst, Module, Opcode, Operand, Reg, Space, Symbol,
+    Type, TypeKind, VarId, Variable, View,
 };
 
 /// Whose variables may be elsewhere.
@@ -78,14 +78,61 @@ pub(super) fn relies_on_places(
     ))
 }
 
-/// Does it access memory by what it made of addresses otherwise than by adding to them, or hand that on?
+/// May it access memory by an address that it made of another variable's? It does not if addresses are added to alone, and
+/// none is where it could be read again and taken away: nobody stores one or begins with one, and no call gives one back.
 pub(super) fn mixes_addresses(view: &View<'_>) -> bool {
+    let module = view.module();
+    let begins_with_one = |variable: &Variable| match &variable.init {
+        Some(Init::Data(data)) => data
+            .refs
+            .iter()
+            .any(|of| matches!(of.symbol, Symbol::Var(_))),
+        _ => false,
+    };
+    if module.variables.values().any(begins_with_one) {
+        return true;
+    }
+    let bodies = module.functions.iter().filter(|(_, f)| f.body.is_some());
+    let mut others = bodies.filter_map(|(id, _)| module.view(id));
+    lets_addresses_out(view, true)
+        || others.any(|other| names_a_variable(&other) && lets_addresses_out(&other, false))
+}
+
+/// Is the address of a variable of the module a value in it?
+fn names_a_variable(view: &View<'_>) -> bool {
+    view.body().operands.values().any(|operand| match *operand {
+        Operand::Symbol {
+            symbol: Symbol::Var(var),
+            ..
+        } => view.module().variables[var].owner.is_none(),
+        _ => false,
+    })
+}
+
+/// Is an address used otherwise than as one, or made of several, or may a call have one? `calls`: count they.
+fn lets_addresses_out(view: &View<'_>, calls: bool) -> bool {
     let walk = Walk::new(view, &SPACES);
     let mut insts = walk.body.insts.keys();
     insts.any(|inst| {
-        let is_pure = walk.module.opcode(&walk.body.insts[inst]).is_pure();
-        let mut operands = walk.body.operands(inst).iter();
-        !is_pure && operands.any(|operand| walk.operand(operand) == Holds::Mixed)
+        let opcode = walk.module.opcode(&walk.body.insts[inst]);
+        if opcode.is_pure() {
+            return false;
+        }
+        if calls && opcode.op == Some(Op::Call) {
+            return true;
+        }
+        let operands = walk.body.operands(inst);
+        let roles = opcode.roles(operands.len()).unwrap_or_default();
+        operands.iter().enumerate().any(|(index, operand)| {
+            let is_address = matches!(operand, Operand::Mem(_) | Operand::MemTuple(_))
+                || roles.get(index) == Some(&Role::Address);
+            let is_result = roles.get(index) == Some(&Role::Def);
+            match walk.operand(operand) {
+                Holds::Nothing => false,
+                Holds::Address(_) => !is_address && !is_result,
+                Holds::Mixed => true,
+            }
+        })
     })
 }
 
@@ -187,7 +234,9 @@ impl<'m> Walk<'m> {
                 _ => Holds::Nothing,
             },
             Operand::Reg(reg) | Operand::Not(reg) => self.register(reg),
-            Operand::Neg(reg) | Operand::Select { reg, .. } => self.register(reg).mixed(),
+            Operand::Neg(reg) | Operand::Sum { reg, .. } | Operand::Select { reg, .. } => {
+                self.register(reg).mixed()
+            }
             Operand::Vector(list)
             | Operand::Pair(list)
             | Operand::MemTuple(list)

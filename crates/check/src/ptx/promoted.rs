@@ -20,8 +20,8 @@ use warpwright_flow::{
 };
 use warpwright_ptx::opcode::{Op, SpaceSet};
 use warpwright_ptx::{
-    Address, Base, EditError, Edits, FuncId, Guard, Inst, Label, Module, Opcode, Operand, Reg,
-    Scope, Severity, Space, Type, View,
+    Address, Base, Body, EditError, Edits, FuncId, Guard, Inst, Label, Module, Opcode, Operand,
+    Reg, Scope, Severity, Space, Type, View,
 };
 
 /// Choices of locations that are tried at most.
@@ -29,6 +29,9 @@ const MOST_CHOICES: u32 = 8;
 
 /// The original in the forms in which loops keep what they store, all that may be kept in them first.
 pub(super) fn versions(module: &Module, id: FuncId) -> Vec<Module> {
+    if module.functions[id].body.as_ref().is_some_and(hides_names) {
+        return Vec::new();
+    }
     let mut versions: Vec<Module> = Vec::new();
     for leave_out in 0..MOST_CHOICES {
         let Some(version) = version(module, id, leave_out) else {
@@ -39,6 +42,18 @@ pub(super) fn versions(module: &Module, id: FuncId) -> Vec<Module> {
         }
     }
     versions
+}
+
+/// May a register of an inner scope have the name of one of the body? What is written there, or out of there, would mean
+/// the other one.
+fn hides_names(body: &Body) -> bool {
+    let stems = |is_outer: bool| {
+        let all = body.reg_decls.values();
+        all.filter(move |decl| (decl.scope == Scope::new(0)) == is_outer)
+            .map(|decl| decl.base.trim_end_matches(|c: char| c.is_ascii_digit()))
+    };
+    let outer: BTreeSet<&str> = stems(true).collect();
+    stems(false).any(|stem| outer.contains(stem))
 }
 
 /// The original with some loops run without their stores first, and some locations kept. The n-th of either is left as it is where
@@ -219,7 +234,10 @@ impl<'v, 'm> Walk<'v, 'm> {
             let effect = opcode.effect();
             let at = warpwright_flow::Inst(inst.as_u32());
             let goes_on = matches!(self.view.transfer(at), Transfer::Next | Transfer::Jump);
+            // What the host may have written is fetched anew.
+            let is_fetched = opcode.has_mod("cv");
             let orders = effect.strong
+                || is_fetched
                 || effect.acquire
                 || effect.release
                 || effect.atomic
