@@ -2,12 +2,13 @@
 //! printed, in the same shape.
 //!
 //! The executor proves a kernel alone, and of a version that goes two ways at some launches each way by itself. The command
-//! knows of neither.
+//! knows of neither. What is asked twice: of the checker, and of the library that the command is made of, from the texts.
 
 use std::collections::BTreeMap;
 
+use warpwright_api::{CheckOptions, Input, Optimizer};
 use warpwright_check::{Options, check_modules, signature};
-use warpwright_launch::Guard;
+use warpwright_launch::{Guard, Shape};
 use warpwright_pass::{Artifact, CarriedOut, Demand, Executor, Recipe, Scope, carry_out, plans};
 use warpwright_ptx::Module;
 use warpwright_target::lookup;
@@ -123,7 +124,8 @@ fn carried_out(input: &Artifact, scope: &Scope<'_>, recipe: &Recipe) -> Option<C
 fn said([before, after]: [&Module; 2], kernel: &str, all: &CarriedOut) -> Option<String> {
     let (guard, shape) = all.kernels.first()?.launches();
     let names = signature(before, before.function(kernel)?);
-    let assume = match Guard::parse(&guard.named(&names).to_string(), &names) {
+    let text = guard.named(&names).to_string();
+    let assume = match Guard::parse(&text, &names) {
         Ok(assume) => assume,
         Err(error) => return Some(error.to_string()),
     };
@@ -134,5 +136,32 @@ fn said([before, after]: [&Module; 2], kernel: &str, all: &CarriedOut) -> Option
     };
     let verdicts = check_modules(before, after, &options);
     let own = verdicts.into_iter().find(|(name, _)| name == kernel)?.1;
-    (!own.is_proved()).then(|| own.to_string())
+    match own.is_proved() {
+        true => said_by_library([before, after], kernel, (text, shape)),
+        false => Some(own.to_string()),
+    }
+}
+
+/// The same of the library, which reads both texts and the guard anew.
+fn said_by_library(
+    [before, after]: [&Module; 2],
+    kernel: &str,
+    (assume, shape): (String, Shape),
+) -> Option<String> {
+    let options = CheckOptions {
+        kernel: Some(kernel.to_owned()),
+        assume: Some(assume),
+        shape,
+        ..CheckOptions::default()
+    };
+    let input = |name: &str, module: &Module| Input::new(name, module.source.to_string());
+    let checked = || {
+        let (a, b) = (input("before.ptx", before)?, input("after.ptx", after)?);
+        Optimizer::without_toolkit().check(&a, &b, &options)
+    };
+    match checked() {
+        Ok(checked) if checked.is_proved() => None,
+        Ok(checked) => Some(format!("through the library: {}", checked.verdict)),
+        Err(error) => Some(format!("through the library: {error}")),
+    }
 }
