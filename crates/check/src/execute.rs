@@ -50,6 +50,17 @@ impl<S: Semantics> Machine<'_, S> {
                 let term = self.terms.assume(guard, term);
                 self.terms.extract(0, bits, of, term)
             }
+            Arg::Plus {
+                value,
+                by,
+                bits,
+                of,
+            } => {
+                let term = self.read(side, value);
+                let term = self.terms.assume(guard, term);
+                let sum = self.terms.add_const(of, term, by);
+                self.terms.extract(0, bits, of, sum)
+            }
             Arg::Const(bits) => self.terms.constant(bits),
             Arg::Symbol(ref name, offset) => {
                 let symbol = self.terms.symbol(name);

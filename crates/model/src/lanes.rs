@@ -46,6 +46,9 @@ impl<'a> Lanes<'a> {
     fn operand(&self, operand: &Operand) -> Values {
         match *operand {
             Operand::Reg(reg) => self.values[reg.as_u32() as usize],
+            Operand::Sum { reg, by } => {
+                self.values[reg.as_u32() as usize].map(|v| v.wrapping_add(by))
+            }
             Operand::Neg(reg) => self.values[reg.as_u32() as usize].map(i64::wrapping_neg),
             Operand::Not(reg) => self.values[reg.as_u32() as usize].map(|v| !v),
             Operand::Select { reg, .. } => self.values[reg.as_u32() as usize],

@@ -378,7 +378,7 @@ fn first_word(module: &Module, within: Span) -> Option<Span> {
 fn refers_to(body: &Body, id: OperandId, reg: Reg) -> bool {
     match body.operands[id] {
         Operand::Reg(r) | Operand::Not(r) | Operand::Neg(r) => r == reg,
-        Operand::Select { reg: r, .. } => r == reg,
+        Operand::Select { reg: r, .. } | Operand::Sum { reg: r, .. } => r == reg,
         Operand::Mem(address) => address.base == Base::Reg(reg),
         _ => false,
     }

@@ -491,6 +491,9 @@ impl<'m> Printer<'m> {
             Operand::Neg(reg) => {
                 put!(self, "-{}", body.reg_name(reg));
             }
+            Operand::Sum { reg, by } => {
+                put!(self, "{}+{by}", body.reg_name(reg));
+            }
             Operand::Select { reg, part, negated } => {
                 let minus = if negated { "-" } else { "" };
                 put!(self, "{minus}{}.{}", body.reg_name(reg), part);

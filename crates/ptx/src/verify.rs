@@ -294,6 +294,12 @@ impl<'m> Verifier<'m> {
                 self.error("ptx::operands", message, span, "a minus sign");
             }
             Operand::Neg(reg) => self.reg_type(body, opcode, reg, span, expected),
+            Operand::Sum { reg, .. } if !is_integer(body, reg) => {
+                let ty = body.reg_type(reg);
+                let message = format!("no constant is added to a register of type {ty}");
+                self.error("ptx::type", message, span, "expected an integer");
+            }
+            Operand::Sum { reg, .. } => self.reg_type(body, opcode, reg, span, expected),
             Operand::Imm(imm) => self.immediate(opcode, imm, span, expected),
             Operand::Special { reg, part } => {
                 self.special(opcode, (reg, part.is_some()), span, expected);
@@ -558,6 +564,17 @@ impl<'m> Verifier<'m> {
 fn skips_elements(opcode: &Opcode) -> bool {
     let element = opcode.types.first().map_or(0, |ty| ty.bits());
     opcode.op == Some(Op::St) && element * u32::from(opcode.vector.unwrap_or(1)) == 256
+}
+
+/// Is it a register of one integer of up to 64 bits?
+fn is_integer(body: &Body, reg: Reg) -> bool {
+    let ty = body.reg_type(reg);
+    let is_one = body.reg_decls[body.regs[reg].decl].vector == 1;
+    let is_bits = matches!(
+        ty.kind(),
+        TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed
+    );
+    is_one && is_bits && ty.bits() <= u64::BITS
 }
 
 fn is_arithmetic(opcode: &Opcode) -> bool {

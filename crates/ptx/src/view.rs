@@ -340,7 +340,7 @@ impl<'m> View<'m> {
     fn list_operand(&self, operand: &Operand, access: Access, visit: &mut impl FnMut(Reg, Access)) {
         match *operand {
             Operand::Reg(reg) => visit(reg, access),
-            Operand::Not(reg) | Operand::Neg(reg) => visit(reg, READ),
+            Operand::Not(reg) | Operand::Neg(reg) | Operand::Sum { reg, .. } => visit(reg, READ),
             // The rest of the register stays as it is.
             Operand::Select { reg, .. } => visit(reg, if access.writes { BOTH } else { READ }),
             Operand::Mem(address) => {

@@ -259,7 +259,9 @@ fn low_part(opcode: &Opcode, step: &Step) -> Meaning {
     let is_plain = opcode.op == Some(Op::Cvt) && opcode.mods().count() == 2;
     match step.args.as_slice() {
         // The result would be noted if its register were wider.
-        [Arg::Low { .. }] if is_plain && step.op == *opcode.text => convert(opcode),
+        [Arg::Low { .. } | Arg::Plus { .. }] if is_plain && step.op == *opcode.text => {
+            convert(opcode)
+        }
         _ => Meaning::Opaque,
     }
 }

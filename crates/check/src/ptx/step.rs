@@ -255,6 +255,7 @@ impl Builder<'_> {
                 self.step.op += &format!(" neg{}", self.step.args.len());
                 self.register(reg, seen)?
             }
+            Operand::Sum { reg, by } => self.sum(reg, by, seen)?,
             Operand::Select { reg, part, negated } => {
                 let sign = if negated { "-" } else { "" };
                 self.step.op += &format!(" {sign}{}@{}", part.text(), self.step.args.len());
@@ -303,6 +304,21 @@ impl Builder<'_> {
                 return unsupported("a register is narrower than its operand");
             }
             _ => Arg::Value(value(reg)),
+        })
+    }
+
+    /// A register and a constant: the sum has the register's width.
+    fn sum(&self, reg: Reg, by: i64, seen: Seen) -> Result<Arg> {
+        let of = self.bits(reg)?;
+        let bits = match self.register(reg, seen)? {
+            Arg::Low { bits, .. } => bits,
+            _ => of,
+        };
+        Ok(Arg::Plus {
+            value: value(reg),
+            by,
+            bits,
+            of,
         })
     }
 
@@ -562,11 +578,12 @@ impl Builder<'_> {
     /// Have all registers the widths that the opcode's types say?
     fn is_exact(&self, operands: &[Operand]) -> bool {
         let count = operands.len();
-        let mut fits = !self
-            .step
-            .args
-            .iter()
-            .any(|arg| matches!(arg, Arg::Low { .. }));
+        let is_part = |arg: &Arg| match *arg {
+            Arg::Low { .. } => true,
+            Arg::Plus { bits, of, .. } => bits < of,
+            _ => false,
+        };
+        let mut fits = !self.step.args.iter().any(is_part);
         for (index, operand) in operands.iter().enumerate() {
             let ty = self
                 .opcode
@@ -575,7 +592,7 @@ impl Builder<'_> {
             let fit =
                 |reg: Reg, ty: Option<Type>| ty.is_some_and(|ty| self.bits(reg) == Ok(ty.bits()));
             fits &= match *operand {
-                Operand::Reg(reg) => fit(reg, ty),
+                Operand::Reg(reg) | Operand::Sum { reg, .. } => fit(reg, ty),
                 Operand::Vector(list) => self.list(list).iter().all(|part| match *part {
                     Operand::Reg(reg) => fit(reg, self.element(Seen { ty }, list)),
                     Operand::Sink => true,

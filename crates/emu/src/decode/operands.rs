@@ -290,7 +290,7 @@ impl<'a> Decoder<'a> {
     pub fn width(&self, operand: &Operand) -> u32 {
         match operand {
             Operand::Reg(reg) => self.reg_type(*reg).bits(),
-            Operand::Select { reg, .. } => self.reg_type(*reg).bits(),
+            Operand::Select { reg, .. } | Operand::Sum { reg, .. } => self.reg_type(*reg).bits(),
             _ => 64,
         }
     }
@@ -380,6 +380,14 @@ impl<'a> Decoder<'a> {
                 let (shift, bits) = part_bits(part).ok_or("a vector register")?;
                 let part = move |x: u32| x >> shift & (u32::MAX >> (32 - bits));
                 Ok(self.computed(index, unary(part)))
+            }
+            Operand::Sum { reg, by } => {
+                let (index, mask) = (self.register(reg), self.register_mask(operand));
+                if by as u64 & mask == 0 {
+                    return self.src(&Operand::Reg(reg), ty);
+                }
+                let sum = move |x: u64| x.wrapping_add_signed(by) & mask;
+                Ok(self.computed(index, unary(sum)))
             }
             Operand::Unresolved => Err("a name that is not declared".into()),
             _ => Err("an operand of this form".into()),

@@ -292,9 +292,10 @@ impl<'m> Walk<'m> {
                     other => other,
                 }
             }
-            Operand::Not(reg) | Operand::Neg(reg) | Operand::Select { reg, .. } => {
-                self.held[reg.as_u32() as usize].mixed()
-            }
+            Operand::Not(reg)
+            | Operand::Neg(reg)
+            | Operand::Sum { reg, .. }
+            | Operand::Select { reg, .. } => self.held[reg.as_u32() as usize].mixed(),
             Operand::Vector(list)
             | Operand::Pair(list)
             | Operand::MemTuple(list)

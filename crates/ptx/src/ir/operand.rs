@@ -35,6 +35,13 @@ pub enum Operand {
     Not(Reg),
     /// `-a`, where an instruction allows it (video instructions).
     Neg(Reg),
+    /// `a+4`: a register of integers and a constant, in the width of the register.
+    Sum {
+        /// The register.
+        reg: Reg,
+        /// What is added.
+        by: i64,
+    },
     /// Part of a register: `a.b0`, `a.h1`, `v.x`.
     Select {
         /// The register.

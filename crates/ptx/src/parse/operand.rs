@@ -17,6 +17,8 @@ pub(super) struct Mode {
     pub takes_address: bool,
     /// The opcode is unknown: names may be keywords.
     pub is_opaque: bool,
+    /// It stands among others, in braces, parentheses or brackets.
+    pub is_inner: bool,
 }
 
 impl<'s> Parser<'s> {
@@ -26,6 +28,7 @@ impl<'s> Parser<'s> {
             is_call: text.starts_with(b"call"),
             takes_address: text.starts_with(b"mov") || text.starts_with(b"cvta"),
             is_opaque: !self.module.opcodes[opcode].is_known(),
+            is_inner: false,
         }
     }
 
@@ -78,6 +81,7 @@ impl<'s> Parser<'s> {
         // Only the outer parentheses of a call hold arguments.
         let inner = Mode {
             is_call: false,
+            is_inner: true,
             ..mode
         };
         while self.kind() != close {
@@ -106,7 +110,7 @@ impl<'s> Parser<'s> {
             match found.entity {
                 Entity::Reg(reg) => {
                     self.bump();
-                    return self.alone(reg);
+                    return self.alone(reg, mode);
                 }
                 // A label further in may come later and is then meant.
                 Entity::Label(_) if found.depth < self.names.depth() => {
@@ -130,18 +134,23 @@ impl<'s> Parser<'s> {
         self.special_name(span, text, mode)
     }
 
-    /// A register as an operand. ptxas adds constants to integers here; outside brackets that is written by nobody.
+    /// A register, or one and a constant: `a+4`. ptxas takes no sum within braces or parentheses.
     #[inline]
-    fn alone(&mut self, reg: Reg) -> Parse<Operand> {
-        if self.kind() == Kind::Plus {
+    fn alone(&mut self, reg: Reg, mode: Mode) -> Parse<Operand> {
+        if self.kind() != Kind::Plus {
+            return Ok(Operand::Reg(reg));
+        }
+        if mode.is_inner {
+            let message = "no constant is added to an element";
             return self.fail(
                 "ptx::syntax",
-                "a sum as an operand is not supported",
+                message,
                 self.span(),
-                "add the constant with `add` first",
+                "add it with `add` first",
             );
         }
-        Ok(Operand::Reg(reg))
+        let by = self.offset()?;
+        Ok(Operand::Sum { reg, by })
     }
 
     fn special_name(&mut self, span: Span, text: &'s str, mode: Mode) -> Parse<Operand> {
@@ -288,6 +297,10 @@ impl<'s> Parser<'s> {
             return Ok(Operand::Mem(Address { unified, ..address }));
         }
         self.push(Operand::Mem(address), open + 1);
+        let mode = Mode {
+            is_inner: true,
+            ..mode
+        };
         while self.eat(Kind::Comma) {
             self.nested(|p| p.operand(mode))?;
         }

@@ -87,6 +87,7 @@ pub(super) fn order(body: &mut Body) {
             Operand::Reg(reg)
             | Operand::Not(reg)
             | Operand::Neg(reg)
+            | Operand::Sum { reg, .. }
             | Operand::Select { reg, .. } => renumber(reg),
             Operand::Mem(address) => {
                 if let Base::Reg(reg) = &mut address.base {
