@@ -244,9 +244,7 @@ impl<'v, 'm> Walk<'v, 'm> {
                 || effect.is_async
                 || effect.barrier
                 || effect.fence
-                || effect.other
-                // Asks memory anew, as `.volatile` does.
-                || opcode.has_mod("cv");
+                || effect.other;
             if !goes_on || orders || !opcode.is_known() {
                 return None;
             }
