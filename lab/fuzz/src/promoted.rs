@@ -68,7 +68,7 @@ fn checked(seed: u64, kernel: &Sums, totals: &mut Totals) -> Result<(), Failure>
             return Ok(());
         }
     };
-    let Some(new) = new.as_module() else {
+    let Some(new) = new.artifact.as_module() else {
         return Ok(());
     };
     totals.promoted += 1;
