@@ -150,7 +150,9 @@ fn meaning(word: Word) -> &'static str {
     match word {
         Word::Proved => "the same for every launch of both, and shown",
         Word::ProvedAtLaunches => "the same bits for every input",
-        Word::EqualUpToRounding => "the same for every input, up to rounding; NaN, overflow and underflow apart",
+        Word::EqualUpToRounding => {
+            "the same for every input, up to rounding; NaN, overflow and underflow apart"
+        }
         Word::Tested => "the same on the inputs tried",
         Word::Refuted => "not the same",
         Word::WrongInput => "no judge: the original or a description is wrong",
