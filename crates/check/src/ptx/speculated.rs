@@ -8,8 +8,7 @@
 //! gives in the original, and so has all else. How often the loop turns and where it loads from does not depend on
 //! what was loaded from such places, so both copies turn as often, and load from the same addresses: the first one does nothing that the
 //! original does not. An address that is accessed in each turn and grows by the same amount lies between its first and its last
-//! value, as sums do not wrap: what can be accessed lies far below 2^62. The values around the increments are compared,
-//! which are one more than were accessed. What other threads may see is told in `promoted.rs`.
+//! value, as sums do not wrap: what can be accessed lies far below 2^62. What other threads may see is told in `promoted.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,6 +37,8 @@ pub(super) struct Speculation<'v, 'm> {
 struct Course {
     /// What grows in each turn; `None` if the address stays.
     induction: Option<Reg>,
+    /// By how much it grows, as operands.
+    step: Vec<String>,
     /// What is added to that, as operands.
     added: Vec<String>,
     offset: i64,
@@ -229,6 +230,7 @@ impl<'v, 'm> Speculation<'v, 'm> {
     fn course(&self, load: Access, stale: &BTreeSet<Reg>) -> Option<Course> {
         let mut course = Course {
             induction: None,
+            step: Vec::new(),
             added: Vec::new(),
             offset: load.offset,
         };
@@ -240,7 +242,8 @@ impl<'v, 'm> Speculation<'v, 'm> {
             }
             if set >= before {
                 course.induction = Some(reg);
-                return self.grows(reg, set).then_some(course);
+                course.step = self.growth(reg, set)?;
+                return Some(course);
             }
             let (from, added) = self.sum(set)?;
             course.added.push(added);
@@ -258,20 +261,22 @@ impl<'v, 'm> Speculation<'v, 'm> {
         setting.next().is_none().then_some(first)
     }
 
-    /// Does a register grow by what stays, from one turn to the next? Its value is followed back to itself: what a sum reads of
+    /// By what a register grows from one turn to the next, if that stays. Its value is followed back to itself: what a sum reads of
     /// others was set earlier in the turn, and of itself is what the turn began with, as it is set once.
-    fn grows(&self, reg: Reg, set: Inst) -> bool {
+    fn growth(&self, reg: Reg, set: Inst) -> Option<Vec<String>> {
+        let mut growth = Vec::new();
         let mut at = set;
-        while let Some((from, _)) = self.sum(at) {
+        while let Some((from, added)) = self.sum(at) {
+            growth.push(added);
             if from == reg {
-                return true;
+                return Some(growth);
             }
-            match self.only_set(from) {
-                Some(Some(earlier)) if earlier < at => at = earlier,
-                _ => return false,
+            match self.only_set(from)? {
+                Some(earlier) if earlier < at => at = earlier,
+                _ => return None,
             }
         }
-        false
+        None
     }
 
     /// `r, c, x` of an addition of something that stays.
@@ -481,10 +486,15 @@ impl<'m> Writing<'_, '_, 'm> {
         };
         let saved = self.saved.get(&grows).cloned().unwrap_or_default();
         let mut ends = Vec::new();
-        for start in [saved, self.of.name(grows)] {
+        for (start, is_last) in [(saved, false), (self.of.name(grows), true)] {
             let mut all = vec![start];
             all.extend(course.added.iter().cloned());
-            ends.push(self.sum(&all, course.offset)?);
+            let end = self.sum(&all, course.offset)?;
+            // The register has grown once more than was loaded from.
+            for step in course.step.iter().filter(|_| is_last) {
+                self.lines.push(format!("sub.s64 {end}, {end}, {step};"));
+            }
+            ends.push(end);
         }
         let [low, high] = [
             self.register("b64", "%low")?,

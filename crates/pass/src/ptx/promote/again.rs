@@ -29,9 +29,16 @@ pub(super) struct Again<'v, 't> {
     loads: Vec<(Access, Address)>,
 }
 
+/// A register that grows by the same in each iteration.
+struct Induction {
+    reg: Reg,
+    /// Registers and numbers that it grows by.
+    steps: Vec<String>,
+}
+
 /// What is added up to the address of a load.
 struct Address {
-    induction: Option<Reg>,
+    induction: Option<Induction>,
     /// Registers and numbers that stay.
     rest: Vec<String>,
     /// The constant of the access.
@@ -177,8 +184,9 @@ impl<'v, 't> Again<'v, 't> {
                     address.rest.push(amount);
                     (reg, at) = (from, def);
                 }
-                &[def] if self.comes_back(reg, def) => {
-                    address.induction = Some(reg);
+                &[def] => {
+                    let steps = self.steps(reg, def)?;
+                    address.induction = Some(Induction { reg, steps });
                     return Some(address);
                 }
                 _ => return None,
@@ -186,17 +194,19 @@ impl<'v, 't> Again<'v, 't> {
         }
     }
 
-    /// Is the register's next value the one that it has, and what stays?
-    fn comes_back(&self, reg: Reg, def: Inst) -> bool {
+    /// What is added to a register from one iteration to the next.
+    fn steps(&self, reg: Reg, def: Inst) -> Option<Vec<String>> {
+        let mut steps = Vec::new();
         let mut at = def;
         loop {
-            match self.addition(at) {
-                Some((from, _)) if from == reg => return true,
-                Some((from, _)) => match self.defs(from).as_slice() {
-                    &[before] if before < at => at = before,
-                    _ => return false,
-                },
-                None => return false,
+            let (from, amount) = self.addition(at)?;
+            steps.push(amount);
+            if from == reg {
+                return Some(steps);
+            }
+            match self.defs(from).as_slice() {
+                &[before] if before < at => at = before,
+                _ => return None,
             }
         }
     }
@@ -432,9 +442,9 @@ impl Draft<'_, '_, '_> {
         Ok(met)
     }
 
-    /// Its first and last address in the order of addresses.
+    /// Its lowest and its highest address.
     fn range(&mut self, address: &Address) -> Result<(String, String), Refusal> {
-        let Some(induction) = address.induction else {
+        let Some(induction) = &address.induction else {
             let (first, rest) = address
                 .rest
                 .split_last()
@@ -442,9 +452,13 @@ impl Draft<'_, '_, '_> {
             let at = self.sum(first, rest, address.offset)?;
             return Ok((at.clone(), at));
         };
-        let before = self.before.get(&induction).cloned().unwrap_or_default();
-        let first = self.sum(&before, &address.rest, address.offset)?;
-        let last = self.sum(&self.again.name(induction), &address.rest, address.offset)?;
+        let before = self.before.get(&induction.reg).cloned();
+        let first = self.sum(&before.unwrap_or_default(), &address.rest, address.offset)?;
+        let now = self.again.name(induction.reg);
+        let last = self.sum(&now, &address.rest, address.offset)?;
+        for step in &induction.steps {
+            self.line(&format!("\tsub.s64 {last}, {last}, {step};"));
+        }
         let low = self.register(Type::B64, "%low")?;
         let high = self.register(Type::B64, "%high")?;
         self.line(&format!("\tmin.s64 {low}, {first}, {last};"));
