@@ -78,8 +78,8 @@ pub fn apply_for(
         CarryError::Run { error, .. } => Failure::Run(*error),
         CarryError::NotProved { error, .. } => Failure::NotProved(error),
     })?;
-    let launches = all.kernels.iter().map(|done| done.launches());
-    let (guard, shape) = launches.last().unwrap_or_default();
+    let mut launches = all.kernels.iter().map(|done| done.launches());
+    let (guard, shape) = launches.next_back().unwrap_or_default();
     let refused = all.kernels.into_iter().find_map(|done| done.refused);
     Ok(match refused {
         Some((_, refusal)) => Applied::Refused(refusal),
