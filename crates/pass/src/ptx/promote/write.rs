@@ -99,7 +99,9 @@ impl Location<'_, '_> {
         let store = self.store(registers);
         for &exit in &self.turn.around.exits {
             match exit {
-                Exit::Behind(inst) => edits.insert_after(kernel, inst, std::slice::from_ref(&store)),
+                Exit::Behind(inst) => {
+                    edits.insert_after(kernel, inst, std::slice::from_ref(&store))
+                }
                 Exit::Branch(id, to) => {
                     let label = edits.fresh_name("$L_kept_");
                     let to = &body.labels[to].name;
