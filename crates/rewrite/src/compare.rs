@@ -806,9 +806,8 @@ impl<'c> Comparison<'c> {
             if found.contains(&Seen::MEMORY) {
                 return Err(Halt::Found(standing, vec![why]));
             }
-            // A register's value that is never looked at stands in a term, too.
             return match self.shown_on_numbers(element.values) {
-                Ok(None) => Err(Halt::Found(Standing::Tested, vec![why])),
+                Ok(None) => Err(Halt::Found(standing, vec![why])),
                 Ok(Some(shown)) => Err(Halt::Found(standing, vec![why, shown])),
                 Err(fault) => Err(Halt::Found(standing, vec![why, fault])),
             };
