@@ -103,8 +103,8 @@ fn check_bodies(
         return first;
     }
     let versions = promoted::versions(original.0.module, original.1);
-    let mut proved = versions.iter().map(|version| {
-        let around = Surroundings::new(version);
+    let mut proved = versions.map(|version| {
+        let around = Surroundings::new(&version);
         check_as_written((&around, original.1), new, options)
     });
     proved.find(Verdict::is_proved).unwrap_or(first)

@@ -27,21 +27,14 @@ use warpwright_ptx::{
 /// Choices of locations that are tried at most.
 const MOST_CHOICES: u32 = 8;
 
-/// The original in the forms in which loops keep what they store, all that may be kept in them first.
-pub(super) fn versions(module: &Module, id: FuncId) -> Vec<Module> {
-    if module.functions[id].body.as_ref().is_some_and(hides_names) {
-        return Vec::new();
-    }
-    let mut versions: Vec<Module> = Vec::new();
-    for leave_out in 0..MOST_CHOICES {
-        let Some(version) = version(module, id, leave_out) else {
-            continue;
-        };
-        if versions.iter().all(|known| known.source != version.source) {
-            versions.push(version);
-        }
-    }
-    versions
+/// The original in the forms in which loops keep what they store, all that may be kept in them first. Each is made when it is
+/// asked for.
+pub(super) fn versions(module: &Module, id: FuncId) -> impl Iterator<Item = Module> {
+    let is_open = !module.functions[id].body.as_ref().is_some_and(hides_names);
+    let choices = if is_open { 0..MOST_CHOICES } else { 0..0 };
+    let mut known = BTreeSet::new();
+    let versions = choices.filter_map(move |leave_out| version(module, id, leave_out));
+    versions.filter(move |version| known.insert(version.source.clone()))
 }
 
 /// May a register of an inner scope have the name of one of the body? What is written there, or out of there, would mean
@@ -312,6 +305,12 @@ impl<'v, 'm> Walk<'v, 'm> {
         self.view.module().opcode(&self.view.body().insts[inst])
     }
 
+    /// Is it to `.global`, with nothing said but the type?
+    pub(super) fn is_bare(&self, store: &Access) -> bool {
+        let opcode = self.opcode(store.inst);
+        opcode.space == Some(Space::Global) && opcode.mods().count() == 2
+    }
+
     /// May its value be in a register while the loop turns?
     fn is_kept(&self, found: &Location, insts: &[Inst]) -> bool {
         let (base, size) = (found.store.base, found.store.ty.bits());
@@ -321,10 +320,6 @@ impl<'v, 'm> Walk<'v, 'm> {
             .iter()
             .filter(|access| access.is_store)
             .filter(same);
-        let is_simple = |store: &Access| {
-            let opcode = self.opcode(store.inst);
-            opcode.space == Some(Space::Global) && opcode.mods().count() == 2
-        };
         let is_stored_first = |store: &Access| {
             let block = self.block_of(store.inst);
             let is_before = |other: Block| self.dominators.dominates(block, other);
@@ -341,7 +336,7 @@ impl<'v, 'm> Walk<'v, 'm> {
             && self.is_of_the_body(base)
             && has_other_loads
             && found.accesses.iter().all(|access| access.ty.bits() == size)
-            && stores.clone().all(is_simple)
+            && stores.clone().all(|store| self.is_bare(store))
             && stores.any(is_stored_first)
     }
 
@@ -556,7 +551,7 @@ impl<'v, 'm> Rewrite<'v, 'm> {
                     .blocks
                     .contains(&self.cfg.block_of(warpwright_flow::Inst(at)))
         };
-        let mut exits: Vec<(Label, String)> = Vec::new();
+        let mut exits: BTreeSet<Label> = BTreeSet::new();
         for &block in &self.location.blocks {
             let last = self.cfg.last_inst(block);
             let inst = Inst::from_u32(last.as_u32());
@@ -565,17 +560,9 @@ impl<'v, 'm> Rewrite<'v, 'm> {
                     .insert_after(self.id, inst, std::slice::from_ref(&store));
             }
             let out = |label: &Label| !inside(body.labels[*label].at.as_u32());
-            exits.extend(
-                self.view
-                    .targets(inst)
-                    .into_iter()
-                    .filter(out)
-                    .map(|to| (to, String::new())),
-            );
+            exits.extend(self.view.targets(inst).into_iter().filter(out));
         }
-        exits.sort_by_key(|exit| exit.0);
-        exits.dedup_by_key(|exit| exit.0);
-        for (target, _) in exits {
+        for target in exits {
             let exit = self.edits.fresh_name("$leave");
             for &block in &self.location.blocks {
                 self.redirect(block, &exit, |label| label == target);

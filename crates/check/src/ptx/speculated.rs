@@ -13,7 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use warpwright_flow::{Block, Function as _};
-use warpwright_ptx::{EditError, Edits, FuncId, Inst, Operand, Reg, Space, Type, View, opcode::Op};
+use warpwright_ptx::{EditError, Edits, FuncId, Inst, Operand, Reg, Type, View, opcode::Op};
 
 use super::promoted::{Access, Walk, labels_at};
 
@@ -70,12 +70,11 @@ impl<'v, 'm> Speculation<'v, 'm> {
         }
         this.locations = this.found_locations(walk)?;
         this.carried = this.found_carried();
-        let stale = this.stale()?;
         for access in this.other_loads() {
-            let course = this.course(access, &stale)?;
+            let course = this.course(access)?;
             this.loads.push((access, course));
         }
-        (!this.loads.is_empty()).then_some(this)
+        (!this.loads.is_empty() && this.goes_by_what_is_sure()).then_some(this)
     }
 
     /// Is it one block that ends with a guarded branch back and is left behind it?
@@ -118,9 +117,7 @@ impl<'v, 'm> Speculation<'v, 'm> {
     fn found_locations(&self, walk: &Walk<'v, 'm>) -> Option<Vec<Access>> {
         let mut locations: Vec<Access> = Vec::new();
         for store in self.accesses.iter().filter(|access| access.is_store) {
-            let opcode = walk.opcode(store.inst);
-            let is_simple = opcode.space == Some(Space::Global) && opcode.mods().count() == 2;
-            if !is_simple || self.is_set(store.base) || !walk.is_of_the_body(store.base) {
+            if !walk.is_bare(store) || self.is_set(store.base) || !walk.is_of_the_body(store.base) {
                 return None;
             }
             let known = locations.iter().any(|known| is_same_place(known, store));
@@ -190,9 +187,10 @@ impl<'v, 'm> Speculation<'v, 'm> {
         carried
     }
 
-    /// Registers that may hold what would be otherwise had the loop stored; `None` if that decides how often it turns.
-    fn stale(&self) -> Option<BTreeSet<Reg>> {
-        let loads: BTreeSet<Inst> = self.other_loads().iter().map(|load| load.inst).collect();
+    /// Does nothing that would be otherwise had the loop stored decide how often it turns, or where it loads from?
+    fn goes_by_what_is_sure(&self) -> bool {
+        let loads = self.accesses.iter().filter(|access| !access.is_store);
+        let loads: BTreeSet<Inst> = loads.map(|load| load.inst).collect();
         let mut stale: BTreeSet<Reg> = BTreeSet::new();
         loop {
             let before = stale.len();
@@ -200,11 +198,6 @@ impl<'v, 'm> Speculation<'v, 'm> {
                 let reads = self.view.uses(inst);
                 if loads.contains(&inst) || reads.iter().any(|reg| stale.contains(reg)) {
                     stale.extend(self.view.defs(inst));
-                }
-                // What is loaded from a location is what was stored there.
-                let kept = self.accesses.iter().find(|access| access.inst == inst);
-                if let Some(kept) = kept.filter(|access| !access.is_store) {
-                    stale.extend(self.view.defs(kept.inst));
                 }
             }
             if stale.len() == before {
@@ -223,11 +216,11 @@ impl<'v, 'm> Speculation<'v, 'm> {
                     if matches!(address.base, warpwright_ptx::Base::Reg(reg) if stale.contains(&reg)))
             })
         });
-        (!decides && !addresses).then_some(stale)
+        !decides && !addresses
     }
 
     /// The addresses of a load.
-    fn course(&self, load: Access, stale: &BTreeSet<Reg>) -> Option<Course> {
+    fn course(&self, load: Access) -> Option<Course> {
         let mut course = Course {
             induction: None,
             step: Vec::new(),
@@ -237,9 +230,6 @@ impl<'v, 'm> Speculation<'v, 'm> {
         let (mut reg, mut before) = (load.base, load.inst);
         // What is read was set earlier in the turn, or in the turn before.
         while let Some(set) = self.only_set(reg)? {
-            if stale.contains(&reg) {
-                return None;
-            }
             if set >= before {
                 course.induction = Some(reg);
                 course.step = self.growth(reg, set)?;
@@ -307,7 +297,7 @@ impl<'v, 'm> Speculation<'v, 'm> {
         self.view.body().reg_name(reg).to_string()
     }
 
-    /// The module with the loop run so, and the label of the copy that is as written.
+    /// The module's text with the loop run so.
     ///
     /// # Errors
     /// The function cannot be edited.
@@ -360,7 +350,7 @@ impl<'m> Writing<'_, '_, 'm> {
         self.lines.push(format!("{enter}:"));
         self.remember()?;
         self.lines.push(format!("{fast}:"));
-        self.turn(&fast)?;
+        self.turn(&fast);
         if let Some(any) = self.met()? {
             self.lines.push(format!("@{any} bra {again};"));
         }
@@ -414,7 +404,7 @@ impl<'m> Writing<'_, '_, 'm> {
     }
 
     /// The loop without its stores.
-    fn turn(&mut self, fast: &str) -> Result<(), EditError> {
+    fn turn(&mut self, fast: &str) {
         let of = self.of;
         let (body, module) = (of.view.body(), of.view.module());
         for &inst in &of.insts {
@@ -445,7 +435,6 @@ impl<'m> Writing<'_, '_, 'm> {
             };
             self.lines.push(line);
         }
-        Ok(())
     }
 
     /// Has a load met a location, or a location another one? The predicate that says so.

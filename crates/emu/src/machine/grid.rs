@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rayon::prelude::*;
 use warpwright_launch::{Buffer, Launch};
+use warpwright_target::{BLOCK_DIMENSIONS, GRID_DIMENSIONS, THREADS_PER_BLOCK};
 
 use super::block::{BlockRun, Grid, Progress};
 use super::device::{Device, Extents, Spent};
@@ -19,11 +20,8 @@ use crate::memory::{Allocation, Memory, slot_address};
 use crate::outcome::{Counts, Options, Outcome, Results};
 use crate::program::Program;
 
-/// The most blocks and threads in each direction.
-const MAX_GRID: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
-const MAX_BLOCK: [u32; 3] = [1024, 1024, 64];
 /// Largest number of threads of a block on any GPU.
-const MAX_THREADS: u64 = warpwright_target::THREADS_PER_BLOCK as u64;
+const MAX_THREADS: u64 = THREADS_PER_BLOCK as u64;
 
 /// Most shared memory of a block, gaps between variables included: far above any GPU's.
 const MAX_SHARED: u64 = 16 << 20;
@@ -183,7 +181,7 @@ impl Program {
     /// No longer than a GPU's grids and blocks, and as the kernel's directives state.
     fn bounded(&self, extents: &Extents) -> Result<(), Unfit> {
         let is_long = |extents: [u32; 3], most: [u32; 3]| (0..3).any(|at| extents[at] > most[at]);
-        if is_long(extents.grid, MAX_GRID) || is_long(extents.block, MAX_BLOCK) {
+        if is_long(extents.grid, GRID_DIMENSIONS) || is_long(extents.block, BLOCK_DIMENSIONS) {
             return Err(Unfit::Extents(extents.grid, extents.block));
         }
         let product = |dims: [u32; 3]| dims.iter().map(|&n| u64::from(n)).product::<u64>();

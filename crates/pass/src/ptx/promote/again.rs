@@ -65,12 +65,11 @@ impl<'v, 't> Again<'v, 't> {
             access.is_load && !again.places.iter().any(is_it)
         });
         let others: Vec<Access> = others.copied().collect();
-        let fresh = again.is_sure(&others);
         for load in others {
             let address = again.address(&load)?;
             again.loads.push((load, address));
         }
-        (fresh && !again.loads.is_empty()).then_some(again)
+        (!again.loads.is_empty() && again.is_sure()).then_some(again)
     }
 
     fn view(&self) -> &'v View<'v> {
@@ -134,7 +133,7 @@ impl<'v, 't> Again<'v, 't> {
     }
 
     /// Does nothing that decides about iterations or addresses come from what global memory may hold otherwise?
-    fn is_sure(&self, others: &[Access]) -> bool {
+    fn is_sure(&self) -> bool {
         let view = self.view();
         let body = view.body();
         let from_memory: BTreeSet<Inst> = (self.turn.accesses().iter())
@@ -162,7 +161,7 @@ impl<'v, 't> Again<'v, 't> {
             _ => false,
         };
         let mut operands = self.insts.iter().flat_map(|&inst| body.operands(inst));
-        !others.is_empty() && !self.branch().is_some_and(decides) && !operands.any(is_unsure)
+        !self.branch().is_some_and(decides) && !operands.any(is_unsure)
     }
 
     /// Follows additions back to what stays or to what an induction register holds where the iteration begins.
