@@ -20,12 +20,12 @@ FAMILIES = {}
 
 
 class Kernel:
-    def __init__(self, family, number, type, body, block, grid, m=16, n=1 << 20, dynamic=0, head=''):
+    def __init__(self, family, number, type, body, block, grid, m=16, n=1 << 20, dynamic=0, head='', restrict='__restrict__ '):
         self.family, self.number, self.type = family, number, type
         self.program, self.name = f'made/{family}', f'{family}_{number}'
         self.split = split(self.program)
         self.block, self.grid, self.m, self.n, self.dynamic = block, max(1, grid), m, n, dynamic
-        parameters = 'T* __restrict__ out, const T* __restrict__ a, const T* __restrict__ b, const int* __restrict__ idx'
+        parameters = f'T* {restrict}out, const T* {restrict}a, const T* {restrict}b, const int* {restrict}idx'
         self.head = head
         self.source = (f'#define T {type}\nextern "C" __global__ void {self.name}({parameters}, int n, int m, T s) {{\n'
                        f'    int t = blockIdx.x * blockDim.x + threadIdx.x;\n{body}\n}}\n#undef T\n')

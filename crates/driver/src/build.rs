@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use warpwright_pass::executor::{BuildFailure, RunError};
 use warpwright_pass::miscompiled::{Met, met};
 use warpwright_pass::passes::SpillToShared;
+use warpwright_pass::ptx::fusion;
 use warpwright_pass::{
     Artifact, AssemblerOptions, Builders, Executor, Fuel, Level, Recipe, Run, Setting, Target,
 };
@@ -19,6 +20,7 @@ use warpwright_toolkit::{
 };
 
 use crate::candidate::{Because, Candidate, Rejection, Resources, Standing};
+use crate::proposal::KEPT_APART;
 
 /// The tools of a run.
 #[derive(Debug, Clone, Copy)]
@@ -123,6 +125,20 @@ impl<'a> Bench<'a> {
             None => executor.run(self.start, &target, recipe, until),
         };
         Ok((run?, said.into_inner()))
+    }
+
+    /// What a recipe's passes make of the PTX, if they change it.
+    pub fn of_ptx(&self, recipe: &Recipe) -> Option<Run> {
+        let run = self.run(None, recipe, Level::Ptx);
+        run.ok().map(|(run, _)| run)
+    }
+
+    /// What loops store in registers, as far as none may run twice and ptxas rounds as before: a build that may be chosen
+    /// unmeasured.
+    pub fn kept_apart(&self) -> Option<Recipe> {
+        let is_free = !self.start.as_module().is_some_and(fusion::may_be_fused);
+        let recipe = Recipe::default().with(KEPT_APART);
+        (is_free && self.of_ptx(&recipe).is_some()).then_some(recipe)
     }
 
     /// Builds each recipe. `known` gives a run that a recipe may begin with. Failures become rejected

@@ -4,7 +4,9 @@
 use warpwright_model::correction::Judgement;
 
 use crate::candidate::{Because, Candidate, Score};
-use crate::proposal::{is_reworked, is_rewritten, is_throttle_only, spills_elsewhere};
+use crate::proposal::{
+    is_kept_apart, is_reworked, is_rewritten, is_throttle_only, spills_elsewhere,
+};
 use crate::why_not::{NOTHING, NotChosen, SAME, why_not};
 
 /// A choice and its reason.
@@ -35,7 +37,7 @@ pub fn promise(default: &Candidate, candidate: &Candidate, margin: f64) -> f64 {
     let is_full = is_full(default, candidate);
     let is_trade = is_full
         || is_new(default, candidate)
-        || is_rewritten(recipe)
+        || is_rewritten(recipe) && !is_kept_apart(recipe)
         || spills_more(default, candidate)
         || candidate.score().is_some_and(|s| s.is_trade);
     let own = match recipe.is_default() {

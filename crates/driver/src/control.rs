@@ -18,7 +18,6 @@
 use std::collections::BTreeMap;
 
 use warpwright_flow::{Cfg, Loops};
-use warpwright_pass::executor::RunError;
 use warpwright_pass::passes::Reduce;
 use warpwright_pass::ptx::facts::kernel_pressure;
 use warpwright_pass::{Level, Recipe, Run};
@@ -122,8 +121,7 @@ fn work(module: &Module, kernel: FuncId) -> f64 {
 
 impl Assembly for Bench<'_> {
     fn reduce(&self, goal: u32) -> Option<Run> {
-        let reduced: Result<_, RunError> = self.run(None, &reduction(goal), Level::Ptx);
-        reduced.ok().map(|(run, _)| run)
+        self.of_ptx(&reduction(goal))
     }
 
     fn build(&self, run: &Run) -> Option<Resources> {

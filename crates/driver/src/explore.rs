@@ -398,6 +398,10 @@ impl<'a> Exploration<'a> {
             self.build(specialised(&guard, &self.candidates()))?;
             self.score();
         }
+        if !self.is_measured() {
+            self.build(self.bench.kept_apart().into_iter().collect())?;
+            self.score();
+        }
         let goals = goals(&situation, &self.candidates());
         if self.may_rewrite(module) {
             let mut recipes = third_round(&goals);

@@ -12,7 +12,7 @@
 
 use warpwright_launch::Guard;
 use warpwright_pass::passes::{
-    Allocate, Cache, Compact, Demote, LoadPolicy, MaxNReg, MaxNTid, MinNCtaPerSm, Prefetch,
+    Allocate, Arrays, Cache, Compact, Demote, LoadPolicy, MaxNReg, MaxNTid, MinNCtaPerSm, Prefetch,
     Promote, Reduce, Remat, Rename, Reshape, Schedule, ScheduleBy, SmemSpilling, Specialize,
     SpillShared, SpillToShared, StorePolicy, Target, Tests, Throttle, ThrottleBy, Unroll,
     UsageLevel, Vectorize,
@@ -274,6 +274,22 @@ pub fn reworked(gpu: &Gpu, scored: &[Candidate]) -> Vec<Recipe> {
     orders.chain(fewer).collect()
 }
 
+/// What loops store, in registers.
+const KEPT: Promote = Promote {
+    arrays: Arrays::Any,
+};
+
+/// What is chosen unmeasured: nothing that may run twice.
+pub const KEPT_APART: Promote = Promote {
+    arrays: Arrays::Apart,
+};
+
+/// Is what loops store kept in registers, where none runs twice, and nothing else done? (`bench/promote.py` has how often that
+/// was slower: never by more than its noise.)
+pub fn is_kept_apart(recipe: &Recipe) -> bool {
+    recipe.passes() == [KEPT_APART.into()]
+}
+
 /// Limits that unrolled loops are tried at.
 const MOST_UNROLLED: usize = 2;
 /// Iterations that stand behind each other.
@@ -307,7 +323,7 @@ pub fn loops_and_caches(scored: &[Candidate]) -> Vec<Recipe> {
                 .map(move |start| before(plain_with(by(factor)), start))
         })
         .collect();
-    let kept = plain.with(Promote {});
+    let kept = plain.with(KEPT);
     recipes.extend([kept.clone(), kept.with(by(FACTORS[0]))]);
     recipes.push(plain.with(by(1)));
     recipes.extend(hints().map(|hint| plain.with(hint)));
@@ -457,7 +473,7 @@ pub fn axes(facts: &Choices<'_>, scored: &[Candidate]) -> Vec<Axis> {
     vec![
         axis("shape", None, shapes.collect()),
         axis("constants", None, constants.collect()),
-        axis("promote", None, vec![vec![Promote {}.into()]]),
+        axis("promote", None, vec![vec![KEPT.into()]]),
         axis("unroll", Some("registers"), loops),
         axis("cache", None, hints().map(|hint| vec![hint.into()]).into()),
         axis("registers", None, registers),

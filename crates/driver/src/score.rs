@@ -2,10 +2,13 @@
 //! with CRAT's TPSC beside it.
 
 use warpwright_model::correction::{Correction, Judgement};
-use warpwright_model::features::{Build, COUNT, Terms, crowds_memory, features, pays_for_spills};
+use warpwright_model::features::{
+    Build, COUNT, Terms, crowds_memory, features, kept_in_registers, pays_for_spills,
+};
 use warpwright_model::{
     Case, OptTlp, Parameters, Prediction, grid_warps, inserted, predict, profile, tpsc,
 };
+use warpwright_pass::passes::Promote;
 use warpwright_pass::{Level, Recipe, Setting};
 use warpwright_sass::Kernel;
 
@@ -39,9 +42,15 @@ pub fn score_all(setting: &Setting, opt_tlp: Option<&OptTlp>, built: &mut [Built
             // different code. A throttle gains no more than the contention that it takes away, and
             // other code is charged for contention that it adds but not credited with what it takes
             // away: where that pays, the throttle says so (docs/regs.md).
-            let relative_time = match is_throttle_only(&b.candidate.recipe) {
-                true => (of(b, OptTlp::relative_time) / time_of_default).max(contention),
-                false => p.cycles / default.cycles * contention.max(1.0),
+            let features = (terms_of_default.as_ref().zip(terms(setting, b).as_ref())).map(
+                |(default_terms, own)| features(default_terms, own, p.cycles / default.cycles),
+            );
+            // The loops of a kernel whose stores wait stand there twice, and ptxas unrolls one of them.
+            let copied = features.filter(|_| b.candidate.recipe.find::<Promote>().is_some());
+            let relative_time = match (is_throttle_only(&b.candidate.recipe), copied) {
+                (true, _) => (of(b, OptTlp::relative_time) / time_of_default).max(contention),
+                (_, Some(features)) => kept_in_registers(&features) * contention.max(1.0),
+                _ => p.cycles / default.cycles * contention.max(1.0),
             };
             let own = case(setting, b, None)?;
             let own_profile = profile(&own, &parameters);
@@ -55,9 +64,6 @@ pub fn score_all(setting: &Setting, opt_tlp: Option<&OptTlp>, built: &mut [Built
                     &inserted,
                 ))
             };
-            let features = (terms_of_default.as_ref().zip(terms(setting, b).as_ref())).map(
-                |(default_terms, own)| features(default_terms, own, p.cycles / default.cycles),
-            );
             Some(Score {
                 relative_time,
                 bound: p.bound().name().into(),

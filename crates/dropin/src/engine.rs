@@ -2,7 +2,8 @@
 //!
 //! Goal: a build that is faster with near certainty, in half a second. Few candidates, each with no more
 //! spilling than the default build: another occupancy step within a fifth of the registers, the usage level
-//! that reorders most, and of a kernel that spills the highest register limits that a launch permits. Taken is what
+//! that reorders most, what loops store in registers (of kernels of any block size), and of a kernel that spills the
+//! highest register limits that a launch permits. Taken is what
 //! promises a tenth of the time, or what `opt` would have it promise; a change that lives by more warps at the price of
 //! spilling is what the model is wrong about, and is never among them.
 //!
@@ -16,7 +17,8 @@
 //!
 //! A kernel whose recipe is named (`WARPWRIGHT_PTXAS_RECIPES`) gets that, if it is proved, whatever is predicted.
 //!
-//! Requires, of the others: the block size from the PTX itself, no option that changes the code.
+//! Requires, of the others: the block size from the PTX itself but for what asks for no residency, no option that changes the
+//! code.
 
 use warpwright_driver::Resources;
 use warpwright_driver::build::{Bench, Built, Workshop, mark_duplicates, resources_of};
@@ -255,13 +257,6 @@ pub fn better(
             (Ok(_), Some(named)) => Ok((named, None)),
             (Ok(_), None) if settings.named_alone => Err(Unchanged::NotNamed(settings.named())),
             (Ok(_), None) if is_opaque => Err(Unchanged::Opaque),
-            (Ok(_), None) if !setting.block.is_given() => {
-                let is_limited = function.is_some_and(|f| f.max_nreg().is_some());
-                Err(match is_limited {
-                    true => Unchanged::BlockBesideLimit,
-                    false => Unchanged::Block,
-                })
-            }
             (Ok(code), None) => {
                 let bench = Bench {
                     workshop: Some(&workshop),
@@ -276,6 +271,8 @@ pub fn better(
                     kernel: Some(code.clone()),
                 };
                 let standing = Standing {
+                    has_block: setting.block.is_given(),
+                    is_limited: function.is_some_and(|f| f.max_nreg().is_some()),
                     is_alone: kernels.len() == 1,
                     has_no_more_smem: settings.smem_declared && setting_smem == Some(0),
                     reliance,
@@ -346,6 +343,10 @@ pub fn better(
 /// What a kernel's surroundings permit.
 #[derive(Debug, Clone, Copy)]
 struct Standing {
+    /// Its blocks have a size that is known.
+    has_block: bool,
+    /// A register limit is written in it.
+    is_limited: bool,
     /// It is the module's only kernel.
     is_alone: bool,
     /// Launches are known to give it no dynamic shared memory.
@@ -362,6 +363,10 @@ fn recipes(
     standing: Standing,
 ) -> Vec<Recipe> {
     let plain = Recipe::default();
+    let mut recipes: Vec<Recipe> = bench.kept_apart().into_iter().collect();
+    if !standing.has_block {
+        return recipes;
+    }
     let stairs = bench
         .setting
         .stairs(default.shared_bytes)
@@ -369,7 +374,6 @@ fn recipes(
     let mut steps: Vec<u32> = stairs.iter().map(|stair| stair.regs).collect();
     steps.sort_unstable();
     let limit = |registers: u32| plain.with(MaxNReg { registers });
-    let mut recipes = Vec::new();
     if default.spills() && standing.reliance.is_nothing() {
         let raised = steps.iter().rev().filter(|&&r| r > default.registers);
         recipes.extend(raised.take(RAISED).map(|&registers| limit(registers)));
@@ -445,6 +449,8 @@ fn choose(
         return Ok(Ok((Chosen { plan, registers }, Some(*predicted))));
     }
     let why = match promises.iter().min_by(least) {
+        _ if !standing.has_block && standing.is_limited => Unchanged::BlockBesideLimit,
+        _ if !standing.has_block => Unchanged::Block,
         best if bench.setting.dynamic_smem.is_none() => Unchanged::DynamicSmem {
             tried: match (candidates.is_empty(), best) {
                 (true, _) if default.resources().is_some_and(Resources::spills) => {
@@ -467,10 +473,12 @@ fn choose(
         },
         None => why_none(&candidates),
     };
-    Ok(Err(match stays && bench.setting.dynamic_smem.is_some() {
-        true => Unchanged::Spilling(Box::new(why)),
-        false => why,
-    }))
+    Ok(Err(
+        match stays && standing.has_block && bench.setting.dynamic_smem.is_some() {
+            true => Unchanged::Spilling(Box::new(why)),
+            false => why,
+        },
+    ))
 }
 
 /// The share of the default's time that a candidate may take at most.

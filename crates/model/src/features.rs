@@ -219,6 +219,28 @@ pub fn crowds_memory(features: &[f64; COUNT]) -> bool {
     of("active") > 0.0 && of("default_traffic") > 2.0 * others
 }
 
+/// The expected time over the default's of a build whose loops keep what they store in registers, with a copy of the default's
+/// loops that is hardly run: per unit of work, without the copy's share of both, and calibrated.
+pub fn kept_in_registers(features: &[f64; COUNT]) -> f64 {
+    let times = named(features, "bound").exp();
+    let work = named(features, "work").exp();
+    let own = work - 1.0;
+    let predicted = match own > LEAST_COPIED {
+        true => ((times * work - 1.0) / own).max(LEAST_TIME),
+        false => times,
+    };
+    KEPT_MEAN * predicted.powf(KEPT_SLOPE)
+}
+
+/// Work beside the copy, over the default's, from which on it is told from the copy.
+const LEAST_COPIED: f64 = 0.25;
+/// No loop becomes faster than this.
+const LEAST_TIME: f64 = 0.1;
+/// What such builds took where none of the default's was predicted, and how little of a prediction shows in it: fitted by eye
+/// to the means of eight classes of predictions of 210 kernels (bench/results/promote-nvidia-h200-2026-11-29.json).
+const KEPT_MEAN: f64 = 0.84;
+const KEPT_SLOPE: f64 = 0.2;
+
 /// How much larger, as a logarithm.
 fn ratio(of: f64, to: f64) -> f64 {
     ((of + 1e-9) / (to + 1e-9)).ln().clamp(-5.0, 5.0)

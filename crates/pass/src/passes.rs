@@ -9,7 +9,7 @@ pub use crate::ptx::limits::{MaxNReg, MinNCtaPerSm};
 pub use crate::ptx::maxntid::MaxNTid;
 pub use crate::ptx::pressure_notes::PressureNotes;
 pub use crate::ptx::print::{Canonical, Print};
-pub use crate::ptx::promote::Promote;
+pub use crate::ptx::promote::{Arrays, Promote};
 pub use crate::ptx::reduce::Reduce;
 pub use crate::ptx::remat::Remat;
 pub use crate::ptx::reshape::Reshape;

@@ -3,7 +3,7 @@
 
 use warpwright_check::{Options, check_functions};
 use warpwright_fuzzgen::{Rng, Sums, sums};
-use warpwright_pass::passes::Promote;
+use warpwright_pass::passes::{Arrays, Promote};
 use warpwright_pass::{Artifact, Demand, Recipe, Scope};
 use warpwright_ptx::Module;
 
@@ -60,7 +60,9 @@ fn checked(seed: u64, kernel: &Sums, totals: &mut Totals) -> Result<(), Failure>
     };
     let input = Artifact::ptx(first.module.clone());
     let input = input.map_err(|error| case::Failure::Verify(error.render()))?;
-    let recipe = Recipe::default().with(Promote {});
+    let recipe = Recipe::default().with(Promote {
+        arrays: Arrays::Any,
+    });
     let new = match proved::apply_for(&recipe, &input, &Scope::default(), Demand::Whatever)? {
         Applied::Changed(new) => new,
         Applied::Unchanged | Applied::Refused(_) => {

@@ -15,10 +15,10 @@ pub struct Sums {
 
 /// Pointers that stay where they are in the loop, and as many that move on.
 const POINTERS: usize = 2;
-/// Iterations.
-const ITERATIONS: usize = 5;
+/// Iterations, of a short launch and of a long one.
+const ITERATIONS: [usize; 2] = [5, 30];
 /// Elements of the array.
-const ELEMENTS: usize = 16;
+const ELEMENTS: usize = 48;
 /// Values.
 const VALUES: usize = 4;
 
@@ -56,9 +56,11 @@ pub fn sums(seed: u64) -> Sums {
     let mut rng = Rng::new(seed);
     let ty = *rng.pick(&TYPES);
     let launches = (0..6).map(|_| launch(&mut rng, ty)).collect();
+    let is_plain = rng.chance(40);
     let mut writer = Writer {
         rng,
         ty,
+        is_plain,
         text: String::new(),
         labels: 0,
     };
@@ -84,13 +86,16 @@ fn launch(rng: &mut Rng, ty: Element) -> String {
         let table = format!("[[args]]\nname = \"{name}\"\nalias = \"m\"\noffset = {offset}\n");
         text.push_str(&table);
     }
-    let n = rng.range(1, ITERATIONS);
+    let most = *rng.pick(&ITERATIONS);
+    let n = rng.range(1, most);
     text + &format!("[[args]]\nname = \"n\"\ntype = \"u32\"\nvalue = {n}\n")
 }
 
 struct Writer {
     rng: Rng,
     ty: Element,
+    /// Is the loop one block without guards, whose other accesses are loads?
+    is_plain: bool,
     text: String,
     labels: u32,
 }
@@ -116,21 +121,47 @@ impl Writer {
             let (value, bits) = (self.value(value), 8 * self.ty.bytes);
             self.line(format!("mov.b{bits} {value}, 1;"));
         }
-        if self.rng.chance(30) {
+        let is_entered_twice = self.rng.chance(30);
+        if is_entered_twice {
             self.line("setp.eq.u32 %p0, %r14, 3;");
             self.line("@%p0 bra $LOOP;");
             self.line("mov.u32 %r15, 1;");
         }
         self.label("$LOOP");
         self.iteration();
-        self.line("add.u32 %r15, %r15, 1;");
-        self.line("setp.lt.u32 %p7, %r15, %r14;");
-        self.line("@%p7 bra $LOOP;");
+        self.turn_back(is_entered_twice);
         self.label("$OUT");
         let ty = self.ty.name;
         let value = self.any();
         let last = (ELEMENTS - 1) * self.ty.bytes;
         self.line(format!("st.global.{ty} [%rd24+{last}], {value};"));
+    }
+
+    /// Counts in one of several ways; up to nothing but equality only from nought.
+    fn turn_back(&mut self, is_entered_twice: bool) {
+        let lines = match self.rng.below(4) {
+            0 if !is_entered_twice => [
+                "add.u32 %r15, %r15, 1;",
+                "setp.ne.u32 %p7, %r15, %r14;",
+                "@%p7 bra $LOOP;",
+            ],
+            1 => [
+                "setp.gt.s32 %p7, %r14, 1;",
+                "add.s32 %r14, %r14, -1;",
+                "@%p7 bra $LOOP;",
+            ],
+            2 => [
+                "sub.u32 %r14, %r14, 1;",
+                "setp.eq.u32 %p7, %r14, 0;",
+                "@!%p7 bra $LOOP;",
+            ],
+            _ => [
+                "add.u32 %r15, %r15, 1;",
+                "setp.lt.u32 %p7, %r15, %r14;",
+                "@%p7 bra $LOOP;",
+            ],
+        };
+        lines.into_iter().for_each(|line| self.line(line));
     }
 
     /// An iteration: what it does before the stores in any case, and behind them.
@@ -145,7 +176,7 @@ impl Writer {
             }
             self.steps(2);
         }
-        if self.rng.chance(40) {
+        if !self.is_plain && self.rng.chance(40) {
             self.line("setp.eq.u32 %p2, %r15, 2;");
             self.line("@%p2 bra $OUT;");
         }
@@ -172,7 +203,8 @@ impl Writer {
     fn steps(&mut self, most: usize) {
         for _ in 0..self.rng.below(most + 1) {
             match self.rng.below(12) {
-                0 => self.around(),
+                1..=8 if self.is_plain => self.access(true),
+                0 if !self.is_plain => self.around(),
                 1..=5 => self.access(true),
                 6..=8 => self.access(false),
                 _ => self.arithmetic(),
@@ -191,7 +223,12 @@ impl Writer {
     }
 
     fn access(&mut self, is_load: bool) {
-        let guard = *self.rng.pick(&["", "", "@%p1 ", "@!%p1 "]);
+        let guards = ["", "", "@%p1 ", "@!%p1 "];
+        let guard = if self.is_plain {
+            ""
+        } else {
+            *self.rng.pick(&guards)
+        };
         let space = *self.rng.pick(&[".global", ".global", ""]);
         let pointer = 20 + self.rng.below(2 * POINTERS);
         let offset = self.rng.below(3) * self.ty.bytes;

@@ -1,6 +1,7 @@
 //! The checker on PTX.
 
 mod assumed;
+mod counter;
 mod fold;
 mod function;
 mod launches;

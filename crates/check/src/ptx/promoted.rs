@@ -14,6 +14,7 @@
 
 use std::collections::BTreeSet;
 
+use super::counter::Counter;
 use super::speculated::Speculation;
 use warpwright_flow::{
     Block, Cfg, Dominators, EntityRef as _, Function as _, Loop, Loops, Transfer,
@@ -24,6 +25,9 @@ use warpwright_ptx::{
     Reg, Scope, Severity, Space, Type, View,
 };
 
+/// Turns of a loop that is left as it is first.
+const FEW_TURNS: u64 = 7;
+
 /// Choices of locations that are tried at most.
 const MOST_CHOICES: u32 = 8;
 
@@ -33,7 +37,15 @@ pub(super) fn versions(module: &Module, id: FuncId) -> impl Iterator<Item = Modu
     let is_open = !module.functions[id].body.as_ref().is_some_and(hides_names);
     let choices = if is_open { 0..MOST_CHOICES } else { 0..0 };
     let mut known = BTreeSet::new();
-    let versions = choices.filter_map(move |leave_out| version(module, id, leave_out));
+    let forms =
+        [(true, true), (false, true), (false, false)].map(|(long_alone, few_as_written)| Form {
+            long_alone,
+            few_as_written,
+        });
+    let versions = forms.into_iter().flat_map(move |form| {
+        let choices = choices.clone();
+        choices.filter_map(move |leave_out| version(module, id, leave_out, form))
+    });
     versions.filter(move |version| known.insert(version.source.clone()))
 }
 
@@ -49,9 +61,18 @@ fn hides_names(body: &Body) -> bool {
     stems(false).any(|stem| outer.contains(stem))
 }
 
+/// What becomes of loops that turn a few times.
+#[derive(Clone, Copy)]
+struct Form {
+    /// Are those that always do left as they are?
+    long_alone: bool,
+    /// Are the others left where a counter says so?
+    few_as_written: bool,
+}
+
 /// The original with some loops run without their stores first, and some locations kept. The n-th of either is left as it is where
 /// the n-th bit says so; `None` if all are.
-fn version(module: &Module, id: FuncId, leave_out: u32) -> Option<Module> {
+fn version(module: &Module, id: FuncId, leave_out: u32, form: Form) -> Option<Module> {
     let mut at = None;
     let (mut choices, mut left) = (0, 0);
     let mut seen: BTreeSet<String> = BTreeSet::new();
@@ -66,9 +87,16 @@ fn version(module: &Module, id: FuncId, leave_out: u32) -> Option<Module> {
             break;
         };
         seen.insert(label.clone());
-        let Some(speculation) = walk.speculation(id, header) else {
+        if form.long_alone && walk.turns_seldom(header) {
+            as_written.insert(label);
+            continue;
+        }
+        let Some(mut speculation) = walk.speculation(id, header) else {
             continue;
         };
+        if !form.few_as_written {
+            speculation.ask_no_counter();
+        }
         choices += 1;
         if leave_out >> (choices - 1).min(31) & 1 == 0 {
             at = Some(parsed(now, &speculation.text(&walk).ok()?)?);
@@ -165,6 +193,15 @@ impl<'v, 'm> Walk<'v, 'm> {
         let labels = labels_at(self.view, self.cfg.first_inst(block));
         let first = labels.first()?;
         Some(self.view.body().labels[*first].name.to_string())
+    }
+
+    /// Is it a loop of one block that turns a few times at most?
+    fn turns_seldom(&self, header: Block) -> bool {
+        let insts = self.cfg.insts(header);
+        let insts: Vec<Inst> = insts.map(|inst| Inst::from_u32(inst.as_u32())).collect();
+        let counter = Counter::of(self.view, &insts);
+        let most = counter.and_then(|counter| counter.most_turns(self.view, &insts));
+        most.is_some_and(|most| most <= FEW_TURNS)
     }
 
     /// What it takes to run a loop without its stores first.

@@ -2,7 +2,8 @@
 //!
 //! The loop stands twice. The first copy keeps what it should store in registers and remembers what its registers held
 //! at first. Behind it, the addresses that it loaded from are compared with those that it should have stored to. If none meets,
-//! the values are stored; else the registers get their first values back, and the second copy does all as written.
+//! the values are stored; else the registers get their first values back, and the second copy does all as written. Where a
+//! counter says so, few turns are left to the second copy from the beginning.
 //!
 //! Why it is the same. The first copy stores nothing, so memory is as before. If no load met a location, each has given what it
 //! gives in the original, and so has all else. How often the loop turns and where it loads from does not depend on
@@ -15,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use warpwright_flow::{Block, Function as _};
 use warpwright_ptx::{EditError, Edits, FuncId, Inst, Operand, Reg, Type, View, opcode::Op};
 
+use super::counter::Counter;
 use super::promoted::{Access, Walk, labels_at};
 
 /// The loop of one block that a label stands at, and what it takes to run it so.
@@ -26,13 +28,20 @@ pub(super) struct Speculation<'v, 'm> {
     accesses: Vec<Access>,
     /// The first store to each location.
     locations: Vec<Access>,
-    /// Where each load of another place goes.
-    loads: Vec<(Access, Course)>,
+    /// Where loads of other places go.
+    loads: Vec<Course>,
+    /// What says how many turns there will be.
+    counter: Option<Counter>,
     /// Registers whose values go around.
     carried: Vec<Reg>,
 }
 
-/// The addresses of a load, turn by turn.
+/// Bytes that may lie between two loads of one course.
+const NEAR: i64 = 128;
+/// Stores to the first location that make the first copy worth its while.
+const WORTH: u32 = 12;
+
+/// The addresses of loads at constant distances, turn by turn.
 #[derive(Clone, Debug)]
 struct Course {
     /// What grows in each turn; `None` if the address stays.
@@ -41,7 +50,9 @@ struct Course {
     step: Vec<String>,
     /// What is added to that, as operands.
     added: Vec<String>,
+    /// Of the first load, and of the end of the last one.
     offset: i64,
+    end: i64,
 }
 
 impl<'v, 'm> Speculation<'v, 'm> {
@@ -62,6 +73,7 @@ impl<'v, 'm> Speculation<'v, 'm> {
             accesses,
             locations: Vec::new(),
             loads: Vec::new(),
+            counter: None,
             carried: Vec::new(),
         };
         let is_apt = this.turns_back(walk) && this.is_without_other_effects(walk);
@@ -70,11 +82,19 @@ impl<'v, 'm> Speculation<'v, 'm> {
         }
         this.locations = this.found_locations(walk)?;
         this.carried = this.found_carried();
-        for access in this.other_loads() {
+        let mut loads = this.other_loads();
+        loads.sort_by_key(|load| load.offset);
+        for access in loads {
             let course = this.course(access)?;
-            this.loads.push((access, course));
+            this.add(course);
         }
+        this.counter = Counter::of(view, &this.insts);
         (!this.loads.is_empty() && this.goes_by_what_is_sure()).then_some(this)
+    }
+
+    /// Runs the first copy however few turns there will be.
+    pub(super) fn ask_no_counter(&mut self) {
+        self.counter = None;
     }
 
     /// Is it one block that ends with a guarded branch back and is left behind it?
@@ -143,6 +163,29 @@ impl<'v, 'm> Speculation<'v, 'm> {
         };
         let all_clear = self.accesses.iter().all(is_clear);
         (all_clear && !locations.is_empty()).then_some(locations)
+    }
+
+    /// Adds a load that lies behind those that were added before.
+    fn add(&mut self, course: Course) {
+        let goes_along = |known: &&mut Course| {
+            known.induction == course.induction
+                && known.added == course.added
+                && course.offset.saturating_sub(known.end) <= NEAR
+        };
+        match self.loads.iter_mut().find(goes_along) {
+            Some(known) => known.end = known.end.max(course.end),
+            None => self.loads.push(course),
+        }
+    }
+
+    /// Turns below which the loop runs as written.
+    fn worth(&self) -> u32 {
+        let first = self.locations.first();
+        let stores = self.accesses.iter().filter(|access| access.is_store);
+        let to_first =
+            stores.filter(|store| first.is_some_and(|first| is_same_place(first, store)));
+        let count = u32::try_from(to_first.count()).unwrap_or(WORTH).max(1);
+        WORTH.div_ceil(count).max(2)
     }
 
     fn is_set(&self, reg: Reg) -> bool {
@@ -226,6 +269,7 @@ impl<'v, 'm> Speculation<'v, 'm> {
             step: Vec::new(),
             added: Vec::new(),
             offset: load.offset,
+            end: load.offset.saturating_add(i64::from(bytes(&load))),
         };
         let (mut reg, mut before) = (load.base, load.inst);
         // What is read was set earlier in the turn, or in the turn before.
@@ -348,6 +392,7 @@ impl<'m> Writing<'_, '_, 'm> {
         let [enter, fast, again, left] =
             ["$enter", "$fast", "$again", "$left"].map(|name| self.edits.fresh_name(name));
         self.lines.push(format!("{enter}:"));
+        self.leave_few(walk)?;
         self.remember()?;
         self.lines.push(format!("{fast}:"));
         self.turn(&fast);
@@ -370,6 +415,42 @@ impl<'m> Writing<'_, '_, 'm> {
                 .push(format!("mov.{ty} {}, {saved};", self.of.name(reg)));
         }
         self.place_it(walk, &enter, &left);
+        Ok(())
+    }
+
+    /// Goes to the loop as written if it will turn a few times.
+    fn leave_few(&mut self, walk: &Walk<'_, 'm>) -> Result<(), EditError> {
+        let Some(counter) = self.of.counter.clone() else {
+            return Ok(());
+        };
+        let Some(reach) = counter.reach(self.of.worth()) else {
+            return Ok(());
+        };
+        let body = self.of.view.body();
+        let labels = labels_at(self.of.view, walk.cfg.first_inst(self.of.header));
+        let Some(written) = labels
+            .first()
+            .map(|&label| body.labels[label].name.to_string())
+        else {
+            return Ok(());
+        };
+        let (bits, index) = (counter.ty.bits(), self.of.name(counter.index));
+        let (from, to) = match counter.step > 0 {
+            true => (&index, &counter.limit),
+            false => (&counter.limit, &index),
+        };
+        let far = self.register(&format!("b{bits}"), "%ahead")?;
+        self.lines.push(format!("sub.s{bits} {far}, {to}, {from};"));
+        let mut tests = Vec::new();
+        if counter.is_ordered {
+            tests.push(format!("setp.lt.{} ?, {from}, {to};", counter.ty.text()));
+        }
+        tests.push(format!("setp.gt.u{bits} ?, {far}, {reach};"));
+        for test in tests {
+            let holds = self.register("pred", "%many")?;
+            self.lines.push(test.replace('?', &holds));
+            self.lines.push(format!("@!{holds} bra {written};"));
+        }
         Ok(())
     }
 
@@ -440,12 +521,13 @@ impl<'m> Writing<'_, '_, 'm> {
     /// Has a load met a location, or a location another one? The predicate that says so.
     fn met(&mut self) -> Result<Option<String>, EditError> {
         let mut any: Option<String> = None;
-        for (load, course) in self.of.loads.clone() {
+        for course in self.of.loads.clone() {
             let (low, high) = self.ends(&course)?;
             for place in self.of.locations.clone() {
                 let at = self.sum(&[self.of.name(place.base)], place.offset)?;
                 let from = self.difference(&at, &low, i64::from(bytes(&place)) - 1)?;
-                let reach = i64::from(bytes(&load) + bytes(&place)) - 1;
+                let length = course.end.saturating_sub(course.offset);
+                let reach = length.saturating_add(i64::from(bytes(&place)) - 1);
                 let within = self.difference(&high, &low, reach)?;
                 any = Some(self.or_below(any, &from, &within)?);
             }

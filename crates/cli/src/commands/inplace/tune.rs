@@ -386,7 +386,7 @@ fn confirm(
             break;
         }
     }
-    weigh(targets, &seen.trace, &runs, &beside.ratios());
+    weigh(targets, &seen.trace, &runs, &beside);
     Ok(())
 }
 
@@ -432,29 +432,38 @@ impl Beside {
 
     /// What the winners take of their kernels' time.
     fn ratios(&self) -> BTreeMap<LaunchKey, f64> {
-        let all = self.0.iter();
-        let is_enough = |times: &Vec<u64>| {
+        self.by_turns(|times| {
             let is_long = times.iter().all(|&ns| ns > LONG_NS);
             times.len() >= if is_long { 1 } else { ENOUGH_TURNS }
-        };
-        let told = all.filter(|(_, times)| times.iter().all(is_enough));
+        })
+    }
+
+    /// The same of however few turns there are.
+    fn hints(&self) -> BTreeMap<LaunchKey, f64> {
+        self.by_turns(|times| !times.is_empty())
+    }
+
+    fn by_turns(&self, is_enough: impl Fn(&Vec<u64>) -> bool) -> BTreeMap<LaunchKey, f64> {
+        let all = self.0.iter();
+        let told = all.filter(|(_, times)| times.iter().all(&is_enough));
         told.map(|(key, [winner, own])| (key.clone(), middle(winner) / middle(own).max(1.0)))
             .collect()
     }
 }
 
 /// Judges winners by what they do in the program: each must be faster in it, in turns with its kernel where it is launched
-/// often enough, and all kernels together must not be slower.
-fn weigh(
-    targets: &mut [Target],
-    before: &Trace,
-    after: &[Trace],
-    beside: &BTreeMap<LaunchKey, f64>,
-) {
+/// often enough, and all kernels together must not be slower. Two runs may differ by much, and so may single launches: where
+/// they are all that tells, a winner gains no more than it does alone.
+fn weigh(targets: &mut [Target], before: &Trace, after: &[Trace], turns: &Beside) {
+    let (beside, hints) = (turns.ratios(), turns.hints());
     let times = by_launch(after, median);
     for target in targets.iter_mut() {
         let Verdict::Won {
-            name, in_program, ..
+            name,
+            in_program,
+            original_ns,
+            winner_ns,
+            ..
         } = &mut target.verdict
         else {
             continue;
@@ -462,7 +471,10 @@ fn weigh(
         let (count, all) = launches_of(&target.launched);
         let key = launch_key(&target.launched);
         let in_runs = || Some(times.get(&key)? * count / all.max(1.0));
-        let ratio = beside.get(&key).copied().or_else(in_runs);
+        let hint = || hints.get(&key).copied().or_else(in_runs);
+        let alone = *winner_ns / *original_ns;
+        let ratio = beside.get(&key).copied();
+        let ratio = ratio.or_else(|| Some(hint()?.max(alone)));
         *in_program = ratio;
         let why = match ratio {
             None => "was not launched with the winners in place".to_owned(),
@@ -471,7 +483,7 @@ fn weigh(
         };
         target.verdict = Verdict::Stays(format!("{name} wins alone, but in the program it {why}"));
     }
-    let together = together(&won(targets, beside), before, after, beside);
+    let together = together(&won(targets, &beside), before, after, &beside);
     if together > SAME {
         let why = format!("with the winners all kernels take {together:.3} of the time");
         drop_all(targets, &why);
@@ -537,8 +549,11 @@ fn by_launch(runs: &[Trace], of: impl Fn(&[f64]) -> Option<f64>) -> BTreeMap<Lau
     let mut all: BTreeMap<LaunchKey, Vec<f64>> = BTreeMap::new();
     for launched in runs.iter().flat_map(|trace| &trace.launches) {
         let (count, ns) = launches_of(launched);
-        let times = all.entry(launch_key(launched)).or_default();
-        times.push(ns / count.max(1.0));
+        // What took turns is timed there.
+        if ns > 0.0 {
+            let times = all.entry(launch_key(launched)).or_default();
+            times.push(ns / count.max(1.0));
+        }
     }
     let each = all.into_iter();
     each.filter_map(|(key, times)| Some((key, of(&times)?)))

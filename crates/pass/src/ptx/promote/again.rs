@@ -2,8 +2,9 @@
 //!
 //! Selections behind every load cost a loop that is bound by the instructions it issues most of what the missing stores
 //! bring. Here the loop is copied. The copy keeps in registers what the loop stores, and asks nothing. Behind it the ranges of the
-//! addresses that it loaded from are compared with the locations. Where none is met the locations are stored; else the
-//! registers that the loop changes get back what they held in front of it, and the loop itself runs.
+//! addresses that it loaded from are compared with the locations: loads that lie near each other in each iteration have one
+//! range. Where none is met the locations are stored; else the registers that the loop changes get back what they held in
+//! front of it, and the loop itself runs. A loop whose iterations can be counted ahead runs as it is where they are few.
 //!
 //! Requires, beside what `promote` does: one block, left behind its branch back; unguarded accesses; no stores but those of
 //! the locations, and no carry flags; neither the branch nor an address depends on what may have been stored; the address of
@@ -11,12 +12,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use warpwright_flow::Cfg;
+use warpwright_flow::{Cfg, Loop, Loops};
 use warpwright_ptx::opcode::Op;
 use warpwright_ptx::{Base, Edits, FuncId, Inst, Operand, Reg, Scope, Type, View};
 
 use super::around::Exit;
 use super::location::{Access, Turn};
+use crate::ptx::unroll::{counted::Counted, region::Region};
 use crate::refusal::Refusal;
 
 /// A loop that can be run so.
@@ -25,8 +27,17 @@ pub(super) struct Again<'v, 't> {
     insts: Vec<Inst>,
     /// The first store of each location.
     places: Vec<Access>,
-    /// Loads of other places, with their addresses.
-    loads: Vec<(Access, Address)>,
+    /// Loads of other places.
+    loads: Vec<Load>,
+    /// Whether enough iterations are ahead, where that can be told.
+    ahead: Option<Counted>,
+}
+
+/// Loads at constant distances from each other.
+struct Load {
+    address: Address,
+    /// Bytes from the address to the end of the last one.
+    bytes: u32,
 }
 
 /// A register that grows by the same in each iteration.
@@ -35,6 +46,11 @@ struct Induction {
     /// Registers and numbers that it grows by.
     steps: Vec<String>,
 }
+
+/// Bytes between loads that make them two.
+const GAP: i64 = 128;
+/// Stores to a location that are worth the copy.
+const ENOUGH: usize = 12;
 
 /// What is added up to the address of a load.
 struct Address {
@@ -47,7 +63,12 @@ struct Address {
 
 impl<'v, 't> Again<'v, 't> {
     /// `None`: the loop is another one.
-    pub(super) fn new(turn: &'t Turn<'v>, cfg: &Cfg) -> Option<Again<'v, 't>> {
+    pub(super) fn new(
+        turn: &'t Turn<'v>,
+        cfg: &Cfg,
+        loops: &Loops,
+        of: Loop,
+    ) -> Option<Again<'v, 't>> {
         let &[only] = turn.blocks() else { return None };
         let insts = cfg.insts(only).map(|at| Inst::from_u32(at.0)).collect();
         let mut again = Again {
@@ -55,6 +76,7 @@ impl<'v, 't> Again<'v, 't> {
             insts,
             places: Vec::new(),
             loads: Vec::new(),
+            ahead: None,
         };
         if !again.is_simple() {
             return None;
@@ -66,10 +88,46 @@ impl<'v, 't> Again<'v, 't> {
         });
         let others: Vec<Access> = others.copied().collect();
         for load in others {
-            let address = again.address(&load)?;
-            again.loads.push((load, address));
+            again.loads.push(Load {
+                address: again.address(&load)?,
+                bytes: size(&load),
+            });
         }
-        (!again.loads.is_empty() && again.is_sure()).then_some(again)
+        again.join_loads();
+        let is_apt = !again.loads.is_empty() && again.is_sure();
+        again.ahead = again.ahead(cfg, loops, of);
+        is_apt.then_some(again)
+    }
+
+    /// Makes one of loads that lie near each other.
+    fn join_loads(&mut self) {
+        self.loads.sort_by_key(|load| load.address.offset);
+        let mut joined: Vec<Load> = Vec::new();
+        for load in std::mem::take(&mut self.loads) {
+            let offset = load.address.offset;
+            let end = |one: &Load| one.address.offset.saturating_add(i64::from(one.bytes));
+            let near = joined.iter_mut().find(|one| {
+                one.address.differs_by_a_constant(&load.address)
+                    && offset.saturating_sub(end(one)) <= GAP
+            });
+            match near {
+                None => joined.push(load),
+                Some(one) => {
+                    let bytes = end(&load).max(end(one)) - one.address.offset;
+                    one.bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+                }
+            }
+        }
+        self.loads = joined;
+    }
+
+    fn ahead(&self, cfg: &Cfg, loops: &Loops, of: Loop) -> Option<Counted> {
+        let first = self.places.first()?;
+        let stores = self.turn.accesses().iter();
+        let stores = stores.filter(|access| !access.is_load && same_place(first, access));
+        let least = ENOUGH.div_ceil(stores.count().max(1)).max(2);
+        let region = Region::new(self.view(), cfg, loops, of).ok()?;
+        Counted::new(self.view(), cfg, &region, u32::try_from(least).ok()?).ok()
     }
 
     fn view(&self) -> &'v View<'v> {
@@ -281,6 +339,13 @@ impl<'v, 't> Again<'v, 't> {
     }
 }
 
+impl Address {
+    fn differs_by_a_constant(&self, other: &Address) -> bool {
+        let grows = |address: &Address| address.induction.as_ref().map(|induction| induction.reg);
+        grows(self) == grows(other) && self.rest == other.rest
+    }
+}
+
 fn same_place(a: &Access, b: &Access) -> bool {
     (a.base, a.offset, a.ty.bits()) == (b.base, b.offset, b.ty.bits())
 }
@@ -318,6 +383,12 @@ impl Draft<'_, '_, '_> {
         let [enter, copy, back, left] =
             labels.map(|name| self.edits.fresh_name(&format!("$L_{name}_")));
         self.line(&format!("{enter}:"));
+        if let Some(ahead) = &again.ahead {
+            let written = &body.labels[around.label].name;
+            for line in ahead.test(self.kernel, &written.to_string(), &mut self.edits)? {
+                self.line(&format!("\t{line}"));
+            }
+        }
         self.remember()?;
         self.line(&format!("{copy}:"));
         self.copy(&copy);
@@ -417,12 +488,12 @@ impl Draft<'_, '_, '_> {
     fn met(&mut self) -> Result<Option<String>, Refusal> {
         let again = self.again;
         let mut met = None;
-        for (load, address) in &again.loads {
-            let (low, high) = self.range(address)?;
+        for load in &again.loads {
+            let (low, high) = self.range(&load.address)?;
             for place in &again.places {
                 let start = self.sum(&again.name(place.base), &[], place.offset)?;
                 let far = self.gap(&start, &low, size(place) - 1)?;
-                let reach = self.gap(&high, &low, size(load) + size(place) - 1)?;
+                let reach = self.gap(&high, &low, load.bytes.saturating_add(size(place) - 1))?;
                 met = Some(self.or(met, &far, &reach)?);
             }
         }

@@ -16,7 +16,8 @@
 //! iteration stores the location before it leaves, so the load in front and the stores behind touch what the original
 //! touches. No other thread sees the stores between: nothing in the loop orders them, so it would race with the original.
 //!
-//! A loop of one block whose loads go where can be told behind it has no selections (`again.rs`).
+//! A loop of one block whose loads go where can be told behind it has no selections (`again.rs`). Loops that have at most seven
+//! iterations are left alone.
 //!
 //! Departures: no aliases are looked for, and nothing is promoted that is stored in some iterations only.
 //!
@@ -26,6 +27,7 @@
 
 mod again;
 mod around;
+mod arrays;
 mod location;
 mod write;
 
@@ -33,11 +35,12 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use warpwright_diag::count;
-use warpwright_flow::{Cfg, Dominators, Loops};
-use warpwright_ptx::{Diagnostic, Module};
+use warpwright_flow::{Cfg, Dominators, Loop, Loops};
+use warpwright_ptx::{Diagnostic, Module, View};
 
 use crate::pass::{Fuel, Outcome, Pass, Rewritten, Work};
 use crate::ptx::facts::view;
+use crate::ptx::unroll::{counted::Counted, region::Region};
 use crate::refusal::Refusal;
 use crate::site::Site;
 use again::Again;
@@ -45,9 +48,23 @@ use location::{Cell, Location, Turn};
 
 /// The pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Promote {}
+pub struct Promote {
+    /// Which loops.
+    pub arrays: Arrays,
+}
 
-crate::options!(Promote: []; []);
+crate::options!(Promote: []; [arrays: Arrays = Arrays::Any, "which loops, by what they load from"]);
+
+/// What a loop may load from beside the location.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrays {
+    /// Anything.
+    Any,
+    /// Other arrays than those it stores to. One that may load what it stores runs twice where it does.
+    Apart,
+}
+
+crate::words!(Arrays: Arrays::Any = "any", Arrays::Apart = "apart");
 
 impl Pass for Promote {
     const NAME: &'static str = "promote";
@@ -62,8 +79,9 @@ impl Pass for Promote {
 /// Locations of one loop that get registers.
 const MOST_LOCATIONS: usize = 16;
 
-fn promote(_: &Promote, site: &Site, fuel: &mut Fuel) -> Outcome<String> {
+fn promote(pass: &Promote, site: &Site, fuel: &mut Fuel) -> Outcome<String> {
     let mut work = Promotion {
+        arrays: pass.arrays,
         module: Cow::Borrowed(site.module),
         made: Vec::new(),
         left: Vec::new(),
@@ -79,10 +97,16 @@ fn promote(_: &Promote, site: &Site, fuel: &mut Fuel) -> Outcome<String> {
     Ok(work.rewritten())
 }
 
+/// Iterations with which a loop gains nothing: what a loop of several at once leaves over, above all.
+const FEW_ITERATIONS: u64 = 7;
+const OWN: Refusal = Refusal::InTheWay("its loop may load from the array that it stores to");
+const SHORT: Refusal = Refusal::InTheWay("its loop has at most a few iterations");
+
 const NOTHING: Refusal = Refusal::NothingToDo("innermost loop that stores to global memory");
 
 /// The module as far as locations have been promoted.
 struct Promotion<'m> {
+    arrays: Arrays,
     module: Cow<'m, Module>,
     /// A sentence for each.
     made: Vec<String>,
@@ -127,10 +151,10 @@ impl Promotion<'_> {
         let Some(of) = innermost(&cfg, &loops).nth(nth) else {
             return Ok(None);
         };
-        let Ok(turn) = Turn::new(&view, &cfg, &loops, of) else {
+        let Ok(turn) = self.turn(&view, &cfg, &loops, of) else {
             return Ok(None);
         };
-        match Again::new(&turn, &cfg) {
+        match Again::new(&turn, &cfg, &loops, of) {
             Some(again) if fuel.burn() => {
                 self.made.push(again.in_words(site.kernel));
                 again.written(site.kernel).map(Some)
@@ -153,7 +177,7 @@ impl Promotion<'_> {
         let Some(of) = innermost(&cfg, &loops).nth(nth) else {
             return Ok(Step::NoLoop);
         };
-        let turn = Turn::new(&view, &cfg, &loops, of);
+        let turn = self.turn(&view, &cfg, &loops, of);
         let dominators = Dominators::new(&cfg);
         for cell in location::stored(&view, &cfg, loops.blocks(of)) {
             if !seen.insert(cell.clone()) {
@@ -173,6 +197,31 @@ impl Promotion<'_> {
             }
         }
         Ok(Step::NoMore)
+    }
+
+    /// # Errors
+    /// The loop cannot be followed, is too short, or may load from where it stores.
+    fn turn<'v>(
+        &self,
+        view: &'v View<'v>,
+        cfg: &'v Cfg,
+        loops: &'v Loops,
+        of: Loop,
+    ) -> Result<Turn<'v>, Refusal> {
+        let region = Region::new(view, cfg, loops, of).ok();
+        let most = region.and_then(|region| {
+            let counted = Counted::new(view, cfg, &region, 2).ok()?;
+            counted.most(view, &region)
+        });
+        if most.is_some_and(|most| most <= FEW_ITERATIONS) {
+            return Err(SHORT);
+        }
+        let turn = Turn::new(view, cfg, loops, of)?;
+        let known = arrays::Pointers::new(view);
+        match self.arrays == Arrays::Apart && !known.are_apart(turn.accesses()) {
+            true => Err(OWN),
+            false => Ok(turn),
+        }
     }
 
     fn rewritten(self) -> Rewritten<String> {
@@ -197,7 +246,7 @@ enum Step {
 }
 
 /// The innermost loops in the order of the text.
-fn innermost(cfg: &Cfg, loops: &Loops) -> impl Iterator<Item = warpwright_flow::Loop> + use<> {
+fn innermost(cfg: &Cfg, loops: &Loops) -> impl Iterator<Item = Loop> + use<> {
     let outer: BTreeSet<_> = loops.iter().filter_map(|of| loops.parent(of)).collect();
     let mut all: Vec<_> = loops.iter().filter(|of| !outer.contains(of)).collect();
     all.sort_by_key(|&of| cfg.first_inst(loops.header(of)));

@@ -10,16 +10,18 @@ use std::collections::BTreeMap;
 
 use warpwright_flow::{Cfg, Dominators};
 use warpwright_ptx::opcode::{Control, Op};
-use warpwright_ptx::{Edits, Inst, Operand, Reg, Type, View};
+use warpwright_ptx::{Edits, FuncId, Inst, Operand, Reg, Type, View};
 
 use super::region::Region;
 use crate::refusal::Refusal;
-use crate::site::Site;
 
 /// How a counted loop goes on.
-pub(super) struct Counted {
+pub(in crate::ptx) struct Counted {
     /// The register that moves.
     index: String,
+    reg: Reg,
+    /// How far it moves in an iteration.
+    stride: u64,
     /// What it is compared with: a register that stays, or a number.
     limit: String,
     /// The integer type of the comparison.
@@ -48,7 +50,7 @@ const NOT_COUNTED: Refusal =
 impl Counted {
     /// # Errors
     /// The loop has other exits, or is not counted.
-    pub(super) fn new(
+    pub(in crate::ptx) fn new(
         view: &View<'_>,
         cfg: &Cfg,
         region: &Region<'_>,
@@ -85,6 +87,8 @@ impl Counted {
         let reach = reach.filter(|reach| (0..most).contains(reach) && offset >= 0 && stride > 0);
         Ok(Counted {
             index: body.reg_name(index).to_string(),
+            reg: index,
+            stride: stride.unsigned_abs(),
             limit: compared.limit.clone(),
             ty: compared.ty,
             side,
@@ -95,15 +99,15 @@ impl Counted {
 
     /// The lines that lead to `rest` unless all copies run, with registers of their own. Two tests stand apart, since a
     /// proof takes them one by one.
-    pub(super) fn test(
+    pub(in crate::ptx) fn test(
         &self,
-        site: &Site,
+        kernel: FuncId,
         rest: &str,
         edits: &mut Edits<'_>,
     ) -> Result<Vec<String>, Refusal> {
         let bits = self.ty.bits();
         let distance = edits.fresh_name("%du");
-        edits.add_declaration(site.kernel, &format!(".reg .b{bits} {distance};"))?;
+        edits.add_declaration(kernel, &format!(".reg .b{bits} {distance};"))?;
         let (from, to) = match self.is_up {
             true => (&self.index, &self.limit),
             false => (&self.limit, &self.index),
@@ -118,11 +122,41 @@ impl Counted {
         let mut lines = vec![format!("sub.s{bits} {distance}, {to}, {from};")];
         for test in tests {
             let predicate = edits.fresh_name("%pu");
-            edits.add_register(site.kernel, Type::Pred, &predicate)?;
+            edits.add_register(kernel, Type::Pred, &predicate)?;
             lines.push(test.replace("{}", &predicate));
             lines.push(format!("@!{predicate} bra {rest};"));
         }
         Ok(lines)
+    }
+
+    /// The most iterations there can be, where the register's value in front of the loop says it: a constant, or the low bits of
+    /// a number that a loop of several iterations at once leaves over.
+    pub(in crate::ptx) fn most(&self, view: &View<'_>, region: &Region<'_>) -> Option<u64> {
+        let body = view.body();
+        let is_outside = |at: &Inst| region.insts().all(|own| own != *at);
+        let sets = |at: &Inst| is_outside(at) && view.defs(*at).contains(&self.reg);
+        let mut all = body.insts.keys().filter(sets);
+        let (Some(set), None) = (all.next(), all.next()) else {
+            return None;
+        };
+        let opcode = view.module().opcode(&body.insts[set]);
+        let limit: i64 = self.limit.parse().ok()?;
+        let first = match (opcode.op?, body.operands(set)) {
+            (Op::Mov, &[_, Operand::Imm(number)]) => {
+                signed(number.seen_as(self.ty), self.ty.bits())
+            }
+            // From there down to nought, or fewer.
+            (Op::And, &[_, _, Operand::Imm(mask)]) if !self.is_up && limit == 0 => {
+                i64::try_from(mask.seen_as(self.ty)).ok()?
+            }
+            _ => return None,
+        };
+        let far = if self.is_up {
+            limit.checked_sub(first)?
+        } else {
+            first.checked_sub(limit)?
+        };
+        Some(u64::try_from(far).ok()?.div_ceil(self.stride))
     }
 
     fn is_signed(&self) -> bool {

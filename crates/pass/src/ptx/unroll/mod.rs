@@ -19,8 +19,8 @@
 //! proves it; those with calls are left alone. Preserves the order of all accesses of a thread, and what each computes, bit
 //! by bit; ptxas may fuse operations of neighbouring iterations ([`fusion`]).
 
-mod counted;
-mod region;
+pub(super) mod counted;
+pub(super) mod region;
 mod uniform;
 
 use std::collections::BTreeSet;
@@ -257,7 +257,7 @@ impl<'v> Plan<'v> {
             Form::Each => self.each(factor, edits),
             Form::Hoisted(counted) => {
                 let rest = edits.fresh_name("$L_unrolled_");
-                let test = counted.test(site, &rest, edits)?;
+                let test = counted.test(site.kernel, &rest, edits)?;
                 self.hoisted(factor, &rest, &test, edits)
             }
         };

@@ -10,7 +10,7 @@ use super::uniform;
 use crate::refusal::Refusal;
 
 /// An innermost loop that lies in one piece: from its header's label to the branch back at its end.
-pub(super) struct Region<'v> {
+pub(in crate::ptx) struct Region<'v> {
     view: &'v View<'v>,
     header: Label,
     first: Inst,
@@ -39,7 +39,7 @@ const ENTRIES: Refusal = Refusal::InTheWay("its loop is entered beside its heade
 impl<'v> Region<'v> {
     /// # Errors
     /// It does not lie in one piece, is entered elsewhere, or declares something.
-    pub(super) fn new(
+    pub(in crate::ptx) fn new(
         view: &'v View<'v>,
         cfg: &Cfg,
         loops: &Loops,
