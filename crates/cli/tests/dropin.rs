@@ -437,6 +437,33 @@ fn a_limit_is_raised_where_no_block_waits_for_another() {
     }
 }
 
+#[test]
+fn what_loops_store_is_kept_in_registers_whatever_the_block() {
+    let test = "what_loops_store_is_kept_in_registers_whatever_the_block";
+    let Some(bench) = Bench::new(test) else {
+        return;
+    };
+    let source = "
+extern \"C\" __global__ void sums(float *c, const float *a, const float *b, int n) {
+  int t = blockIdx.x * blockDim.x + threadIdx.x;
+  for (int k = 0; k < n; k++) c[t] += a[t * n + k] * b[k];
+}
+extern \"C\" __global__ void own(float *c, int n) {
+  int t = blockIdx.x * blockDim.x + threadIdx.x;
+  for (int k = 0; k < n; k++) c[t] += c[n + k];
+}";
+    std::fs::write(bench.path("k.cu"), source).unwrap();
+    bench.spilling_ptx();
+    let output = bench.dropin("safe", &["-arch=sm_90", "k.ptx", "-o", "safe.cubin"]);
+    assert!(output.status.success(), "{output:?}");
+    let log = bench.log();
+    assert!(
+        log.contains("sums: promote(arrays=apart) (predicted "),
+        "{log}"
+    );
+    assert!(log.contains("own: its block size is not known"), "{log}");
+}
+
 /// A ptxas that adds a line to `calls` each time, and does `first` or `later` before its work.
 fn counting(bench: &Bench, first: &str, later: &str) -> PathBuf {
     let folder = bench.path("counting");

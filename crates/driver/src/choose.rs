@@ -404,6 +404,20 @@ mod tests {
     }
 
     #[test]
+    fn what_loops_store_is_kept_unless_one_may_run_twice() {
+        let chosen = |recipe: &str, margin: f64| {
+            let mut kept = scored(64, 0.9);
+            kept.recipe = recipe.parse().unwrap();
+            choose(&[scored(0, 1.0), kept], margin).index
+        };
+        assert_eq!(chosen("promote(arrays=apart)", 0.05), 1);
+        assert_eq!(chosen("promote(arrays=apart)", 0.2), 0);
+        for trade in ["promote", "promote(arrays=apart); unroll(4)"] {
+            assert_eq!(chosen(trade, 0.05), 0, "{trade}");
+        }
+    }
+
+    #[test]
     fn what_is_not_safe_stays_out() {
         let judged = |is_safe: bool| {
             let mut candidate = scored(64, 0.5);
