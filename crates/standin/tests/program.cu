@@ -58,6 +58,11 @@ static void modules() {
     call<<<1, 4>>>(b, f);
     cudaMemcpy(host, b, 16, cudaMemcpyDeviceToHost);
     printf("called %g %g\n", host[0], host[3]);
+    size_t parameters = 0, offset = 0, size = 0;
+    cudaFuncGetParamCount((const void *)weigh, &parameters);
+    cudaFuncGetParamInfo((const void *)weigh, 2, &offset, &size);
+    printf("%zu parameters, the third at %zu has %zu bytes\n", parameters, offset, size);
+    say("fourth", cudaFuncGetParamInfo((const void *)weigh, 3, &offset, &size));
     say("too far", cudaMemcpy(host, a, 5000, cudaMemcpyDeviceToHost));
     say("last", cudaGetLastError());
     say("last again", cudaGetLastError());

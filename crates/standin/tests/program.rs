@@ -96,6 +96,8 @@ fn memory_and_symbols() {
             "from: cudaSuccess",
             "1 1999, counted 1000, shared 7",
             "called 4 16",
+            "3 parameters, the third at 16 has 4 bytes",
+            "fourth: cudaErrorInvalidValue",
             "too far: cudaErrorInvalidValue",
             "last: cudaErrorInvalidValue",
             "last again: cudaSuccess",
