@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Programs of other people run without a GPU: how many come to their end, and what keeps the others from it.
 
-    bench/no_gpu.py run SUITES [--only NAME…] [--budget SECONDS] [-o bench/results/no-gpu.json] [--table FILE]
+    bench/no_gpu.py run SUITES [--only NAME…] [--budget SECONDS] [-o bench/results/no-gpu-GPU-DATE.json] [--table FILE]
     bench/no_gpu.py compare SUITES …       (on a machine with a GPU)
     bench/no_gpu.py table FILE.json --table FILE
 
@@ -22,6 +22,7 @@ import statistics
 import subprocess
 import sys
 import tarfile
+import tempfile
 import threading
 import time
 from collections import Counter
@@ -185,12 +186,30 @@ def run_one(program, options):
         "not_computed": pathless(without["not_computed"][0]["why"].splitlines()[0])[:160] if without and without["not_computed"] else None,
         "faults": [pathless(fault["why"])[:200] for fault in without["faults"]] if without else [],
         "refused": without["unanswered"] if without else [],
+        "rounded": (without.get("rounded") or {}).get("launch") if without else None,
     }
+    if row["whole"] and row["right"] is False:
+        row["accused"] = accused(program, options)
     # A program that compares its results with results that were not computed ends as it should when it says no.
     says_no = code == 1 and not whole and row["right"] is False
     row["ended"] = bool(launches or code == 0) and (code == 0 or says_no) and not (without or {}).get("ended")
     row["reason"] = None if row["ended"] else reason(row, without, output)
     return row
+
+
+def accused(program, options):
+    """What the checker on terms says against the program's own kernels: each is checked against itself."""
+    folder, found = options.suites / program.folder, []
+    more = ["--", *(word for word in program.options if word[:2] in ("-I", "-D")), *RENAMED]
+    for path in sorted({path for pattern in program.sources for path in folder.glob(pattern) if path.suffix == ".cu"}):
+        with tempfile.TemporaryDirectory() as place:
+            command([options.warpwright, "launch", path.name, "-o", f"{place}/", "--budget", "100", *more], path.parent, None, options.patience)
+            for toml in sorted(Path(place).glob("*.toml")):
+                words = [options.warpwright, "check", path.name, path.name, "--launch-a", toml, "--launch-b", toml, *more]
+                code, output, _ = command(words, path.parent, None, options.patience)
+                said = re.search(r"the original has [^,]*,[^,]*", re.sub(r"\s+", " ", output))
+                found += [f"{toml.stem}: {said[0]}"] if code == 1 and said else []
+    return found
 
 
 def pathless(text):
@@ -202,8 +221,22 @@ def pathless(text):
 DEVICE = threading.Semaphore(3)
 
 
+def as_seen(program, options):
+    """Each launch beside what a device was seen to launch before (`--seen`, the files NAME.device of `--builds`)."""
+    name = place_of(program, options).name
+    own, device = options.builds / f"{name}.own", options.seen / f"{name}.device"
+    if not own.exists() or not device.exists():
+        return {"compared": False}
+    document = json.loads((options.builds / f"{name}.json").read_text())
+    launches = agree.lines(device.read_text())
+    found = agree.compared(agree.lines(own.read_text()), launches, agree.last_exact(document["without_gpu"]))
+    return {"compared": True, **found, "given": agree.given(document, launches)}
+
+
 def on_device(program, row, options):
     """The same build traced on the device, and each launch beside that without one."""
+    if options.seen:
+        return as_seen(program, options)
     binary = place_of(program, options)
     trace, own = options.builds / f"{binary.name}.device.json", options.builds / f"{binary.name}.json"
     seen = {side: options.builds / f"{binary.name}.{side}" for side in ("own", "device")}
@@ -219,7 +252,10 @@ def on_device(program, row, options):
         return result | {"compared": False, "says": [pathless(line)[:160] for line in output.splitlines()[-2:]]}
     document = json.loads(own.read_text())
     launches = {side: agree.lines(path.read_text()) for side, path in seen.items()}
-    result |= {"compared": True, **agree.compared(launches["own"], launches["device"], document["without_gpu"]["exact_until"])}
+    last = agree.last_exact(document["without_gpu"])
+    result |= {"compared": True, **agree.compared(launches["own"], launches["device"], last)}
+    result["beyond"] = agree.compared(launches["own"], launches["device"], None)["alike"]
+    result["seen"] = len(launches["own"])
     result["given"] = agree.given(document, launches["device"])
     result["traces"] = agree.traces(document, json.loads(trace.read_text()))
     return result
@@ -264,6 +300,7 @@ def summary(rows):
         exact = [row for row in pairs if row["ended"]]
         found |= {
             "not right, on the device neither": sum(row.get("device", {}).get("right") is False for row in wrong),
+            "not right, and at fault by the checker": sum(bool(row.get("accused")) for row in wrong),
             "traced on a device as well": len(pairs),
             "of these ended": len(exact),
             "all exact launches equal the device's": sum(row["device"]["all alike"] and not row["device"]["given"]["different"] for row in exact),
@@ -308,10 +345,12 @@ def complaints(row):
     """What differs from the device's, and what is wrong with the program on the device, too."""
     device = row.get("device", {})
     found = [f"fault: {why}" for why in row["faults"]]
+    found += [f"checked against itself: {why}" for why in row.get("accused", [])]
     found += [f"NVIDIA's checker: {line}" for line in device.get("sanitizer") or []]
     found += [f"on the device it says: {line}" for line in device.get("says") or []]
     if device.get("compared"):
         found += [*device["different"], *device["given"]["different"]]
+    if "traces" in device:
         found += [f"other constants than in the device's trace: {kernel}" for kernel in device["traces"]["other constants"]]
     return found
 
@@ -333,34 +372,48 @@ def lanes(options):
     return [cores[at * options.cores : (at + 1) * options.cores] for at in range(min(options.lanes, len(cores) // options.cores))]
 
 
-def rows(options):
-    """All programs, in their order; those that there is no time for have a reason."""
+def side_by_side(items, options, one):
+    """`one` of each item, in their order, as many at a time as there are lanes; None of those that there is no time for."""
     free, begin = Queue(), time.monotonic()
     sets = lanes(options)
     for cores in sets:
         free.put(cores)
 
-    def one(program):
-        row = {"suite": program.suite, "name": program.name, "built": False, "build_s": 0, "reason": "no time was left"}
-        if options.until is not None and time.monotonic() - begin > options.until:
-            return row
+    def in_lane(item):
         cores = free.get()
         try:
+            if options.until is not None and time.monotonic() - begin > options.until:
+                return None
             # Of this thread alone, and of what it starts.
             os.sched_setaffinity(0, cores)
+            result = one(item)
+            print(json.dumps(result), flush=True)
+            return result
+        finally:
+            free.put(cores)
+
+    with ThreadPoolExecutor(len(sets)) as pool:
+        return list(pool.map(in_lane, items))
+
+
+def rows(options):
+    """All programs; one's surprise is no reason to lose the others."""
+    def one(program):
+        try:
             row = run_one(program, options)
             if options.what == "compare" and row["built"]:
                 row["device"] = on_device(program, row, options)
+            return row
         except Exception as error:
-            # One program's surprise is no reason to lose the others.
-            row["reason"] = f"{type(error).__name__}: {error}"[:160]
-        finally:
-            free.put(cores)
-        print(json.dumps(row), flush=True)
-        return row
+            return unbuilt(program, f"{type(error).__name__}: {error}"[:160])
 
-    with ThreadPoolExecutor(len(sets)) as pool:
-        return list(pool.map(one, chosen(options)))
+    programs = list(chosen(options))
+    found = side_by_side(programs, options, one)
+    return [row or unbuilt(program, "no time was left") for program, row in zip(programs, found)]
+
+
+def unbuilt(program, why):
+    return {"suite": program.suite, "name": program.name, "built": False, "build_s": 0, "reason": why}
 
 
 def machine(options):
@@ -407,6 +460,7 @@ def main():
     parser.add_argument("--made", action="store_true")
     parser.add_argument("--budget", default="30")
     parser.add_argument("--gpu", default="h100")
+    parser.add_argument("--seen", type=Path, help="a folder with what a device launched before (NAME.device), in its place")
     parser.add_argument("--lanes", type=int, help="programs that run at a time (default: one, on all cores)")
     parser.add_argument("--cores", type=int, default=2, help="cores that each of them has")
     parser.add_argument("--until", type=float, help="begin no other program after so many seconds")

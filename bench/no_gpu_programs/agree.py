@@ -43,6 +43,14 @@ def difference(own, device):
     return None
 
 
+def last_exact(without):
+    """The last launch before the first that a trace marks: behind it some may rest on what was not computed, or is rounded
+    otherwise."""
+    rounded = (without.get("rounded") or {}).get("launch")
+    marks = [mark for mark in (without["exact_until"], rounded) if mark is not None]
+    return min(marks) if marks else None
+
+
 def until(launches, last):
     """Those up to a launch, counted from 1; where graphs launch as well, up to the first that goes into one."""
     if last is None:
@@ -68,7 +76,7 @@ def compared(own, device, last):
 
 def given(document, device):
     """What the trace says of the first launch of each kind beside the device's launch of that number."""
-    last, in_graphs = document["without_gpu"]["exact_until"], any(row["in_graphs"] for row in document["launches"])
+    last, in_graphs = last_exact(document["without_gpu"]), any(row["in_graphs"] for row in document["launches"])
     wrong, checked = [], 0
     for row in document["launches"]:
         number = (row.get("given") or {}).get("launch")

@@ -15,6 +15,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -26,6 +27,8 @@ struct Observed {
     std::recursive_mutex lock;
     std::map<const void *, std::string> names;
     std::map<const void *, const void *> handles;
+    // Offsets and sizes of kernels' parameters.
+    std::map<const void *, std::vector<std::pair<size_t, size_t>>> places;
     std::map<uintptr_t, size_t> ranges;
     FILE *file = nullptr;
     long lines = 0;
@@ -70,19 +73,41 @@ const void *function_of(const void *function) {
     return handle == observed().handles.end() ? function : handle->second;
 }
 
+// Offset and size of a parameter: of the runtime, where it answers (13.1 on), else of the driver.
+bool place(const void *function, size_t at, size_t &offset, size_t &size) {
+    using OfRuntime = cudaError_t(const void *, size_t, size_t *, size_t *);
+    static auto *of_runtime = real<OfRuntime>("cudaFuncGetParamInfo");
+    static auto *count = real<cudaError_t(const void *, size_t *)>("cudaFuncGetParamCount");
+    size_t most = 0;
+    // Nothing that fails is asked: the program would find the error.
+    if (of_runtime && count) return count(function, &most) == cudaSuccess && at < most && of_runtime(function, at, &offset, &size) == cudaSuccess;
+    using OfDriver = int(void *, size_t, size_t *, size_t *);
+    static void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+    static auto *of_driver = reinterpret_cast<OfDriver *>(driver ? dlsym(driver, "cuFuncGetParamInfo") : nullptr);
+    static auto *of_symbol = real<cudaError_t(void **, const void *)>("cudaGetFuncBySymbol");
+    void *handle = nullptr;
+    return of_driver && of_symbol && of_symbol(&handle, function) == cudaSuccess && of_driver(handle, at, &offset, &size) == 0;
+}
+
 // The bytes of the parameters; false where their sizes are not known.
 bool gather(const void *function, void **args, std::vector<unsigned char> &bytes) {
-    auto info = real<cudaError_t(const void *, size_t, size_t *, size_t *)>("cudaFuncGetParamInfo");
-    auto count = real<cudaError_t(const void *, size_t *)>("cudaFuncGetParamCount");
-    size_t parameters = 0;
-    if (!info || !count || count(function_of(function), &parameters) != cudaSuccess) return false;
-    for (size_t at = 0; at < parameters; ++at) {
+    auto &all = observed().places;
+    function = function_of(function);
+    auto known = all.find(function);
+    if (known == all.end()) {
+        std::vector<std::pair<size_t, size_t>> places;
         size_t offset = 0, size = 0;
-        if (info(function_of(function), at, &offset, &size) != cudaSuccess || !args) return false;
+        while (place(function, places.size(), offset, size)) places.emplace_back(offset, size);
+        known = all.emplace(function, std::move(places)).first;
+    }
+    for (size_t at = 0; at < known->second.size(); ++at) {
+        auto [offset, size] = known->second[at];
+        if (!args) return false;
         if (bytes.size() < offset + size) bytes.resize(offset + size);
         const auto *from = static_cast<const unsigned char *>(args[at]);
         std::copy(from, from + size, bytes.begin() + offset);
     }
+    // A kernel without parameters, or one of which nobody tells.
     return true;
 }
 
@@ -99,6 +124,10 @@ void tell(const char *kind, const void *function, dim3 grid, dim3 block, size_t 
     fputc(' ', all.file);
     const char *comma = "";
     for (size_t at = 0; known && at + 8 <= bytes.size(); at += 8) {
+        // Two numbers side by side are no pointer.
+        const auto &places = all.places[function_of(function)];
+        auto holds = [at](auto place) { return place.first <= at && at + 8 <= place.first + place.second; };
+        if (std::none_of(places.begin(), places.end(), holds)) continue;
         uintptr_t word = 0;
         for (int i = 7; i >= 0; --i) word = word << 8 | bytes[at + i];
         auto range = all.ranges.upper_bound(word);
