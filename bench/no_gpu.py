@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """Programs of other people run without a GPU: how many come to their end, and what keeps the others from it.
 
-    bench/no_gpu.py run SUITES [--only NAME] [--budget SECONDS] [-o bench/results/no-gpu.json] [--table FILE]
-    bench/no_gpu.py compare SUITES [--only NAME] [-o FILE]      (on a machine with a GPU)
+    bench/no_gpu.py run SUITES [--only NAME…] [--budget SECONDS] [-o bench/results/no-gpu-GPU-DATE.json] [--table FILE]
+    bench/no_gpu.py compare SUITES …       (on a machine with a GPU)
+    bench/no_gpu.py table FILE.json --table FILE
 
 SUITES is a folder with checkouts of Rodinia (`gpu-rodinia`), PolyBench/GPU (`polybenchGpu`), Parboil, cuda-samples, Altis
-and SHOC, as their repositories are named; nothing of them is kept but names and numbers. `run` builds each program with
-nvcc and runs it with `warpwright trace --no-gpu`. `compare` runs the same builds with `trace` on the device as well and
-compares grid, block and dynamic shared memory of each kernel's launches, and how many there are.
+and SHOC, as their repositories are named (or an archive of one, that `no_gpu_programs/stage.py` makes); nothing of them is
+kept but names and numbers. `run` builds each program with nvcc and runs it with `warpwright trace --no-gpu`, `--lanes`
+programs at a time on `--cores` cores each. `compare` runs the same builds with `trace` on the device as well, and holds each
+launch up to the first that the trace marks against the device's: grid, block, dynamic shared memory, parameters that are no
+pointers, sizes of the allocations behind those that are (`no_gpu_programs/observed.cpp` writes them down on both sides).
 """
 
 import argparse
@@ -18,12 +21,17 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tarfile
+import tempfile
+import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import Queue
 
 sys.path.insert(0, str(Path(__file__).parent))
-from no_gpu_programs import inputs  # noqa: E402
+from no_gpu_programs import agree, inputs  # noqa: E402
 from no_gpu_programs.programs import PROGRAMS, RENAMED  # noqa: E402
 
 #: headers that a configuration makes or that NVIDIA's wheels leave out, as far as the programs use them
@@ -46,7 +54,7 @@ typedef struct program *cl_program;
 typedef struct memory *cl_mem;
 """,
 }
-#: seconds that a build or a run may take on the wall
+#: seconds that a build may take on the wall
 PATIENCE = 600
 
 
@@ -76,9 +84,6 @@ def build(program, folder, binary, nvcc):
     # nvcc makes names out of those of files.
     sources = [named(source) for source in sources]
     headers = binary.parent / "include"
-    for name, text in HEADERS.items():
-        (headers / name).parent.mkdir(parents=True, exist_ok=True)
-        (headers / name).write_text(text)
     words = [nvcc, "-arch=sm_90", "-cudart", "shared", "-O2", "-w", *RENAMED, f"-I{headers}", *program.options, "-o", binary, *sources]
     return command(words, folder)
 
@@ -90,6 +95,12 @@ def named(source):
     if not link.exists():
         link.symlink_to(source.name)
     return link
+
+
+def write_headers(folder):
+    for name, text in HEADERS.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
 
 
 def first_error(output):
@@ -125,30 +136,43 @@ def reason(row, without, output):
     return f"ends with exit code {row['code']}"
 
 
-def run_one(program, suites, out, options):
-    folder = suites / program.folder
-    row = {"suite": program.suite, "name": program.name}
-    binary = out / f"{program.suite.replace('/', '-')}-{program.name}"
-    for name in program.inputs:
-        getattr(inputs, name)(folder)
-    # A build is made once, and its outcome kept beside it.
-    kept = out / f"{binary.name}.build.json"
+def place_of(program, options):
+    return options.builds / f"{program.suite.replace('/', '-')}-{program.name}"
+
+
+def made(program, options):
+    """Seconds of the build, and why there is none. A build is made once, and its outcome kept beside it."""
+    binary = place_of(program, options)
+    kept = options.builds / f"{binary.name}.build.json"
     if not kept.exists():
-        code, output, seconds = build(program, folder, binary, options.nvcc)
+        code, output, seconds = build(program, options.suites / program.folder, binary, options.nvcc)
         kept.write_text(json.dumps({"build_s": round(seconds, 1), "reason": first_error(output) if code else None}))
-    made = json.loads(kept.read_text())
-    row["build_s"] = made["build_s"]
-    if made["reason"] is not None:
-        return row | {"built": False, "reason": made["reason"]}
-    trace = out / "trace.json"
+    return json.loads(kept.read_text())
+
+
+def observing(path):
+    """The environment in which launches are written down; none where nobody compares."""
+    path.unlink(missing_ok=True)
+    return os.environ | {"LD_PRELOAD": str(path.parent / "observed.so"), "OBSERVED": str(path)}
+
+
+def run_one(program, options):
+    binary = place_of(program, options)
+    row = {"suite": program.suite, "name": program.name}
+    for name in program.inputs:
+        getattr(inputs, name)(options.suites / program.folder)
+    result = made(program, options)
+    row["build_s"] = result["build_s"]
+    if result["reason"] is not None:
+        return row | {"built": False, "reason": result["reason"]}
+    trace = options.builds / f"{binary.name}.json"
     trace.unlink(missing_ok=True)
-    words = [options.warpwright, "trace", "--no-gpu", "--gpu", "h100", "--budget", options.budget, "-o", trace, "--", binary, *program.args]
-    code, output, seconds = command(words, folder)
-    (out / f"{binary.name}.txt").write_text(output)
+    words = [options.warpwright, "trace", "--no-gpu", "--gpu", options.gpu, "--budget", options.budget, "-o", trace, "--", binary, *program.args]
+    env = observing(options.builds / f"{binary.name}.own") if options.what == "compare" else None
+    code, output, seconds = command(words, options.suites / program.folder, env, options.patience)
+    (options.builds / f"{binary.name}.txt").write_text(output)
     row |= {"built": True, "run_s": round(seconds, 2), "code": code}
     document = json.loads(trace.read_text()) if trace.exists() else {}
-    if trace.exists():
-        trace.replace(out / f"{binary.name}.json")
     without = document.get("without_gpu")
     launches = document.get("launches", [])
     whole = without is not None and not without["not_computed"] and not without["faults"]
@@ -159,10 +183,13 @@ def run_one(program, suites, out, options):
         "exact": sum(without["exact_until"] is None or launch["given"]["launch"] <= without["exact_until"] for launch in launches if launch.get("given")) if without else 0,
         "classes": len(launches),
         "right": judged(program, code, output),
-        "not_computed": without["not_computed"][0]["why"].splitlines()[0][:160] if without and without["not_computed"] else None,
-        "faults": [fault["why"][:200] for fault in without["faults"]] if without else [],
+        "not_computed": pathless(without["not_computed"][0]["why"].splitlines()[0])[:160] if without and without["not_computed"] else None,
+        "faults": [pathless(fault["why"])[:200] for fault in without["faults"]] if without else [],
         "refused": without["unanswered"] if without else [],
+        "rounded": (without.get("rounded") or {}).get("launch") if without else None,
     }
+    if row["whole"] and row["right"] is False:
+        row["accused"] = accused(program, options)
     # A program that compares its results with results that were not computed ends as it should when it says no.
     says_no = code == 1 and not whole and row["right"] is False
     row["ended"] = bool(launches or code == 0) and (code == 0 or says_no) and not (without or {}).get("ended")
@@ -170,61 +197,254 @@ def run_one(program, suites, out, options):
     return row
 
 
+def accused(program, options):
+    """What the checker on terms says against the program's own kernels: each is checked against itself."""
+    folder, found = options.suites / program.folder, []
+    more = ["--", *(word for word in program.options if word[:2] in ("-I", "-D")), *RENAMED]
+    for path in sorted({path for pattern in program.sources for path in folder.glob(pattern) if path.suffix == ".cu"}):
+        with tempfile.TemporaryDirectory() as place:
+            command([options.warpwright, "launch", path.name, "-o", f"{place}/", "--budget", "100", *more], path.parent, None, options.patience)
+            for toml in sorted(Path(place).glob("*.toml")):
+                words = [options.warpwright, "check", path.name, path.name, "--launch-a", toml, "--launch-b", toml, *more]
+                code, output, _ = command(words, path.parent, None, options.patience)
+                said = re.search(r"the original has [^,]*,[^,]*", re.sub(r"\s+", " ", output))
+                found += [f"{toml.stem}: {said[0]}"] if code == 1 and said else []
+    return found
+
+
+def pathless(text):
+    """Without folders of this machine."""
+    return re.sub(r"/\S*/", "", text)
+
+
+#: so many programs at a time have the device: nothing of them is timed
+DEVICE = threading.Semaphore(3)
+
+
+def as_seen(program, options):
+    """Each launch beside what a device was seen to launch before (`--seen`, the files NAME.device of `--builds`)."""
+    name = place_of(program, options).name
+    own, device = options.builds / f"{name}.own", options.seen / f"{name}.device"
+    if not own.exists() or not device.exists():
+        return {"compared": False}
+    document = json.loads((options.builds / f"{name}.json").read_text())
+    launches = agree.lines(device.read_text())
+    found = agree.compared(agree.lines(own.read_text()), launches, agree.last_exact(document["without_gpu"]))
+    return {"compared": True, **found, "given": agree.given(document, launches)}
+
+
+def on_device(program, row, options):
+    """The same build traced on the device, and each launch beside that without one."""
+    if options.seen:
+        return as_seen(program, options)
+    binary = place_of(program, options)
+    trace, own = options.builds / f"{binary.name}.device.json", options.builds / f"{binary.name}.json"
+    seen = {side: options.builds / f"{binary.name}.{side}" for side in ("own", "device")}
+    trace.unlink(missing_ok=True)
+    words, folder = [options.warpwright, "trace", "-o", trace, "--", binary, *program.args], options.suites / program.folder
+    with DEVICE:
+        code, output, seconds = command(words, folder, observing(seen["device"]), options.patience)
+        complaint = sanitized(binary, program, folder, options) if row["faults"] else None
+    result = {"code": code, "s": round(seconds, 2), "right": judged(program, code, output), "sanitizer": complaint}
+    if row["right"] is False and result["right"] is False:
+        result["says"] = [re.sub(r"\s+", " ", pathless(line))[:120] for line in output.splitlines() if re.search(r"fail|error|threshold", line, re.I)][:2]
+    if not all(path.exists() for path in (trace, own, *seen.values())):
+        return result | {"compared": False, "says": [pathless(line)[:160] for line in output.splitlines()[-2:]]}
+    document = json.loads(own.read_text())
+    launches = {side: agree.lines(path.read_text()) for side, path in seen.items()}
+    last = agree.last_exact(document["without_gpu"])
+    result |= {"compared": True, **agree.compared(launches["own"], launches["device"], last)}
+    result["beyond"] = agree.compared(launches["own"], launches["device"], None)["alike"]
+    result["seen"] = len(launches["own"])
+    result["given"] = agree.given(document, launches["device"])
+    result["traces"] = agree.traces(document, json.loads(trace.read_text()))
+    return result
+
+
+def sanitized(binary, program, folder, options):
+    """What NVIDIA's own checker says of a program that the emulator found at fault."""
+    tool = Path(options.nvcc).parent / "compute-sanitizer"
+    if not tool.exists():
+        return None
+    _, output, _ = command([tool, "--print-limit", "2", binary, *program.args], folder, None, options.patience)
+    lines = [line.strip("= ").strip() for line in output.splitlines() if re.search(r"Invalid|Assertion|assert|ERROR SUMMARY|out of bounds", line)]
+    return [pathless(line)[:160] for line in lines][:4]
+
+
+def median(rows, *keys):
+    return round(statistics.median(sum(row[key] for key in keys) for row in rows), 1) if rows else None
+
+
 def summary(rows):
     built = [row for row in rows if row["built"]]
     ended = [row for row in built if row["ended"]]
     checked = [row for row in built if row["whole"] and row["right"] is not None]
-    return {
+    found = {
         "programs": len(rows),
         "built": len(built),
         "ended": len(ended),
+        "ended (% of those built)": round(100 * len(ended) / max(len(built), 1), 1),
         "ran whole": sum(row["whole"] for row in built),
         "ran whole and check themselves": len(checked),
         "of these right": sum(row["right"] for row in checked),
         "launch classes": sum(row["classes"] for row in built),
         "exact launch classes": sum(row["exact"] for row in built),
-        "median seconds with the build": round(statistics.median(row["build_s"] + row["run_s"] for row in built), 1) if built else None,
+        "median seconds with the build": median(built, "build_s", "run_s"),
+        "median seconds of the build": median(built, "build_s"),
+        "median seconds of the run": median(built, "run_s"),
     }
+    met = [row for row in built if "device" in row]
+    if met:
+        wrong = [row for row in checked if not row["right"]]
+        pairs = [row for row in met if row["device"]["compared"]]
+        exact = [row for row in pairs if row["ended"]]
+        found |= {
+            "not right, on the device neither": sum(row.get("device", {}).get("right") is False for row in wrong),
+            "not right, and at fault by the checker": sum(bool(row.get("accused")) for row in wrong),
+            "traced on a device as well": len(pairs),
+            "of these ended": len(exact),
+            "all exact launches equal the device's": sum(row["device"]["all alike"] and not row["device"]["given"]["different"] for row in exact),
+            "exact launches": sum(row["device"]["launches"] for row in exact),
+            "of these equal": sum(row["device"]["alike"] for row in exact),
+        }
+    return found
+
+
+WORD = {True: "yes", False: "no", None: ""}
+
+
+def counted(head, words):
+    """A table of reasons and how many programs have them."""
+    lines = ["", f"| {head} | programs |", "|---|--:|"]
+    return lines + [f"| {why.replace('|', '/')} | {count} |" for why, count in Counter(words).most_common()]
 
 
 def table(document):
     lines = ["# Programs without a GPU", "", "Written by `bench/no_gpu.py`.", "", "| | |", "|---|--:|"]
-    lines += [f"| {key} | {value} |" for key, value in document["summary"].items()]
-    reasons = Counter(row["reason"] for row in document["rows"] if row["built"] and not row["ended"])
-    lines += ["", "| not to its end because it | programs |", "|---|--:|"]
-    lines += [f"| {why} | {count} |" for why, count in reasons.most_common()]
-    gaps = Counter(row["not_computed"] for row in document["rows"] if row["built"] and row["not_computed"])
-    lines += ["", "| the first kernel that did not run | programs |", "|---|--:|"]
-    lines += [f"| {why.replace('|', '/')} | {count} |" for why, count in gaps.most_common()]
-    lines += ["", "| suite | program | kernels | launches | exact | whole | right | s |", "|---|---|--:|--:|--:|---|---|--:|"]
-    word = {True: "yes", False: "no", None: ""}
-    for row in document["rows"]:
-        if row["built"]:
-            lines.append(
-                f"| {row['suite']} | {row['name']} | {row['kernels']} | {row['launches']} | {row['exact']} of {row['classes']} "
-                f"| {word[row['whole']]} | {word[row['right']]} | {row['run_s']} |"
-            )
+    lines += [f"| {key} | {value} |" for key, value in (document.get("machine", {}) | document["summary"]).items()]
+    built = [row for row in document["rows"] if row["built"]]
+    lines += counted("not built because", (row["reason"] for row in document["rows"] if not row["built"]))
+    lines += counted("not to its end because it", (row["reason"] for row in built if not row["ended"]))
+    lines += counted("the first kernel that did not run", (row["not_computed"] for row in built if row["not_computed"]))
+    lines += ["", "| suite | program | kernels | launches | exact | whole | right | build s | s | equal to the device's | right there |"]
+    lines += ["|---|---|--:|--:|--:|---|---|--:|--:|--:|---|"]
+    for row in built:
+        device = row.get("device", {})
+        alike = f"{device['alike']} of {device['launches']}" if device.get("compared") else ""
+        lines.append(
+            f"| {row['suite']} | {row['name']} | {row['kernels']} | {row['launches']} | {row['exact']} of {row['classes']} "
+            f"| {WORD[row['whole']]} | {WORD[row['right']]} | {row['build_s']} | {row['run_s']} | {alike} | {WORD[device.get('right')]} |"
+        )
+    lines += ["", "| suite | program | what is said against it |", "|---|---|---|"]
+    for row in built:
+        lines += [f"| {row['suite']} | {row['name']} | {word.replace('|', '/')} |" for word in complaints(row)]
     return "\n".join(lines) + "\n"
+
+
+def complaints(row):
+    """What differs from the device's, and what is wrong with the program on the device, too."""
+    device = row.get("device", {})
+    found = [f"fault: {why}" for why in row["faults"]]
+    found += [f"checked against itself: {why}" for why in row.get("accused", [])]
+    found += [f"NVIDIA's checker: {line}" for line in device.get("sanitizer") or []]
+    found += [f"on the device it says: {line}" for line in device.get("says") or []]
+    if device.get("compared"):
+        found += [*device["different"], *device["given"]["different"]]
+    if "traces" in device:
+        found += [f"other constants than in the device's trace: {kernel}" for kernel in device["traces"]["other constants"]]
+    return found
 
 
 def chosen(options):
     """The programs that are asked for; with `--made` those alone that were built, or could not be."""
     for program in PROGRAMS:
         is_asked = not options.only or program.name in options.only or program.suite in options.only
-        kept = options.builds / f"{program.suite.replace('/', '-')}-{program.name}.build.json"
+        kept = options.builds / f"{place_of(program, options).name}.build.json"
         if is_asked and (kept.exists() or not options.made):
             yield program
 
 
+def lanes(options):
+    """Sets of cores, one for each program that runs at a time; one of all cores where none is asked for."""
+    cores = sorted(os.sched_getaffinity(0))
+    if options.lanes is None:
+        return [cores]
+    return [cores[at * options.cores : (at + 1) * options.cores] for at in range(min(options.lanes, len(cores) // options.cores))]
+
+
+def side_by_side(items, options, one):
+    """`one` of each item, in their order, as many at a time as there are lanes; None of those that there is no time for."""
+    free, begin = Queue(), time.monotonic()
+    sets = lanes(options)
+    for cores in sets:
+        free.put(cores)
+
+    def in_lane(item):
+        cores = free.get()
+        try:
+            if options.until is not None and time.monotonic() - begin > options.until:
+                return None
+            # Of this thread alone, and of what it starts.
+            os.sched_setaffinity(0, cores)
+            result = one(item)
+            print(json.dumps(result), flush=True)
+            return result
+        finally:
+            free.put(cores)
+
+    with ThreadPoolExecutor(len(sets)) as pool:
+        return list(pool.map(in_lane, items))
+
+
+def rows(options):
+    """All programs; one's surprise is no reason to lose the others."""
+    def one(program):
+        try:
+            row = run_one(program, options)
+            if options.what == "compare" and row["built"]:
+                row["device"] = on_device(program, row, options)
+            return row
+        except Exception as error:
+            return unbuilt(program, f"{type(error).__name__}: {error}"[:160])
+
+    programs = list(chosen(options))
+    found = side_by_side(programs, options, one)
+    return [row or unbuilt(program, "no time was left") for program, row in zip(programs, found)]
+
+
+def unbuilt(program, why):
+    return {"suite": program.suite, "name": program.name, "built": False, "build_s": 0, "reason": why}
+
+
+def machine(options):
+    """What it ran on."""
+    text = Path("/proc/cpuinfo").read_text()
+    model = re.search(r"model name\s*: (.*)", text)
+    sets = lanes(options)
+    return {"processor": model[1] if model else "?", "cores": len(os.sched_getaffinity(0)), "programs at a time": len(sets), "cores a program": len(sets[0])}
+
+
+def prepare(options):
+    options.builds.mkdir(parents=True, exist_ok=True)
+    write_headers(options.builds / "include")
+    if options.suites.is_file():
+        archive, options.suites = options.suites, options.builds / "suites"
+        if not options.suites.exists():
+            with tarfile.open(archive) as file:
+                file.extractall(options.suites, filter="data")
+    if options.what == "compare":
+        include = Path(options.nvcc).resolve().parent.parent / "include"
+        source = Path(__file__).parent / "no_gpu_programs/observed.cpp"
+        words = ["g++", "-O1", "-shared", "-fPIC", f"-I{include}", "-o", options.builds / "observed.so", source, "-ldl"]
+        code, output, _ = command(words, options.builds)
+        if code:
+            sys.exit(output)
+
+
 def run(options):
-    out = options.builds
-    out.mkdir(parents=True, exist_ok=True)
-    rows = []
-    for program in chosen(options):
-        row = run_one(program, options.suites, out, options)
-        rows.append(row)
-        print(json.dumps(row), flush=True)
-    document = {"date": time.strftime("%Y-%m-%d"), "budget_s": options.budget, "summary": summary(rows), "rows": rows}
+    prepare(options)
+    found = rows(options)
+    document = {"date": time.strftime("%Y-%m-%d"), "budget_s": options.budget, "machine": machine(options), "summary": summary(found), "rows": found}
     print(json.dumps(document["summary"], indent=1))
     if options.output:
         options.output.write_text(json.dumps(document, indent=1) + "\n")
@@ -232,61 +452,32 @@ def run(options):
         options.table.write_text(table(document))
 
 
-def shapes(document):
-    """How often each kernel is launched in each shape."""
-    found = Counter()
-    for launch in document["launches"]:
-        key = (launch["kernel"], tuple(launch["grid"]), tuple(launch["block"]), launch["dynamic_smem"])
-        found[key] += launch["launches"] + launch["in_graphs"]
-    return found
-
-
-def compare(options):
-    """The same programs with a trace of the device beside."""
-    rows, out = [], options.builds
-    out.mkdir(parents=True, exist_ok=True)
-    for program in chosen(options):
-        row = run_one(program, options.suites, out, options)
-        if not row["built"]:
-            continue
-        binary = out / f"{program.suite.replace('/', '-')}-{program.name}"
-        trace = out / "device.json"
-        trace.unlink(missing_ok=True)
-        code, _, _ = command([options.warpwright, "trace", "-o", trace, "--", binary, *program.args], options.suites / program.folder)
-        own = out / f"{binary.name}.json"
-        if not trace.exists() or not own.exists():
-            rows.append({"name": program.name, "suite": program.suite, "compared": False, "code": code})
-            continue
-        without, device = json.loads(own.read_text()), json.loads(trace.read_text())
-        a, b = shapes(without), shapes(device)
-        exact = without["without_gpu"]["exact_until"] is None
-        rows.append({
-            "name": program.name, "suite": program.suite, "compared": True, "exact": exact,
-            "shapes": len(b), "shapes alike": len(a.keys() & b.keys()), "counts alike": sum(a[key] == b[key] for key in b),
-            "only here": [str(key) for key in a.keys() - b.keys()][:4], "only on the device": [str(key) for key in b.keys() - a.keys()][:4],
-        })
-        print(json.dumps(rows[-1]), flush=True)
-    if options.output:
-        options.output.write_text(json.dumps({"date": time.strftime("%Y-%m-%d"), "rows": rows}, indent=1) + "\n")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["run", "compare"])
-    parser.add_argument("suites", type=Path)
+    parser.add_argument("what", choices=["run", "compare", "table"])
+    parser.add_argument("suites", type=Path, help="the suites; for `table`, a result")
     parser.add_argument("--only", nargs="*")
-    parser.add_argument("--made", action="store_true", help="only programs that were built before")
-    parser.add_argument("--budget", default="10")
+    parser.add_argument("--made", action="store_true")
+    parser.add_argument("--budget", default="30")
+    parser.add_argument("--gpu", default="h100")
+    parser.add_argument("--seen", type=Path, help="a folder with what a device launched before (NAME.device), in its place")
+    parser.add_argument("--lanes", type=int, help="programs that run at a time (default: one, on all cores)")
+    parser.add_argument("--cores", type=int, default=2, help="cores that each of them has")
+    parser.add_argument("--until", type=float, help="begin no other program after so many seconds")
+    parser.add_argument("--patience", type=float, default=600, help="seconds that a run of a program may take on the wall")
     parser.add_argument("--builds", type=Path, default=Path("/tmp/warpwright-no-gpu"))
     parser.add_argument("--nvcc", default=shutil.which("nvcc") or "nvcc")
     parser.add_argument("--warpwright", default="target/release/warpwright")
     parser.add_argument("-o", "--output", type=Path)
     parser.add_argument("--table", type=Path)
     options = parser.parse_args()
-    options.suites = options.suites.resolve()
+    options.suites, options.builds = options.suites.resolve(), options.builds.resolve()
     if "/" in options.warpwright:
         options.warpwright = str(Path(options.warpwright).resolve())
-    {"run": run, "compare": compare}[options.what](options)
+    if options.what == "table":
+        options.table.write_text(table(json.loads(options.suites.read_text())))
+    else:
+        run(options)
 
 
 if __name__ == "__main__":

@@ -731,9 +731,53 @@ def libraries(b):
         raise Difference(f"a library of {end} bytes: {done}")
 
 
+def stops(b):
+    """What stops the group of a command, and has it go on, is heard by the program as if it were alone."""
+    b.store()
+    d, results = b.dice, []
+    number = d.choice([signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU])
+    does, times, gap = d.choice(["", f"trap '' {number};", f"trap 'echo stop' {number};"]), d.choice([1, 2, 3]), d.choice([.06, .2])
+    script = f"{does} trap 'echo on' CONT; echo ready >&3; i=0; while [ $i -lt 25 ]; do sleep 0.05; i=$((i+1)); done; exit 9"
+    for before in [[], [b.binary, d.choice(["trace", "tune", "with"]), "--"]]:
+        read, write = os.pipe()
+        process = subprocess.Popen([*before, "bash", "-c", script.replace(">&3", f">&{write}")], env=dict(b.env, WARPWRIGHT_DB=b.at("store")),
+                                   pass_fds=[write], process_group=0, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        os.close(write)
+        os.read(read, 16)
+        for one in [number, signal.SIGCONT] * times:
+            os.killpg(process.pid, one)
+            time.sleep(gap)
+        try:
+            out, code = process.communicate(timeout=30)[0], process.returncode
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            out, code = process.communicate()[0], "hangs"
+        os.close(read)
+        results.append(Run(code, b"\n".join(sorted(out.split(b"\n"))) if does else out, b""))
+    b.same(f"{number} {does} {times} {gap} {before[1:2]}", *results)
+
+
+def reach(b):
+    """What a program starts beyond the library's reach says no more than it would."""
+    b.store(b.good())
+    d, near, others = b.dice, b.at("near.so"), b.dice.choice(["", "libm.so.6", "libm.so.6:libdl.so.2"])
+    shut = d.choice([f"rm {near}", f"mv {near} {near}.away"])
+    start = d.choice(["env echo a", "nice -n 0 sh -c 'exit 4'", "echo a | xargs echo", "awk 'BEGIN { system(\"echo a; exit 3\") }'", "find . -maxdepth 0 -exec echo a ';'",
+                      "awk 'BEGIN { \"echo a\" | getline a; print a }'", "exec env sh -c 'sh -c \"exit 5\"'", " ".join(b.words("dlsym", "plain")), "sh -c 'echo a >&2' & wait"])
+
+    def run(*before):
+        shutil.copy(b.library, near)
+        env = dict(b.env, WARPWRIGHT_DB=b.at("store"), WARPWRIGHT_INJECT=near, LD_PRELOAD=others)
+        done = subprocess.run([*before, "sh", "-c", f"{shut}; {start}"], env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+        return Run(done.returncode, done.stdout, done.stderr)
+    plain, found = run(), run(b.binary, "with", "--")
+    if plain != found:
+        raise Difference(f"{shut}; {start} {others}: {plain}, but then {found}")
+
+
 KINDS = [(damage, 25), (cubins, 30), (facts, 25), (guards, 30), (entries, 12), (exports, 8), (kills, 4), (disks, 6), (memory, 8),
          (short, 1), (together, 3), (changing, 3), (tools, 4), (logs, 6), (settings, 6), (signals, 2), (outputs, 2), (starts, 3), (breaks, 1),
-         (inputs, 2), (descriptors, 3), (libraries, 1)]
+         (inputs, 2), (descriptors, 3), (libraries, 1), (stops, 1), (reach, 2)]
 
 
 def arguments():

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""How much `explain` knows of the launches of other people's kernels, without a GPU.
+"""How much `explain` and `opt` know of the launches of other people's kernels, without a GPU.
 
-    bench/foreign/own_launches.py SUITES [--only NAME…] [--budget SECONDS] [-o FILE.json] [--table FILE.md]
+    bench/foreign/own_launches.py SUITES [--only NAME…] [--budget SECONDS] [--lanes N] [-o FILE.json] [--table FILE.md]
 
-SUITES as for `bench/no_gpu.py`, whose programs these are. Each of their files with kernels in it is explained once as it is
+SUITES as for `bench/no_gpu.py`, whose programs these are. Each of their files with kernels in it is explained as it is
 (`seen`: the file's own program ran; `read`: the code says block and grid; `guessed`: a part of either is a guess;
-`unknown`: nobody knows one) and once with `--no-run`. Nothing of the suites is kept but names and numbers.
+`unknown`: nobody knows one); where the file is no program by itself, with the trace that `bench/no_gpu.py run` left in
+`--builds` (`traced`), as somebody does who has a Makefile (`trace --no-gpu -o T.json make run`, `--trace T.json`). `opt`
+is held against that kernel by kernel. `launch` describes the kernels, and `run` runs what it does not say to fault. Nothing of the suites is
+kept but names and numbers.
 """
 
 import argparse
@@ -14,16 +17,19 @@ import re
 import shlex
 import statistics
 import sys
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from no_gpu import HEADERS, command, first_error, named  # noqa: E402
+from no_gpu import command, first_error, machine, named, place_of, side_by_side, write_headers  # noqa: E402
 from no_gpu_programs import inputs  # noqa: E402
 from no_gpu_programs.programs import PROGRAMS, RENAMED  # noqa: E402
 
-KNOWN = ["seen", "read", "guessed", "unknown"]
+KNOWN = ["seen", "traced", "read", "guessed", "unknown"]
+#: grid and block are known
+SURE = KNOWN[:3]
 
 
 def certainty(kernel, ran):
@@ -32,11 +38,35 @@ def certainty(kernel, ran):
         return "unknown"
     if kernel["block_source"].startswith("ran") or ran and kernel["block_source"] in ("bound", "required"):
         return "seen"
+    if kernel["block_source"].startswith("trace"):
+        return "traced"
     return "guessed" if kernel.get("guessed") else "read"
 
 
-def explained(words, folder):
-    code, output, seconds = command(words, folder, patience=300)
+def source_name(symbol):
+    """The name that a kernel has in the source, whatever its instance of a template: `scale` of `_Z5scaleILi128EEvPf`."""
+    found, at = [], 3 if symbol.startswith("_ZN") else 2
+    while symbol.startswith("_Z") and (length := re.match(r"\d+", symbol[at:])):
+        begin = at + length.end()
+        found.append(symbol[begin : begin + int(length[0])])
+        at = begin + int(length[0])
+        if symbol[2] != "N":
+            break
+    return "::".join(found) or symbol
+
+
+def of_source(known):
+    """Of each kernel of the source the best that is known of one of its instances."""
+    best = {}
+    for symbol, (sure, _) in known.items():
+        name = source_name(symbol)
+        best[name] = min(best.get(name, KNOWN[-1]), sure, key=KNOWN.index)
+    return best
+
+
+def told(words, folder, options):
+    """The kernels of a document with their launches: certainty, grid; what else was said; seconds."""
+    code, output, seconds = command(words, folder, patience=options.patience)
     start = output.find("{\n")
     note = output[:start] if start >= 0 else output
     try:
@@ -45,18 +75,19 @@ def explained(words, folder):
         return None, first_error(output), seconds
     if "kernels" not in document:
         return None, first_error(document.get("message", "")), seconds
-    kernels = document["kernels"]
-    ran = "--no-run" not in words and "read, not seen" not in note
-    return Counter(certainty(kernel, ran) for kernel in kernels), note, seconds
+    ran = "read, not seen" not in note
+    name = lambda kernel: kernel.get("kernel") or kernel["name"]
+    found = {name(kernel): (certainty(kernel, ran), kernel.get("grid")) for kernel in document["kernels"]}
+    if "--trace" in words:
+        found = {name: ("traced" if sure == "seen" else sure, grid) for name, (sure, grid) in found.items()}
+    return found, note, seconds
 
 
 def why_not(note):
     """The reason for which launches were not seen, in few words."""
-    if note == "seen":
-        return ""
     found = re.search(r"read, not seen: (.*)", note)
     if not found:
-        return "it has no `main`" if "without a GPU" not in note else ""
+        return "it has no `main`" if "without a GPU" not in note else "its program does not launch them"
     text = re.sub(r"`[^`]*`|\S*/", "", found[1])
     for word in ("undefined reference", "No such file", "not declared", "exit code", "signal", "was ended", "not build in"):
         if word in text:
@@ -67,56 +98,128 @@ def why_not(note):
 def files(program, folder):
     """The files of a program that may have kernels in them, or in what they include."""
     paths = sorted({path for pattern in program.sources for path in folder.glob(pattern)})
-    return [named(path) for path in paths if path.suffix == ".cu"]
+    # What programs of a suite share is nobody's own.
+    return [named(path) for path in paths if path.suffix == ".cu" and folder.resolve() in path.resolve().parents]
 
 
-def rows_of(program, options):
+def described(path, folder, args, more, options):
+    """What `launch` makes of a file's kernels, and how many descriptions that it does not say to fault do when they are run."""
+    with tempfile.TemporaryDirectory() as place:
+        words = [options.warpwright, "launch", path, "-o", f"{place}/made/", "--budget", options.budget, "--run-args", args, "--", *more]
+        code, _, seconds = command(words, folder, patience=options.patience)
+        found, wrong = sorted(Path(place).glob("made/*.toml")), []
+        said = [toml for toml in found if "FAULTS" in toml.read_text().splitlines()[0]]
+        for toml in found:
+            if toml not in said:
+                words = [options.warpwright, "run", path, "--launch", toml, "--size", "small", "--", *more]
+                code, output, _ = command(words, folder, patience=options.patience)
+                if code not in (0, 124) and re.search(r"out-of-bounds|misaligned|fault|divergence|assertion", output):
+                    wrong.append(f"{toml.stem}: {first_error(output)}")
+    return {"descriptions": len(found), "said to fault": len(said), "fault unsaid": wrong, "describe_s": round(seconds, 1)}
+
+
+def row_of(item, options):
+    program, path = item
     folder = options.suites / program.folder
-    for name in program.inputs:
-        getattr(inputs, name)(folder)
-    for pattern, wanted, text in program.edits:
-        for path in folder.glob(pattern):
-            path.write_text(re.sub(wanted, text, path.read_text()))
     args = shlex.join(str(arg) for arg in program.args)
-    more = [f"-I{options.headers}", *(word for word in program.options if word[:2] in ("-I", "-D", "-s")), *RENAMED]
-    for path in files(program, folder):
-        words = [options.warpwright, "explain", path.relative_to(folder), "--json", "--budget", options.budget]
-        run, note, seconds = explained([*words, "--run-args", args, "--", *more], folder)
-        if not run and "no kernel" in note:
+    more = [f"-I{options.builds}/include", *(word for word in program.options if word[:2] in ("-I", "-D", "-s")), *RENAMED]
+    file = path.relative_to(folder)
+    row = {"suite": program.suite, "name": program.name, "file": path.name}
+    tail = ["--run-args", args, "--", *more]
+    alone, note, seconds = told([options.warpwright, "explain", file, "--json", "--gpu", "h200", "--budget", options.budget, *tail], folder, options)
+    row |= {"kernels": len(of_source(alone or {})), "instances": len(alone or {}), "s": round(seconds, 1)}
+    if not alone:
+        return row | {"known": {}, "not seen because": note}
+    trace = options.builds / f"{place_of(program, options).name}.json"
+    is_unsure = any(sure not in SURE for sure in of_source(alone).values())
+    behind = ["--trace", trace] if is_unsure and trace.exists() else []
+    known = dict(alone)
+    if behind:
+        traced, _, _ = told([options.warpwright, "explain", file, "--json", "--gpu", "h200", *behind, "--", *more], folder, options)
+        known |= {name: found for name, found in (traced or {}).items() if known.get(name, ("unknown", 0))[0] not in SURE}
+    launched = set()
+    if trace.exists():
+        launched = {launch["kernel"] for launch in json.loads(trace.read_text())["launches"]}
+    best = of_source(known)
+    met = {source_name(symbol) for symbol in known if symbol in launched}
+    row |= {
+        "known": dict(Counter(best.values())), "alone": dict(Counter(of_source(alone).values())),
+        "launched": len(met), "launched and known": sum(best[name] in SURE for name in met),
+        "instances known": sum(sure in SURE for sure, _ in known.values()),
+        "not seen because": why_not(note) if is_unsure else "",
+    }
+    if options.opt:
+        words = [options.warpwright, "opt", file, "--json", "--gpu", "h200", "--budget", "0.1", *behind, *(tail if not behind else ["--", *more])]
+        found, said, seconds = told(words, folder, options)
+        own = known if behind else alone
+        row |= {"opt_s": round(seconds, 1), "opt differs": None if found is None else sorted(n for n in own if found.get(n, ("", 0))[0] in SURE and own[n][0] in SURE and found[n][1] != own[n][1])}
+        row["opt knows"] = sum(sure in SURE for sure in of_source(found or {}).values())
+        row["opt says"] = None if found else said[:160]
+    if options.describe:
+        row |= described(file, folder, args, more, options)
+    return row
+
+
+def items(options):
+    for program in PROGRAMS:
+        if options.only and program.name not in options.only and program.suite not in options.only:
             continue
-        read, _, _ = explained([*words, "--no-run", "--", *more], folder)
-        if run and run["seen"]:
-            note = "seen"
-        yield {
-            "suite": program.suite, "name": program.name, "file": path.name, "kernels": sum(run.values()) if run else 0,
-            "known": dict(run or {}), "without a run": dict(read or {}), "not seen because": why_not(note) if run else note, "s": round(seconds, 1),
-        }
+        folder = options.suites / program.folder
+        for name in program.inputs:
+            getattr(inputs, name)(folder)
+        for pattern, wanted, text in program.edits:
+            for path in folder.glob(pattern):
+                path.write_text(re.sub(wanted, text, path.read_text()))
+        for path in files(program, folder):
+            yield program, path
 
 
 def summary(rows):
     explained = [row for row in rows if row["kernels"]]
     kernels = sum(row["kernels"] for row in explained)
     share = lambda key, names: round(100 * sum(row[key].get(name, 0) for row in explained for name in names) / max(kernels, 1), 1)
-    return {
-        "files": len(rows), "files that compile": len(explained), "kernels": kernels,
-        "grid and block seen or read (%)": share("known", KNOWN[:2]), **{f"{name} (%)": share("known", [name]) for name in KNOWN},
-        "seen or read without a run (%)": share("without a run", KNOWN[:2]),
-        "median seconds": statistics.median(row["s"] for row in explained) if explained else None,
+    launched = sum(row["launched"] for row in explained)
+    found = {
+        "files": len(rows), "files that compile": len(explained), "kernels of the source": kernels, "instances": sum(row["instances"] for row in explained),
+        "instances with grid and block known": sum(row["instances known"] for row in explained),
+        "grid and block known (%)": share("known", SURE), "by the file alone (%)": share("alone", SURE), **{f"{name} (%)": share("known", [name]) for name in KNOWN},
+        "kernels that the programs launch": launched,
+        "of these grid and block known (%)": round(100 * sum(row["launched and known"] for row in explained) / max(launched, 1), 1),
+        "median seconds of explain": statistics.median(row["s"] for row in explained) if explained else None,
+        "longest explain": max(row["s"] for row in explained) if explained else None,
     }
+    opted = [row for row in explained if row.get("opt differs") is not None]
+    if opted:
+        found |= {
+            "opt: kernels": sum(row["kernels"] for row in opted), "opt: grid and block known (%)": round(100 * sum(row["opt knows"] for row in opted) / sum(row["kernels"] for row in opted), 1),
+            "opt: other than explain": sum(len(row["opt differs"]) for row in opted), "median seconds of opt": statistics.median(row["opt_s"] for row in opted),
+        }
+    made = [row for row in explained if "descriptions" in row]
+    if made:
+        found |= {
+            "descriptions": sum(row["descriptions"] for row in made), "said to fault": sum(row["said to fault"] for row in made),
+            "fault unsaid": sum(len(row["fault unsaid"]) for row in made), "median seconds of launch": statistics.median(row["describe_s"] for row in made),
+        }
+    return found
 
 
 def table(document):
     lines = ["# Launches of other people's kernels, without a GPU", "", "Written by `bench/foreign/own_launches.py`.", "", "| | |", "|---|--:|"]
-    lines += [f"| {key} | {value} |" for key, value in document["summary"].items()]
+    lines += [f"| {key} | {value} |" for key, value in (document.get("machine", {}) | document["summary"]).items()]
     reasons = Counter()
     for row in document["rows"]:
-        reasons[row["not seen because"] or "seen"] += row["kernels"] or 1
-    lines += ["", "| not seen because | kernels (files, of what does not compile) |", "|---|--:|"]
-    lines += [f"| {why.replace('|', '/')} | {count} |" for why, count in reasons.most_common() if why != "seen"]
-    lines += ["", "| suite | program | file | kernels | seen | read | guessed | unknown | s |", "|---|---|---|--:|--:|--:|--:|--:|--:|"]
+        unsure = row["kernels"] - sum(row["known"].get(name, 0) for name in SURE)
+        reasons[row["not seen because"]] += unsure or (not row["kernels"])
+    lines += ["", "| not known, and not seen because | kernels (files, of what does not compile) |", "|---|--:|"]
+    lines += [f"| {why.replace('|', '/')} | {count} |" for why, count in reasons.most_common() if count]
+    lines += ["", f"| suite | program | file | kernels | launched | {' | '.join(KNOWN)} | descriptions | said to fault | s |", f"|---|---|---|{'--:|' * (len(KNOWN) + 5)}"]
     for row in document["rows"]:
-        known = " | ".join(str(row["known"].get(name, 0)) for name in KNOWN)
-        lines.append(f"| {row['suite']} | {row['name']} | {row['file']} | {row['kernels']} | {known} | {row['s']} |")
+        if row["kernels"]:
+            known = " | ".join(str(row["known"].get(name, 0)) for name in KNOWN)
+            lines.append(
+                f"| {row['suite']} | {row['name']} | {row['file']} | {row['kernels']} | {row['launched']} | {known} "
+                f"| {row.get('descriptions', '')} | {row.get('said to fault', '')} | {row['s']} |"
+            )
     return "\n".join(lines) + "\n"
 
 
@@ -125,26 +228,22 @@ def main():
     parser.add_argument("suites", type=Path)
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--budget", default="30")
-    parser.add_argument("--headers", type=Path, default=Path("/tmp/warpwright-no-gpu/include"))
+    parser.add_argument("--builds", type=Path, default=Path("/tmp/warpwright-no-gpu"))
     parser.add_argument("--warpwright", default="target/release/warpwright")
-    parser.add_argument("--until", type=float, help="begin no other program after so many seconds")
+    parser.add_argument("--no-opt", dest="opt", action="store_false")
+    parser.add_argument("--no-descriptions", dest="describe", action="store_false")
+    parser.add_argument("--lanes", type=int, help="files at a time (default: one, on all cores)")
+    parser.add_argument("--cores", type=int, default=2, help="cores that each of them has")
+    parser.add_argument("--until", type=float, help="begin no other file after so many seconds")
+    parser.add_argument("--patience", type=float, default=300, help="seconds that a command may take")
     parser.add_argument("-o", "--output", type=Path)
     parser.add_argument("--table", type=Path)
     options = parser.parse_args()
-    options.suites = options.suites.resolve()
+    options.suites, options.builds = options.suites.resolve(), options.builds.resolve()
     options.warpwright = str(Path(options.warpwright).resolve())
-    for name, text in HEADERS.items():
-        (options.headers / name).parent.mkdir(parents=True, exist_ok=True)
-        (options.headers / name).write_text(text)
-    begin, rows = time.monotonic(), []
-    for program in PROGRAMS:
-        is_wanted = not options.only or program.name in options.only or program.suite in options.only
-        is_late = options.until is not None and time.monotonic() - begin > options.until
-        if is_wanted and not is_late:
-            for row in rows_of(program, options):
-                rows.append(row)
-                print(json.dumps(row), flush=True)
-    document = {"date": time.strftime("%Y-%m-%d"), "budget_s": float(options.budget), "summary": summary(rows), "rows": rows}
+    write_headers(options.builds / "include")
+    rows = [row for row in side_by_side(list(items(options)), options, lambda item: row_of(item, options)) if row]
+    document = {"date": time.strftime("%Y-%m-%d"), "budget_s": float(options.budget), "machine": machine(options), "summary": summary(rows), "rows": rows}
     print(json.dumps(document["summary"], indent=1))
     if options.output:
         options.output.write_text(json.dumps(document, indent=1) + "\n")

@@ -50,6 +50,10 @@ pub struct Trace {
 pub struct WithoutGpu {
     /// Launches up to this one, counted from 1, rest on nothing that was not computed; all do if it is absent.
     pub exact_until: Option<u64>,
+    /// Launches up to this one rest on no result that GPUs round otherwise, of a kernel with functions that they
+    /// approximate; all do not if it is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounded: Option<Noted>,
     /// Kernels that did not run in the emulator, each once, in the order of their launches.
     pub not_computed: Vec<Noted>,
     /// What kernels did wrong.
@@ -386,6 +390,13 @@ fn without_gpu(notes: &[Note], folder: &Path) -> Option<WithoutGpu> {
             Note::Exact(launch) => {
                 let least = without.exact_until.unwrap_or(u64::MAX).min(*launch);
                 without.exact_until = Some(least);
+            }
+            Note::Rounded(launch, kernel) => {
+                let why = "functions that GPUs approximate".to_owned();
+                let first = without.rounded.as_ref();
+                if first.is_none_or(|first| *launch < first.launch) {
+                    without.rounded = Some(noted(launch, kernel, &why));
+                }
             }
             Note::Unanswered(name) => without.unanswered.push(name.clone()),
             Note::Ended(why) => without.ended = Some(why.clone()),

@@ -203,6 +203,13 @@ impl Terms {
         bits <= 64 && Facts::default().range(self, bits, true, x, DEPTH).0 >= 0
     }
 
+    /// Is a number of so many bits, read with a sign, not negative where the current facts hold?
+    pub(crate) fn is_positive_here(&self, bits: u32, x: Term) -> bool {
+        bits <= 64
+            && self.facts.iter().next().is_some()
+            && self.facts.range(self, bits, true, x, DEPTH).0 >= 0
+    }
+
     /// Has a number of so many bits none of them set from the `low`-th on, whatever is known of where it is made?
     pub(crate) fn is_below(&self, bits: u32, x: Term, low: u32) -> bool {
         bits <= 64 && Facts::default().range(self, bits, false, x, DEPTH).1 <= all(low, false).1

@@ -27,7 +27,7 @@ use crate::product::{
 };
 use crate::semantics::Semantics;
 use crate::state::{MEMORIES, State};
-use crate::term::Term;
+use crate::term::{Head, Term};
 
 /// Decisions that one function may be ahead: iterations that stand behind one test.
 const MOST_AHEAD: u32 = 160;
@@ -88,6 +88,7 @@ pub(crate) fn walk<S: Semantics>(
         nodes: Vec::new(),
         known: Vec::new(),
         numbers: FxHashMap::default(),
+        alike: FxHashMap::default(),
         loads: Default::default(),
         ids: FxHashMap::default(),
     };
@@ -106,6 +107,8 @@ struct Walk<'w, 'a, S> {
     known: Vec<Known>,
     /// Numbers of open loops, by that of those around them and the headers.
     numbers: FxHashMap<(Open, [Block; 2]), Open>,
+    /// Of loops that both are in: locations of either function that were taken to move alike.
+    alike: FxHashMap<[Block; 2], Vec<(usize, Vec<usize>)>>,
     /// What was loaded up to the end of the node that was just played.
     loads: [BTreeSet<Term>; 2],
     ids: FxHashMap<Key, u32>,
@@ -166,11 +169,30 @@ impl<S: Semantics> Walk<'_, '_, S> {
             if !is_foreseen {
                 together.forget(&mut known.state);
             }
+            let alike = self.moving_alike(key, &known.state, NAMES + id);
+            self.alike.insert(headers, alike);
         }
         self.ids.insert(key, id);
         self.nodes.push(node);
         self.known.push(known);
         id
+    }
+
+    /// Locations of the original that have a name of this number, each with those of the rewritten function that have it, too.
+    fn moving_alike(&self, key: Key, state: &State, number: u32) -> Vec<(usize, Vec<usize>)> {
+        let layout = self.machine.layout(blocks(key));
+        let (first, rest) = state.split_at(layout.original);
+        let is_name =
+            |term: Term| matches!(self.machine.terms.head(term), Head::Phi(of, _) if of == number);
+        let names = first.iter().enumerate().filter(|of| is_name(*of.1));
+        let alike = names.map(|(at, name)| {
+            let others = rest[..layout.rewritten].iter().enumerate();
+            let others = others.filter(|of| of.1 == name);
+            (at, others.map(|of| layout.original + of.0).collect())
+        });
+        alike
+            .filter(|(_, others): &(_, Vec<usize>)| !others.is_empty())
+            .collect()
     }
 
     /// Loops that begin here for both.
@@ -239,7 +261,17 @@ impl<S: Semantics> Walk<'_, '_, S> {
         let is_alike = (0..MEMORIES).all(|of| memory(0, of) == memory(1, of))
             && known.loads[0] == known.loads[1];
         let has_loaded = !known.loads[0].is_empty();
-        is_alike && (has_loaded || shares || first.is_empty() || other.is_empty())
+        let goes_round = self.headers(key).filter(|headers| {
+            let mut open = known.open.iter();
+            open.any(|(known, _)| known == headers)
+        });
+        let moving = goes_round.and_then(|headers| self.alike.get(&headers));
+        let has_moved = |(at, others): &(usize, Vec<usize>)| {
+            let mut others = others.iter();
+            others.any(|&other| known.state[*at] == known.state[other])
+        };
+        let moved = moving.is_none_or(|all| all.iter().all(has_moved));
+        is_alike && moved && (has_loaded || shares || first.is_empty() || other.is_empty())
     }
 
     /// Finds out what runs at a node, and runs it.

@@ -156,11 +156,13 @@ impl Induction {
         if let Some(header) = self.headers.get_mut(&node) {
             facts.retain(|fact| !header.lost.contains(&fact));
             if let Some((_, first)) = arrivals.first(true) {
+                terms.facts = facts.clone();
+                header.suppose(terms, state);
                 header.write(terms, node, first, state);
             }
-            let guesses = header.guesses.iter();
-            header.guessed = guesses.map(|guess| guess.over(terms, state)).collect();
-            header.guessed.iter().for_each(|&fact| facts.insert(fact));
+            terms.facts = facts.clone();
+            header.guessed = header.suppose(terms, state);
+            facts = std::mem::take(&mut terms.facts);
             header.joined.clone_from(state);
         }
         self.at[node] = facts;
@@ -270,6 +272,11 @@ impl Guess {
             Part::Term(_) => None,
         });
         at.into_iter().flatten()
+    }
+
+    /// Is it said of what a variable holds, rather than of some of its bits?
+    fn is_of(&self, variable: &Variable) -> bool {
+        self.parts.contains(&Part::Location(variable.position))
     }
 
     fn over(&self, terms: &mut Terms, state: &State) -> Term {
@@ -399,7 +406,10 @@ impl Header {
         }
         for variable in variables {
             self.guesses.extend(low_bits(terms, variable));
-            self.guesses.extend(starts(terms, variable));
+            let decides = self.guesses.iter().any(|guess| guess.is_of(variable));
+            if decides || terms.as_const(variable.first).is_some() {
+                self.guesses.extend(starts(terms, variable));
+            }
         }
         self.guesses.dedup();
         self.guesses.truncate(MOST_GUESSES);
@@ -414,13 +424,23 @@ impl Header {
         first: &State,
         state: &mut State,
     ) {
+        let facts = terms.facts.clone();
+        self.suppose(terms, state);
         self.write(terms, node, first, state);
-        for guess in &self.guesses {
-            let fact = guess.over(terms, state);
+        terms.facts = facts;
+        self.suppose(terms, state);
+    }
+
+    /// Takes the guesses for true of what locations hold.
+    fn suppose(&self, terms: &mut Terms, state: &State) -> Vec<Term> {
+        let guesses = self.guesses.iter();
+        let guessed: Vec<Term> = guesses.map(|guess| guess.over(terms, state)).collect();
+        for &fact in &guessed {
             if terms.as_const(fact).is_none() {
                 terms.facts.insert(fact);
             }
         }
+        guessed
     }
 }
 
@@ -604,9 +624,6 @@ fn starts(terms: &Terms, variable: &Variable) -> Vec<Guess> {
     let Some(step) = step_of(terms, variable) else {
         return Vec::new();
     };
-    if terms.as_const(variable.first).is_none() {
-        return Vec::new();
-    }
     let here = Part::Location(variable.position);
     let first = Part::Term(variable.first);
     let parts = if step > 0 {

@@ -611,7 +611,7 @@ impl Terms {
         if let Some(sum) = self.extended_whole(from, to, signed, a) {
             return sum;
         }
-        let signed = signed && !self.is_never_negative(from, a);
+        let signed = signed && !self.is_never_negative(from, a) && !self.is_positive_here(from, a);
         match (self.head(a), self.args(a)) {
             (Head::Const(bits), _) => self.constant(wide(bits)),
             (Head::ZeroExtend(inner, _), &[x]) if !signed => self.zero_extend(inner, to, x),

@@ -3,6 +3,8 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use warpwright::trace::Trace;
 use warpwright_driver::opt::DEFAULT_BUDGET;
 use warpwright_launch::Shape;
 use warpwright_pass::launch::possible;
@@ -195,6 +197,11 @@ impl Command {
     }
 
     /// Which kernel the command is about, if it takes that.
+    /// Are several kernels looked at, each as it was launched?
+    pub fn is_of_all(&self) -> bool {
+        matches!(self, Command::Explain(_) | Command::Opt(_))
+    }
+
     pub fn kernel_mut(&mut self) -> Option<&mut KernelArgs> {
         match self {
             Command::Explain(args) => Some(&mut args.kernel),
@@ -234,6 +241,9 @@ pub struct KernelArgs {
     /// The launch that counts; from the trace
     #[arg(skip)]
     pub traced: Option<Traced>,
+    /// The trace, where it has launches of several kernels
+    #[arg(skip)]
+    pub seen: Option<Arc<Trace>>,
 }
 
 /// A launch that was seen: grid, block, and bytes of dynamic shared memory.

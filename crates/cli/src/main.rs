@@ -102,8 +102,9 @@ fn command() -> ExitCode {
 
 fn run(cli: &mut Cli) -> Result<(), Failure> {
     cli.command.places().check()?;
+    let is_of_all = cli.command.is_of_all();
     if let Some(kernel) = cli.command.kernel_mut() {
-        *kernel = commands::inplace::document::apply(kernel)?;
+        *kernel = commands::inplace::document::apply(kernel, is_of_all)?;
     }
     let cli = &*cli;
     match &cli.command {

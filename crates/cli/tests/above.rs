@@ -250,6 +250,74 @@ fn commands_stop_and_go_on_with_their_program() {
     }
 }
 
+/// What stops the whole group and has it go on leaves nobody stopped, and is heard once.
+#[test]
+fn groups_stop_and_go_on_as_one() {
+    let bench = Bench::new();
+    let script = "trap 'echo on' CONT; echo ready >&2; i=0; while [ $i -lt 40 ]; do sleep 0.05; i=$((i+1)); done; exit 3";
+    for command in [None, Some("trace"), Some("tune"), Some("with")] {
+        for signal in ["-STOP", "-TSTP"] {
+            let child = started(bench.below(command, &["sh", "-c", script]));
+            for _ in 0..2 {
+                kill(&[signal, "--", "-ID"], &child);
+                assert!(becomes(child.id(), 'T'), "{command:?} {signal}");
+                std::thread::sleep(Duration::from_millis(100));
+                kill(&["-CONT", "--", "-ID"], &child);
+                std::thread::sleep(Duration::from_millis(300));
+                assert_ne!(state(child.id()), 'T', "{command:?} {signal}");
+            }
+            let ended = child.wait_with_output().expect("ends");
+            assert!(
+                text(&ended.stdout).starts_with("on\non\n"),
+                "{command:?} {signal}"
+            );
+            assert!(
+                !text(&ended.stdout).starts_with("on\non\non\n"),
+                "{command:?} {signal}"
+            );
+            assert_eq!(ended.status.code(), Some(3), "{command:?} {signal}");
+        }
+    }
+}
+
+/// What a program starts where the library cannot be opened is not told of it.
+#[test]
+fn nobody_is_told_of_a_library_that_is_out_of_reach() {
+    let bench = Bench::new();
+    let library = std::env::current_exe().expect("own path");
+    let library = library.with_file_name("libwarpwright_inject.so");
+    let of_library = |command: &mut Command, place: &Path| {
+        std::fs::copy(&library, place).expect("copied");
+        command.env("WARPWRIGHT_INJECT", place);
+    };
+    bench.build("starts");
+    let place = bench.path("lib.so");
+    for way in [
+        "execve", "execv", "execvp", "execvpe", "execl", "execlp", "fexecve", "system", "popen",
+    ] {
+        for others in [
+            "",
+            "libm.so.6",
+            "libm.so.6:libdl.so.2",
+            "libm.so.6 libdl.so.2",
+        ] {
+            let words = ["./starts", way, "lib.so"];
+            let [plain, below] = [None, Some("with")].map(|command| {
+                let mut command = bench.below(command, &words);
+                of_library(&mut command, &place);
+                command.env("LD_PRELOAD", others).output().expect("starts")
+            });
+            assert_eq!(text(&plain.stderr), text(&below.stderr), "{way} {others}");
+            assert_eq!(plain.stdout, below.stdout, "{way} {others}");
+            assert_eq!(plain.status, below.status, "{way} {others}");
+            assert!(
+                text(&plain.stdout).contains(&format!("LD_PRELOAD={others}.")),
+                "{plain:?}"
+            );
+        }
+    }
+}
+
 /// Where nobody takes what a command says, it ends as its program, and never by a panic.
 #[test]
 fn outputs_that_nobody_takes_cost_no_exit_code() {

@@ -229,6 +229,98 @@ fn a_program_of_several_files_is_built_of_them() {
     );
 }
 
+/// Files below a folder, with their sizes.
+fn files(folder: &Path) -> Vec<(String, u64)> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let entry = entry.unwrap();
+            match entry.metadata().unwrap() {
+                meta if meta.is_dir() => folders.push(entry.path()),
+                meta => found.push((entry.path().display().to_string(), meta.len())),
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Neither beside the source, nor at home, nor among temporary files, what the program writes included.
+#[test]
+fn nothing_is_written_outside_of_the_cache() {
+    if require_toolkit("what a run writes").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    for name in ["source", "home", "temporary"] {
+        std::fs::create_dir(at.join(name)).unwrap();
+    }
+    std::fs::write(at.join("source/k.cu"), PROGRAM).unwrap();
+    std::fs::write(at.join("source/data.txt"), "data").unwrap();
+    let cache = warpwright_toolkit::cache_dir().unwrap();
+    let before = files(at);
+    let library = std::env::current_exe().unwrap();
+    let library = library.with_file_name("libwarpwright_standin.so");
+    for args in [
+        &["explain", "k.cu", "--budget", "200"][..],
+        &["opt", "k.cu", "--kernel", "scale", "--budget", "0.1"],
+        &["launch", "k.cu", "--kernel", "scale", "--budget", "200"],
+        &["trace", "--no-gpu", "k.cu"],
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_warpwright"));
+        command.args(args).current_dir(at.join("source"));
+        command
+            .env("HOME", at.join("home"))
+            .env("TMPDIR", at.join("temporary"));
+        command
+            .env("WARPWRIGHT_CACHE", &cache)
+            .env("WARPWRIGHT_STANDIN", &library);
+        let made = command.env_remove("XDG_CACHE_HOME").output().unwrap();
+        let said = text(&made.stderr);
+        // The traced program runs where it is started, and leaves its file there.
+        let left = at.join("source/left.txt");
+        let is_traced = args[0] == "trace";
+        assert_eq!(left.exists(), is_traced, "{args:?}: {said}");
+        let _ = std::fs::remove_file(left);
+        assert_eq!(files(at), before, "{args:?}: {said}");
+    }
+}
+
+/// A trace of several kernels says of each how it was launched: of files that are no program by themselves, too.
+#[test]
+fn a_trace_of_several_kernels_counts_for_all() {
+    if require_toolkit("a trace of several kernels").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let kernels = "__global__ void one(float *x) { x[threadIdx.x] = 1; }\n__global__ void two(float *x) { x[threadIdx.x] += 1; }\n";
+    std::fs::write(at.join("kernels.cuh"), kernels).unwrap();
+    let main = "#include \"kernels.cuh\"\nint main() { float *x; cudaMalloc(&x, 1024); one<<<5, 32>>>(x); two<<<6, 64>>>(x); return cudaDeviceSynchronize(); }\n";
+    std::fs::write(at.join("main.cu"), main).unwrap();
+    let traced = run_in(at, &["trace", "--no-gpu", "-o", "T.json", "--", "main.cu"]);
+    assert!(traced.status.success(), "{}", text(&traced.stderr));
+    // It has the kernels alone.
+    std::fs::write(at.join("k.cu"), kernels).unwrap();
+    std::fs::remove_file(at.join("main.cu")).unwrap();
+    for command in ["explain", "opt"] {
+        let found = document(at, &[command, "k.cu", "--json", "--trace", "T.json"]);
+        let kernels = found["kernels"].as_array().unwrap();
+        let mut all: Vec<_> = kernels
+            .iter()
+            .map(|kernel| (kernel["block_source"].clone(), kernel["grid"].clone()))
+            .collect();
+        all.sort_by_key(|(_, grid)| grid.as_u64());
+        assert_eq!(all, [("ran".into(), 5.into()), ("ran".into(), 6.into())]);
+    }
+    // What works on one kernel has to be told which.
+    let bug = run_in(at, &["bug", "k.cu", "--trace", "T.json", "-o", "bug.txt"]);
+    let said = text(&bug.stderr);
+    assert!(said.contains("choose one with --kernel"), "{said}");
+}
+
 /// Kernels whose heads are outside the subset of CUDA C that is understood, are made by macros, or take what only the
 /// compiler lays out.
 const STRANGE: &str = r#"

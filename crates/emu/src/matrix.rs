@@ -70,6 +70,14 @@ pub(crate) struct Mma {
     pub wmma: bool,
 }
 
+impl Mma {
+    /// What it costs beside one instruction, in warp instructions: as many products take as long.
+    pub fn work(&self) -> u64 {
+        const PRODUCTS: usize = 8;
+        (self.m * self.n * self.k / PRODUCTS) as u64
+    }
+}
+
 /// A matrix in memory, as `wmma.load` and `wmma.store` see it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tile {

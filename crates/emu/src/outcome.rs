@@ -182,6 +182,12 @@ impl Counts {
         statistics
     }
 
+    /// Has anything run whose results hardware approximates?
+    pub fn is_approximate(&self, program: &Program) -> bool {
+        let mut all = program.sites.iter().zip(&self.executed);
+        all.any(|(site, [_, threads])| site.approximate && *threads > 0)
+    }
+
     pub fn approximations(&self, program: &Program) -> Vec<Approximation> {
         let all = program.sites.iter().zip(&self.executed);
         all.filter(|(site, [_, threads])| site.approximate && *threads > 0)

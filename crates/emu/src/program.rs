@@ -27,6 +27,8 @@ pub struct Program {
     pub(crate) sites: Vec<Site>,
     /// Does the result depend on the order in which blocks run?
     pub(crate) ordered: bool,
+    /// Its blocks wait for each other.
+    pub(crate) cooperative: bool,
     /// Has it a fence that reaches other blocks, or an access that is one?
     pub(crate) fenced: bool,
     /// Does it call `malloc`?

@@ -103,7 +103,7 @@ struct Object {
 ///
 /// # Safety
 /// Both end in a zero.
-unsafe fn is_same(one: *const u8, other: *const u8) -> bool {
+pub unsafe fn is_same(one: *const u8, other: *const u8) -> bool {
     let mut at = 0;
     loop {
         // SAFETY: the caller's.
@@ -296,16 +296,41 @@ unsafe fn is_one(all: &[&CStr], name: *const u8) -> bool {
     false
 }
 
+/// This library in the dynamic linker's list, or null.
+///
+/// # Safety
+/// Once the dynamic linker has made its list.
+unsafe fn own_map() -> *const Map {
+    // SAFETY: the list, which ends in a null.
+    unsafe {
+        let mut own = _r_debug.first;
+        while !own.is_null() && !std::ptr::eq((*own).dynamic, &raw const _DYNAMIC) {
+            own = (*own).next;
+        }
+        own
+    }
+}
+
+/// The name under which this library was loaded; null if there is none.
+#[cfg(target_arch = "x86_64")]
+pub fn own_name() -> *const c_char {
+    // SAFETY: the list is there whenever this library runs.
+    unsafe { own_map().as_ref() }.map_or(std::ptr::null(), |own| own.name)
+}
+
+/// The program's environment.
+#[cfg(target_arch = "x86_64")]
+pub fn environment() -> *const *mut u8 {
+    // SAFETY: a word of the C library.
+    unsafe { __environ.load(Ordering::Relaxed).cast() }
+}
+
 /// A name that this library calls and the program means something else by; null if there is none.
 fn search() -> *const u8 {
     let none = std::ptr::null();
     // SAFETY: the dynamic linker's list, where the program is the first, and the tables of what is loaded.
     unsafe {
-        let first = _r_debug.first;
-        let mut own = first;
-        while !own.is_null() && !std::ptr::eq((*own).dynamic, &raw const _DYNAMIC) {
-            own = (*own).next;
-        }
+        let (first, own) = (_r_debug.first, own_map());
         if own.is_null() || own == first {
             return none;
         }
@@ -415,7 +440,7 @@ fn folder() -> *const u8 {
 /// # Safety
 /// As the call asks for.
 #[cfg(target_arch = "x86_64")]
-unsafe fn kernel(call: libc::c_long, [a, b, c]: [usize; 3]) -> isize {
+pub unsafe fn kernel(call: libc::c_long, [a, b, c]: [usize; 3]) -> isize {
     let found;
     // SAFETY: the kernel's convention.
     unsafe {
@@ -430,7 +455,7 @@ unsafe fn kernel(call: libc::c_long, [a, b, c]: [usize; 3]) -> isize {
 /// # Safety
 /// As above.
 #[cfg(target_arch = "aarch64")]
-unsafe fn kernel(call: libc::c_long, [a, b, c]: [usize; 3]) -> isize {
+pub unsafe fn kernel(call: libc::c_long, [a, b, c]: [usize; 3]) -> isize {
     let found;
     // SAFETY: the kernel's convention.
     unsafe {

@@ -15,6 +15,8 @@
 //! differs. A kernel that uses variables of its module has its winner in there, beside it ([`grafts`]). On any doubt the call goes through untouched and the reason is written
 //! once to `WARPWRIGHT_LOG` ([`notes`]).
 //!
+//! What a program starts has the library as well, if it can open it (`children`).
+//!
 //! A program that has no memory left goes on without the library ([`reserve`]), and so does one whose functions have names that
 //! the library calls ([`captured`]).
 //!
@@ -23,6 +25,8 @@
 
 mod abi;
 mod captured;
+#[cfg(target_arch = "x86_64")]
+mod children;
 mod compilers;
 mod door;
 mod driver;

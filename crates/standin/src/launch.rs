@@ -183,6 +183,7 @@ impl State {
         class: LaunchClass,
     ) -> Arguments {
         let bytes = call.params.clone().unwrap_or_default();
+        let places = self.parameters(function).ok().flatten().unwrap_or_default();
         let (arena, record) = (&self.arena, &mut self.record);
         let mut digest = |base, block: &Block| {
             let contents = (block.len <= DIGESTED).then(|| arena.bytes(base, block))?;
@@ -190,7 +191,13 @@ impl State {
             record.contents(&digest, contents);
             Some(digest)
         };
+        // Two numbers side by side are no pointer.
+        let is_of_one = |at: usize| {
+            let mut of = places.iter();
+            of.any(|&(start, len)| start <= at as u64 && at as u64 + 8 <= start + len)
+        };
         let words = bytes.chunks_exact(8).enumerate();
+        let words = words.filter(|(at, _)| is_of_one(8 * at));
         let pointers = words.filter_map(|(at, word)| {
             let address = u64::from_le_bytes(word.try_into().ok()?);
             let (base, block) = arena.find(address).filter(|_| address != 0)?;
@@ -231,7 +238,7 @@ impl State {
                 .not_computed(&function.name, "an earlier kernel was not computed");
             return Ok(());
         }
-        let program = match self.program(function)? {
+        let program = match self.program(function, call.cooperative)? {
             Ok(program) => program,
             Err(why) => {
                 self.record.not_computed(&function.name, &why.to_string());
@@ -249,6 +256,9 @@ impl State {
             Err(error) => self.record.not_computed(&function.name, &error.to_string()),
             Ok(Ok(spent)) => {
                 self.work = self.work.saturating_sub(spent.work);
+                if spent.is_approximate {
+                    self.record.approximate(&function.name);
+                }
                 show(&spent.printed);
             }
             Ok(Err(fault)) if fault.kind == FaultKind::Budget => {
@@ -294,7 +304,7 @@ impl State {
 
     /// Host and device meet: a fault comes to light here, and memory that both see may be read.
     pub fn meet(&mut self) -> Answer {
-        if self.record.gap.is_some() && self.arena.is_shared_with_host() {
+        if self.record.minds_looks() && self.arena.is_shared_with_host() {
             self.look();
         }
         self.healthy()

@@ -68,13 +68,16 @@ pub struct Loaded {
     ptx: Result<Ptx, Unrun>,
     /// First slot of its variables.
     first: usize,
-    programs: BTreeMap<Arc<str>, Result<Arc<Program>, Unrun>>,
+    /// By name, and whether the launch is cooperative.
+    programs: BTreeMap<(Arc<str>, bool), Result<Arc<Program>, Unrun>>,
     variables: BTreeMap<String, (u64, u64)>,
 }
 
 /// Everything that was registered.
 #[derive(Default)]
 pub struct Modules {
+    /// Where the blocks of cooperative launches wait for each other, once there was one.
+    workspace: Option<u64>,
     /// Places of wrappers in the program.
     images: Vec<usize>,
     loaded: Vec<Option<Loaded>>,
@@ -187,19 +190,43 @@ impl State {
     }
 
     /// The kernel, decoded; or why it cannot be run.
-    pub fn program(&mut self, function: &Function) -> Result<Result<Arc<Program>, Unrun>, Code> {
+    pub fn program(
+        &mut self,
+        function: &Function,
+        is_cooperative: bool,
+    ) -> Result<Result<Arc<Program>, Unrun>, Code> {
+        let workspace = match is_cooperative {
+            true => Some(self.workspace()?),
+            false => None,
+        };
         let module = self.module(function.module)?;
-        if let Some(known) = module.programs.get(&function.name) {
+        let key = (function.name.clone(), is_cooperative);
+        if let Some(known) = module.programs.get(&key) {
             return Ok(known.clone());
         }
+        let decoded = |ptx: &Ptx| match workspace {
+            Some(at) => Emulator::cooperative(ptx, &function.name, module.first, at),
+            None => Emulator::placed(ptx, &function.name, module.first),
+        };
         let made = match &module.ptx {
-            Ok(ptx) => Emulator::placed(ptx, &function.name, module.first)
-                .map(Arc::new)
-                .map_err(Unrun::from),
+            Ok(ptx) => decoded(ptx).map(Arc::new).map_err(Unrun::from),
             Err(why) => Err(why.clone()),
         };
-        module.programs.insert(function.name.clone(), made.clone());
+        module.programs.insert(key, made.clone());
         Ok(made)
+    }
+
+    /// Where the blocks of cooperative launches wait for each other.
+    fn workspace(&mut self) -> Result<u64, Code> {
+        const BYTES: u64 = 8;
+        match self.modules.workspace {
+            Some(at) => Ok(at),
+            None => {
+                let at = self.arena.allocate(BYTES, Kind::Variable)?;
+                self.modules.workspace = Some(at);
+                Ok(at)
+            }
+        }
     }
 
     /// Offset and size of a kernel's parameters, as its PTX declares them.

@@ -41,6 +41,9 @@ pub struct Record {
     pub gap: Option<u64>,
     /// Up to this launch nothing can rest on what was not computed.
     exact: Option<u64>,
+    /// The first kernel that ran functions which GPUs approximate, until the program has looked at results.
+    approximate: Option<String>,
+    is_rounded: bool,
     /// How often the program has looked at what was not computed.
     pub looks: u64,
     written: Option<Instant>,
@@ -64,6 +67,8 @@ impl Record {
             number: 0,
             gap: None,
             exact: None,
+            approximate: None,
+            is_rounded: false,
             looks: 0,
             written: None,
         }
@@ -132,8 +137,25 @@ impl Record {
         self.once(format!("fault {kernel}"), note);
     }
 
-    /// The program has read what kernels left; from here on it may rest on what was not computed.
+    /// The latest launch has results that GPUs may round otherwise.
+    pub fn approximate(&mut self, kernel: &str) {
+        if !self.is_rounded {
+            self.approximate.get_or_insert_with(|| kernel.to_owned());
+        }
+    }
+
+    /// Does it matter whether the program reads what kernels left?
+    pub fn minds_looks(&self) -> bool {
+        self.gap.is_some() || self.approximate.is_some()
+    }
+
+    /// The program has read what kernels left; from here on it may rest on what was not computed, or is rounded
+    /// otherwise.
     pub fn looked_at(&mut self) {
+        if let Some(kernel) = self.approximate.take() {
+            self.is_rounded = true;
+            self.notes.push(Note::Rounded(self.number, kernel));
+        }
         if self.gap.is_some() && self.exact.is_none() {
             self.exact = Some(self.number);
             self.notes.push(Note::Exact(self.number));

@@ -65,8 +65,6 @@ refused! {
     cudaExternalMemoryGetMappedBuffer,
     cudaExternalMemoryGetMappedMipmappedArray,
     cudaFreeMipmappedArray,
-    cudaFuncGetParamCount,
-    cudaFuncGetParamInfo,
     cudaGetChannelDesc,
     cudaGetDriverEntryPoint,
     cudaGetDriverEntryPointByVersion,

@@ -2,6 +2,8 @@
 #include <cstdio>
 #include <cstring>
 #include <cstdlib>
+#include <cooperative_groups.h>
+#include <mma.h>
 
 __constant__ float weights[4];
 __device__ int counted;
@@ -35,6 +37,28 @@ __global__ void spin(int *a, int n) {
     for (int i = 0; i < n; ++i) atomicAdd(a, i & 1);
 }
 __global__ void textured(cudaTextureObject_t t, float *a) { a[threadIdx.x] = tex1Dfetch<float>(t, threadIdx.x); }
+// What a block reads behind the barrier others wrote before it.
+__global__ void together(int *parts, int *sum) {
+    auto grid = cooperative_groups::this_grid();
+    for (int turn = 0; turn < 3; ++turn) {
+        if (threadIdx.x == 0) parts[blockIdx.x] = blockIdx.x + turn;
+        grid.sync();
+        if (grid.thread_rank() == 0)
+            for (int i = 0; i < gridDim.x; ++i) *sum += parts[i];
+        grid.sync();
+    }
+}
+__global__ void sized(int *a, int width, int height) { a[0] = width + height; }
+__global__ void soften(float *a) { a[threadIdx.x] = __expf(a[threadIdx.x]); }
+__global__ void multiply(float *to, int n) {
+    using namespace nvcuda::wmma;
+    fragment<matrix_a, 16, 16, 16, half, row_major> a;
+    fragment<matrix_b, 16, 16, 16, half, row_major> b;
+    fragment<accumulator, 16, 16, 16, float> c;
+    fill_fragment(a, 1.0f), fill_fragment(b, 1.0f), fill_fragment(c, 0.0f);
+    for (int i = 0; i < n; ++i) mma_sync(c, a, b, c);
+    store_matrix_sync(to, c, 16, mem_row_major);
+}
 __global__ void converge(float *residual) { *residual *= 0.5f; }
 
 static void say(const char *what, cudaError_t e) { printf("%s: %s\n", what, cudaGetErrorName(e)); }
@@ -58,6 +82,13 @@ static void modules() {
     call<<<1, 4>>>(b, f);
     cudaMemcpy(host, b, 16, cudaMemcpyDeviceToHost);
     printf("called %g %g\n", host[0], host[3]);
+    size_t parameters = 0, offset = 0, size = 0;
+    cudaFuncGetParamCount((const void *)weigh, &parameters);
+    cudaFuncGetParamInfo((const void *)weigh, 2, &offset, &size);
+    printf("%zu parameters, the third at %zu has %zu bytes\n", parameters, offset, size);
+    say("fourth", cudaFuncGetParamInfo((const void *)weigh, 3, &offset, &size));
+    // Together they would be an address.
+    sized<<<1, 1>>>((int *)a, 8, (int)((size_t)a >> 32));
     say("too far", cudaMemcpy(host, a, 5000, cudaMemcpyDeviceToHost));
     say("last", cudaGetLastError());
     say("last again", cudaGetLastError());
@@ -196,6 +227,52 @@ static void budget(int n) {
     add<<<3, 1>>>(a, 7);
 }
 
+// The first must run, the second must not: a product costs more than one instruction.
+static void matrices() {
+    float *to;
+    cudaMalloc(&to, 1024);
+    multiply<<<1, 32>>>(to, 1);
+    multiply<<<1, 32>>>(to, 1000);
+}
+
+static void cooperate() {
+    int *parts, *sum, host = 0;
+    cudaMalloc(&parts, 4 * 132);
+    cudaMalloc(&sum, 4);
+    cudaMemset(sum, 0, 4);
+    void *args[] = {&parts, &sum};
+    for (int blocks : {132, 7}) {
+        say("together", cudaLaunchCooperativeKernel((void *)together, dim3(blocks), dim3(64), args, 0, 0));
+        cudaMemcpy(&host, sum, 4, cudaMemcpyDeviceToHost);
+        printf("sum %d\n", host);
+    }
+    together<<<1, 64>>>(parts, sum);
+}
+
+static void memory() {
+    size_t room = 0, all = 0;
+    void *a, *b;
+    cudaMemGetInfo(&room, &all);
+    printf("%zu\n", all);
+    say("most", cudaMalloc(&a, room - 1024));
+    say("one more than the rest", cudaMalloc(&b, 1025));
+    say("managed", cudaMallocManaged(&b, 1025));
+    say("pinned", cudaMallocHost(&b, 1025));
+    say("the rest", cudaMalloc(&b, 1024));
+    cudaFree(a);
+    say("again", cudaMalloc(&a, room - 1024));
+}
+
+static void rounds() {
+    float *a, host = 1;
+    cudaMalloc(&a, 128);
+    soften<<<1, 32>>>(a);
+    soften<<<2, 32>>>(a);
+    cudaMemcpy(&host, a, 4, cudaMemcpyDeviceToHost);
+    soften<<<3, 32>>>(a);
+    cudaMemcpy(&host, a, 4, cudaMemcpyDeviceToHost);
+}
+
 static void waits() {
     float *residual, host = 1;
     cudaTextureObject_t texture = 0;
@@ -216,6 +293,10 @@ int main(int argc, char **argv) {
     if (!strcmp(what, "faults")) faults();
     if (!strcmp(what, "fault")) fault();
     if (!strcmp(what, "budget")) budget(atoi(argv[2]));
+    if (!strcmp(what, "matrices")) matrices();
+    if (!strcmp(what, "cooperate")) cooperate();
+    if (!strcmp(what, "memory")) memory();
+    if (!strcmp(what, "rounds")) rounds();
     if (!strcmp(what, "waits")) waits();
     return 0;
 }

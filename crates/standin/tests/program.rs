@@ -96,6 +96,8 @@ fn memory_and_symbols() {
             "from: cudaSuccess",
             "1 1999, counted 1000, shared 7",
             "called 4 16",
+            "3 parameters, the third at 16 has 4 bytes",
+            "fourth: cudaErrorInvalidValue",
             "too far: cudaErrorInvalidValue",
             "last: cudaErrorInvalidValue",
             "last again: cudaSuccess",
@@ -115,6 +117,11 @@ fn memory_and_symbols() {
     let weigh = arguments.expect("the first launch");
     assert_eq!(weigh.bytes.len(), 20);
     assert_eq!(weigh.bytes[16..], 1000u32.to_le_bytes());
+    let sized = notes.iter().find_map(|note| match note {
+        Note::Arguments(arguments) if arguments.kernel.contains("sized") => Some(arguments),
+        _ => None,
+    });
+    assert_eq!(sized.expect("its launch").pointers.len(), 1);
     let sizes: Vec<_> = weigh
         .pointers
         .iter()
@@ -239,6 +246,70 @@ fn the_budget() {
     assert_eq!(first, Some((2, "the budget is spent", "_Z4spinPii")));
 }
 
+/// A product of matrices counts as what it takes.
+fn matrix_products_have_their_price() {
+    let Some((_, notes)) = run(&["matrices"], &[("WARPWRIGHT_BUDGET", "0.02")]) else {
+        return;
+    };
+    let first = notes.iter().find_map(|note| match note {
+        Note::Uncomputed(number, why, _) => Some((*number, &**why)),
+        _ => None,
+    });
+    assert_eq!(first, Some((2, "the budget is spent")));
+}
+
+/// Blocks of a cooperative launch meet; those of another one cannot, and that is said.
+fn blocks_wait_for_each_other() {
+    let Some((said, notes)) = run(&["cooperate"], &[("WARPWRIGHT_BUDGET", "30")]) else {
+        return;
+    };
+    // Three times 0 + … + 131 and once and twice more per block; then of seven blocks.
+    let of = |n: i32| 3 * n * (n - 1) / 2 + 3 * n;
+    let (first, second) = (of(132), of(132) + of(7));
+    let lines =
+        format!("together: cudaSuccess\nsum {first}\ntogether: cudaSuccess\nsum {second}\n");
+    assert_eq!(said, lines);
+    let gap = notes.iter().find_map(|note| match note {
+        Note::Uncomputed(number, why, _) => Some((*number, why.contains("envreg"))),
+        _ => None,
+    });
+    assert_eq!(gap, Some((3, true)));
+}
+
+/// Of whatever kind, allocations together have as many bytes as the option says.
+fn memory_has_a_bound() {
+    let Some((said, _)) = run(&["memory"], &[("WARPWRIGHT_MEMORY", "1048576")]) else {
+        return;
+    };
+    says(
+        &said,
+        &[
+            "1048576",
+            "most: cudaSuccess",
+            "one more than the rest: cudaErrorMemoryAllocation",
+            "managed: cudaErrorMemoryAllocation",
+            "pinned: cudaErrorMemoryAllocation",
+            "the rest: cudaSuccess",
+            "again: cudaSuccess",
+        ],
+    );
+}
+
+/// What a GPU only approximates may make a program decide otherwise once it has read it.
+fn other_rounding_is_marked() {
+    let Some((_, notes)) = run(&["rounds"], &[]) else {
+        return;
+    };
+    let rounded = notes.iter().filter_map(|note| match note {
+        Note::Rounded(number, kernel) => Some((*number, &**kernel)),
+        _ => None,
+    });
+    assert_eq!(rounded.collect::<Vec<_>>(), [(2, "_Z6softenPf")]);
+    assert_eq!(exact(&notes), None);
+    let (_, plain) = run(&["launches"], &[]).expect("as before");
+    assert!(!plain.iter().any(|note| matches!(note, Note::Rounded(..))));
+}
+
 fn loops_that_wait_end() {
     let Some((said, notes)) = run(&["waits"], &[]) else {
         return;
@@ -253,7 +324,14 @@ fn loops_that_wait_end() {
 }
 
 fn main() {
-    let tests: [(&str, fn()); 7] = [
+    let tests: [(&str, fn()); 11] = [
+        ("blocks_wait_for_each_other", blocks_wait_for_each_other),
+        (
+            "matrix_products_have_their_price",
+            matrix_products_have_their_price,
+        ),
+        ("memory_has_a_bound", memory_has_a_bound),
+        ("other_rounding_is_marked", other_rounding_is_marked),
         ("memory_and_symbols", memory_and_symbols),
         ("launches_and_graphs", launches_and_graphs),
         ("another_gpu", another_gpu),

@@ -47,6 +47,9 @@ pub enum Note {
     Uncomputed(u64, String, String),
     /// Up to this launch, counted from 1, nothing rests on what was not computed (without a GPU).
     Exact(u64),
+    /// Up to this launch, counted from 1, nothing rests on what GPUs round otherwise; the symbol of the first kernel
+    /// with such results (without a GPU).
+    Rounded(u64, String),
     /// A kernel did something wrong: number of the launch, symbol, what (without a GPU).
     Fault(u64, String, String),
     /// A function of the runtime that is not answered (without a GPU).
@@ -419,6 +422,7 @@ impl Note {
             // The symbol is one word.
             Note::Uncomputed(number, why, kernel) => format!("uncomputed {number} {kernel} {why}"),
             Note::Exact(number) => format!("exact {number}"),
+            Note::Rounded(number, kernel) => format!("rounded {number} {kernel}"),
             Note::Fault(number, kernel, what) => format!("fault {number} {kernel} {what}"),
             Note::Unanswered(name) => format!("unanswered {name}"),
             Note::Ended(why) => format!("ended {why}"),
@@ -482,6 +486,7 @@ impl Note {
                 Note::Uncomputed(number, words.rest(), kernel)
             }
             "exact" => Note::Exact(words.number()?),
+            "rounded" => Note::Rounded(words.number()?, words.rest()),
             "fault" => {
                 let (number, kernel) = (words.number()?, words.next()?.to_owned());
                 Note::Fault(number, kernel, words.rest())
@@ -833,6 +838,7 @@ mod tests {
             arguments(Vec::new(), Vec::new()),
             Note::Uncomputed(3, "it has no PTX".into(), "k".into()),
             Note::Exact(4),
+            Note::Rounded(3, "_Z4softPf".into()),
             Note::Fault(5, "k".into(), "8 bytes at a null pointer".into()),
             Note::Unanswered("cudaGLGetDevices".into()),
             Note::Ended("it waited".into()),

@@ -282,7 +282,8 @@ impl<'v, 'm> Walk<'v, 'm> {
                 // Names may be others' there.
                 return None;
             }
-            let elsewhere = opcode.is_invariant_load();
+            // `ldu` reads what a thread stored before it, as other loads do.
+            let elsewhere = opcode.is_invariant_load() && opcode.op != Some(Op::Ldu);
             if !(effect.reads | effect.writes).overlaps(SpaceSet::GLOBAL) || elsewhere {
                 continue;
             }

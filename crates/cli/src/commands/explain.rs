@@ -132,7 +132,7 @@ fn of_kernels(
     let seen = (ran.as_ref(), until);
     let own = || counted(cli, (input, file), &args.kernel, &args.nvcc, seen);
     options.counted = progress::waiting("looking for a launch to count", own)?;
-    options.ran = ran.as_ref().map(|ran| ran.trace.clone());
+    options.ran = own_run::known(ran.as_ref(), &args.kernel);
     let optimizer = session::optimizer(cli, input)?;
     let found = progress::waiting("building, and counting what a launch executes", || {
         optimizer.explain(input, &options)

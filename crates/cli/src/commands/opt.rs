@@ -100,7 +100,7 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         &args.nvcc,
         (ran.as_ref(), until),
     )?;
-    options.ran = ran.as_ref().map(|ran| ran.trace.clone());
+    options.ran = own_run::known(ran.as_ref(), &args.kernel);
     let watch = Progress::new(cli, !args.no_database);
     let mut outcome = optimizer.optimise_watched(&input, &options, &watch)?;
     // What limits the build that is there, as far as its instructions can be counted; the page has it at length. Beside a

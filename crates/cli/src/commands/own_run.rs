@@ -134,7 +134,8 @@ pub struct Wanted<'a> {
 /// Runs the program of a file, if it has one, and says on standard error what came of it. Nobody wants to see a run whose
 /// launches are stated otherwise.
 pub fn of(cli: &Cli, input: &Input, kernel: &KernelArgs, wanted: Wanted<'_>) -> Option<Ran> {
-    let is_stated = kernel.launch.is_some() || kernel.trace.is_some() || kernel.traced.is_some();
+    let is_traced = kernel.traced.is_some() || kernel.seen.is_some();
+    let is_stated = kernel.launch.is_some() || kernel.trace.is_some() || is_traced;
     match is_stated {
         true => None,
         false => run(cli, input, wanted),
@@ -475,6 +476,12 @@ fn has_main(text: &str) -> bool {
             && after.starts_with('(')
             && !before.is_some_and(is_word)
     })
+}
+
+/// What is known of launches: the program's own, or those of a trace that was named.
+pub fn known(ran: Option<&Ran>, kernel: &KernelArgs) -> Option<Trace> {
+    let own = ran.map(|ran| &ran.trace);
+    own.or(kernel.seen.as_deref()).cloned()
 }
 
 impl Ran {

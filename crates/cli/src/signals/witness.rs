@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use nix::libc::{self, c_int, siginfo_t};
+use nix::libc::{self, c_int};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 /// A sender to a group gives its signal to one process after the other.
@@ -113,23 +113,37 @@ unsafe fn watch(parent: i32, asked: RawFd, tell: RawFd) -> ! {
             let to = if to == u32::MAX { to } else { to - 1 };
             libc::syscall(libc::SYS_close_range, from, to, 0);
         }
-        let at_once: libc::timespec = zeroed();
         let mut all = zeroed();
         libc::sigfillset(&raw mut all);
+        let came = libc::signalfd(-1, &raw const all, libc::SFD_NONBLOCK);
+        let either = [came, asked].map(|fd| libc::pollfd {
+            fd,
+            events: libc::POLLIN,
+            revents: 0,
+        });
         loop {
-            let mut byte = 0_u8;
-            if libc::read(asked, (&raw mut byte).cast(), 1) != 1 {
-                libc::_exit(0);
+            // At once: a stop takes back that all go on, and the other way round.
+            let mut either = either;
+            libc::poll(either.as_mut_ptr(), 2, -1);
+            let mut info: libc::signalfd_siginfo = zeroed();
+            let size = size_of::<libc::signalfd_siginfo>();
+            while libc::read(came, (&raw mut info).cast(), size) == size as isize {
+                say(tell, [info.ssi_signo as i32, info.ssi_pid as i32]);
             }
-            loop {
-                let mut info: siginfo_t = zeroed();
-                let signal = libc::sigtimedwait(&raw const all, &raw mut info, &raw const at_once);
-                let word = [signal.max(0), info.si_pid()];
-                libc::write(tell, word.as_ptr().cast(), size_of::<[i32; 2]>());
-                if signal <= 0 {
-                    break;
+            if either[1].revents != 0 {
+                let mut byte = 0_u8;
+                if libc::read(asked, (&raw mut byte).cast(), 1) != 1 {
+                    libc::_exit(0);
                 }
+                say(tell, [0, 0]);
             }
         }
     }
+}
+
+/// A signal and its sender, or that these were all.
+#[allow(unsafe_code)]
+fn say(tell: RawFd, word: [i32; 2]) {
+    // SAFETY: a descriptor of our own, and so many bytes.
+    unsafe { libc::write(tell, word.as_ptr().cast(), size_of::<[i32; 2]>()) };
 }

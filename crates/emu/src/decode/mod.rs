@@ -50,12 +50,36 @@ impl Emulator {
     /// # Errors
     /// As [`Emulator::new`].
     pub fn placed(module: &Module, kernel: &str, first: usize) -> Result<Program, DecodeError> {
+        Emulator::decoded(module, kernel, first, None)
+    }
+
+    /// The same for cooperative launches, whose blocks wait for each other in a workspace: eight bytes of memory at this
+    /// address that begin with zeros (`driver_abi.h` of CUDA's cooperative groups).
+    ///
+    /// # Errors
+    /// As [`Emulator::new`].
+    pub fn cooperative(
+        module: &Module,
+        kernel: &str,
+        first: usize,
+        workspace: u64,
+    ) -> Result<Program, DecodeError> {
+        Emulator::decoded(module, kernel, first, Some(workspace))
+    }
+
+    fn decoded(
+        module: &Module,
+        kernel: &str,
+        first: usize,
+        workspace: Option<u64>,
+    ) -> Result<Program, DecodeError> {
         let entry = module.kernels().find(|(_, f)| &*f.name == kernel);
         let Some((entry, _)) = entry else {
             return Err(DecodeError::NoKernel(kernel.to_owned()));
         };
         let reach = Reach::of(module, entry);
         let mut decoding = Decoding::new(module, entry, reach, first)?;
+        decoding.workspace = workspace;
         decoding.functions();
         decoding.finish(kernel)
     }
@@ -89,6 +113,8 @@ struct Decoding<'m> {
     constants: Constants,
     functions: Vec<Function>,
     sites: Vec<Site>,
+    /// Where blocks of a cooperative launch wait for each other.
+    workspace: Option<u64>,
     ordered: bool,
     fenced: bool,
     heap: bool,
@@ -151,6 +177,7 @@ impl<'m> Decoding<'m> {
             constants: Constants::default(),
             functions: Vec::new(),
             sites: Vec::new(),
+            workspace: None,
             ordered: false,
             fenced: false,
             heap: false,
@@ -204,7 +231,8 @@ impl<'m> Decoding<'m> {
             constants: self.constants.values,
             image: self.image,
             sites: self.sites,
-            ordered: self.ordered,
+            ordered: self.ordered || self.workspace.is_some(),
+            cooperative: self.workspace.is_some(),
             fenced: self.fenced,
             heap: self.heap,
             entry_registers,

@@ -35,6 +35,8 @@ pub(super) struct Decoder<'a> {
     guard: Option<Guard>,
     reads: SmallVec<[u32; 4]>,
     writes: SmallVec<[u32; 4]>,
+    /// Where blocks of a cooperative launch wait for each other.
+    workspace: Option<u64>,
     /// The program's result depends on the order of blocks.
     pub ordered: bool,
     /// See [`Program::fenced`](crate::program::Program).
@@ -86,6 +88,7 @@ impl Decoding<'_> {
             guard: None,
             reads: SmallVec::new(),
             writes: SmallVec::new(),
+            workspace: self.workspace,
             ordered: false,
             fenced: false,
             heap: false,
@@ -354,6 +357,13 @@ impl<'a> Decoder<'a> {
                 Ok(self.computed(index, unary(|p: bool| !p)))
             }
             Operand::Imm(imm) => Ok(self.constant(immediate(imm, ty))),
+            Operand::Special {
+                reg: SpecialReg::EnvReg(half @ (1 | 2)),
+                ..
+            } if self.workspace.is_some() => {
+                let workspace = self.workspace.unwrap_or_default();
+                Ok(self.constant(workspace >> (32 * (2 - half)) & u64::from(u32::MAX)))
+            }
             // The runtime's memory for `grid.sync()` of a cooperative launch.
             Operand::Special {
                 reg: SpecialReg::EnvReg(_),

@@ -30,7 +30,7 @@ pub(crate) struct Block<'a> {
     /// What `printf` has written.
     pub printed: String,
     pub counts: Counts,
-    /// Warp instructions executed; `%clock`.
+    /// Warp instructions executed, and what matrix products cost; `%clock`.
     pub clock: u64,
     /// At this clock the launch has spent all that it may.
     pub left: u64,
@@ -147,7 +147,7 @@ impl<'a> BlockRun<'a> {
                 if warp.live() == 0 {
                     continue;
                 }
-                let stop = warp.run(&mut self.block, WARP_SLICE);
+                let stop = warp.run(&mut self.block, WARP_SLICE.min(slice as u32));
                 match stop {
                     Ok(Stop::Done) => {}
                     Ok(Stop::Blocked | Stop::Yield) => unfinished = true,

@@ -37,6 +37,8 @@ pub struct Spent {
     pub work: u64,
     /// What `printf` wrote, block by block.
     pub printed: String,
+    /// Did functions run that GPUs approximate, so that their results may be rounded otherwise there?
+    pub is_approximate: bool,
 }
 
 /// The memory of a device. The bytes are the caller's: what it writes kernels read, and the other way round.

@@ -29,6 +29,9 @@ const MAX_SHARED: u64 = 16 << 20;
 /// Warp instructions of a block before those that wait get a turn.
 const BLOCK_SLICE: u64 = 1 << 20;
 
+/// The same where blocks wait for each other: most do so at once.
+const COOPERATIVE_SLICE: u64 = 1 << 11;
+
 /// Blocks between two looks at what the launch has spent. A fixed number, so that the block at which a launch
 /// runs out does not depend on the number of processors.
 const WAVE: u64 = 1 << 12;
@@ -153,6 +156,7 @@ impl Program {
         let finished = self.execute(&work, options);
         Ok(finished.map(|finished| Spent {
             work: finished.spent,
+            is_approximate: finished.counts.is_approximate(self),
             printed: finished.printed,
         }))
     }
@@ -315,6 +319,10 @@ impl Program {
         options: &Options,
         blocks: u64,
     ) -> Result<Finished, Box<Fault>> {
+        let slice = match self.cooperative {
+            true => COOPERATIVE_SLICE,
+            false => BLOCK_SLICE,
+        };
         let mut all = Finished::new(self, options);
         let mut printed: Vec<(u64, String)> = Vec::new();
         let mut waiting: Vec<(u64, BlockRun<'_>)> = Vec::new();
@@ -336,7 +344,7 @@ impl Program {
             for (number, mut block) in turn {
                 let before = block.block.clock;
                 block.block.left = before + options.total.saturating_sub(all.spent);
-                let progress = block.run(BLOCK_SLICE)?;
+                let progress = block.run(slice)?;
                 all.spent += block.block.clock - before;
                 match progress {
                     Progress::Unfinished => waiting.push((number, block)),

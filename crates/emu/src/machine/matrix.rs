@@ -80,7 +80,8 @@ impl Warp {
         }
     }
 
-    fn mma(&mut self, block: &Block<'_>, frame: usize, mma: &Mma) {
+    fn mma(&mut self, block: &mut Block<'_>, frame: usize, mma: &Mma) {
+        block.clock += mma.work();
         let operand = |srcs: &[Src]| -> Vec<Lanes> {
             srcs.iter().map(|&s| *self.value(block, frame, s)).collect()
         };

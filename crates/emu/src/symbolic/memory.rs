@@ -349,7 +349,7 @@ fn unordered(groups: &Groups, is_ordered: impl Fn(&Moment) -> bool) -> Option<Mo
 }
 
 /// Adds an access. Those are left out that order with all that follow: of the block before its last barrier, and of the
-/// lane itself. Of another block one is enough.
+/// lane itself, if they are of the same kind. Of another block one is enough.
 fn join(groups: &mut Groups, now: Moment) {
     let lanes = 1 << now.lane;
     if let [only] = &mut groups[..]
@@ -365,7 +365,8 @@ fn join(groups: &mut Groups, now: Moment) {
         if group.last.block != now.block {
             return foreign == Some(at - 1);
         }
-        let is_like = group.last.warp == now.warp && group.last.under == now.under;
+        let is_like =
+            group.last.warp == now.warp && group.last.under == now.under && group.last.by == now.by;
         if is_like && !group.has(&now) {
             group.lanes &= !lanes;
         }
@@ -657,6 +658,23 @@ mod tests {
         assert_eq!(met(&[add(0), add(1)], last(1)), (false, true));
         assert_eq!(met(&[store(0, 1), add(0)], last(0)), (false, false));
         assert_eq!(met(&[store(0, 1), add(0), add(1)], last(1)), (true, true));
+    }
+
+    #[test]
+    fn an_exchange_is_not_hidden_by_the_sum_of_its_thread() {
+        let of = |warp, by| Moment {
+            by,
+            ..at(warp, 0, 0)
+        };
+        let (sum, exchange) = (By::Commuting(16), By::Showing);
+        for (kinds, is_shown) in [([exchange, sum], true), ([sum, sum], false)] {
+            let mut log = Log::new(4, 4);
+            for by in kinds {
+                log.write(0, 4, of(0, by), None, |earlier| earlier.warp == 0);
+            }
+            let found = log.is_order_shown(0, 4, of(1, sum), |earlier| earlier.warp == 1);
+            assert_eq!(found, is_shown);
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use warpwright_target::{Gpu, occupancy};
 use super::{calls, get, put};
 use crate::abi::{
     ATTRIBUTE_CLUSTER, ATTRIBUTE_COOPERATIVE, Callback, Code, Data, Dim3, FunctionAttributes,
-    Handle, HostFunction, INVALID_VALUE, LaunchConfig, Text,
+    Handle, HostFunction, INVALID_VALUE, LaunchConfig, NOT_SUPPORTED, Text,
 };
 use crate::graphs::{Work, on};
 use crate::launch::{extents, resources};
@@ -39,6 +39,13 @@ fn needs(state: &mut State, function: Data) -> Result<Needs, Code> {
         local: 0,
         max_threads: None,
     }))
+}
+
+/// Offset and size of a kernel's parameters.
+fn parameters(function: Data) -> Result<Vec<(u64, u64)>, Code> {
+    let mut state = state();
+    let known = state.modules.function(function as usize)?;
+    state.parameters(&known)?.ok_or(NOT_SUPPORTED)
 }
 
 /// The most threads of a block that a kernel can have.
@@ -130,6 +137,23 @@ calls! {
         let text = std::ffi::CString::new(&*known.name).map_err(|_| INVALID_VALUE)?;
         // SAFETY: an output of this type; the name is the program's to keep.
         unsafe { put(name, text.into_raw().cast_const()) }
+    }
+
+    fn cudaFuncGetParamCount(function: Data, count: *mut usize) {
+        let places = parameters(function)?;
+        // SAFETY: an output of this type.
+        unsafe { put(count, places.len()) }
+    }
+
+    fn cudaFuncGetParamInfo(function: Data, index: usize, offset: *mut usize, size: *mut usize) {
+        let (start, len) = *parameters(function)?.get(index).ok_or(INVALID_VALUE)?;
+        // SAFETY: outputs of these types; the second may be null.
+        unsafe {
+            if !size.is_null() {
+                put(size, len as usize)?;
+            }
+            put(offset, start as usize)
+        }
     }
 
     fn cudaFuncGetAttributes(attributes: *mut FunctionAttributes, function: Data) {

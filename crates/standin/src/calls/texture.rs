@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint, c_ulonglong};
 use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::{calls, get, put};
 use crate::abi::{Channel, Code, Data, Extent, Handle, INVALID_RESOURCE_HANDLE, INVALID_VALUE};
@@ -62,12 +64,15 @@ fn place(handle: Handle, x: usize, y: usize) -> Result<(u64, u64), Code> {
     Ok((base + x as u64 + y as u64 * pitch, pitch))
 }
 
+/// Objects of textures and surfaces count from 1, as they do on a device: a kernel may be given their numbers.
+static OBJECTS: AtomicU64 = AtomicU64::new(1);
+
 /// # Safety
 /// An output of this type.
 unsafe fn object(to: *mut c_ulonglong) -> Answer {
-    let handle = state().clock.handle();
+    let number = OBJECTS.fetch_add(1, Relaxed);
     // SAFETY: as the caller says.
-    unsafe { put(to, handle as c_ulonglong) }
+    unsafe { put(to, number) }
 }
 
 calls! {

@@ -1,6 +1,7 @@
 //! The file of a trace.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use warpwright_pass::names::is_named;
 use warpwright_target::lookup;
@@ -24,8 +25,9 @@ pub fn other_block(traced: [u32; 3]) -> String {
 }
 
 /// Puts grid, block size and dynamic shared memory of `--trace` where `--block` and `--dynamic-smem` would be: those
-/// of the class that cost the kernel most. Dynamic shared memory that is stated beside it stands.
-pub fn apply(args: &KernelArgs) -> Result<KernelArgs, Failure> {
+/// of the class that cost the kernel most. Dynamic shared memory that is stated beside it stands. Where several kernels
+/// were launched, a command that looks at all of them goes by the trace.
+pub fn apply(args: &KernelArgs, is_of_all: bool) -> Result<KernelArgs, Failure> {
     let mut args = args.clone();
     let Some(path) = args.trace.take() else {
         return Ok(args);
@@ -42,6 +44,11 @@ pub fn apply(args: &KernelArgs) -> Result<KernelArgs, Failure> {
         .collect();
     kernels.sort_unstable();
     kernels.dedup();
+    if is_of_all && kernels.len() > 1 {
+        args.gpu = args.gpu.or_else(|| gpu(&trace));
+        args.seen = Some(Arc::new(trace));
+        return Ok(args);
+    }
     let [_] = kernels[..] else {
         let what = match (named.first(), kernels.len()) {
             (Some(name), 0) => format!("has no launch of `{name}`"),
@@ -63,12 +70,16 @@ pub fn apply(args: &KernelArgs) -> Result<KernelArgs, Failure> {
         }
         args.dynamic_smem = args.dynamic_smem.or(Some(launched.dynamic_smem));
         args.traced = Some((launched.grid, launched.block, launched.dynamic_smem));
-        if args.gpu.is_none() {
-            args.gpu = trace.gpu.map(|gpu| match lookup(&gpu.name) {
-                Ok(_) => gpu.name,
-                Err(_) => format!("sm_{}", gpu.sm),
-            });
-        }
+        args.gpu = args.gpu.or_else(|| gpu(&trace));
     }
     Ok(args)
+}
+
+/// The GPU of a trace, as `--gpu` names it.
+fn gpu(trace: &Trace) -> Option<String> {
+    let gpu = trace.gpu.as_ref()?;
+    Some(match lookup(&gpu.name) {
+        Ok(_) => gpu.name.clone(),
+        Err(_) => format!("sm_{}", gpu.sm),
+    })
 }

@@ -7,7 +7,7 @@ use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::libc;
 
@@ -266,13 +266,37 @@ fn look_after(child: u32, how: i32) -> std::io::Result<Option<End>> {
             let status = ExitStatus::from_raw(status);
             match status.stopped_signal() {
                 Some(signal) => {
-                    signals::stop_as(signal);
+                    if stays_stopped(child) {
+                        signals::stop_as(signal);
+                    }
                     Ok(None)
                 }
                 None => Ok(Some(End::of(status))),
             }
         }
     }
+}
+
+/// Whoever stops a group and has it go on does so to one process after the other: this one may go on first.
+const MEANWHILE: Duration = Duration::from_millis(30);
+
+/// Does a program that has stopped neither go on nor end?
+#[allow(unsafe_code)]
+fn stays_stopped(child: u32) -> bool {
+    let (since, changes) = (Instant::now(), libc::WCONTINUED | libc::WEXITED);
+    let how = changes | libc::WNOHANG | libc::WNOWAIT;
+    while since.elapsed() < MEANWHILE {
+        // SAFETY: zeros are a report of nothing, and a child of ours is asked for.
+        let is_changed = unsafe {
+            let mut found: libc::siginfo_t = std::mem::zeroed();
+            libc::waitid(libc::P_PID, child, &raw mut found, how) != 0 || found.si_pid() != 0
+        };
+        if is_changed {
+            return false;
+        }
+        std::thread::sleep(INTERVAL);
+    }
+    true
 }
 
 fn run_beside(

@@ -216,6 +216,13 @@ fn print_without(without: &WithoutGpu) {
             }
         }
     }
+    if let Some(first) = &without.rounded {
+        println!(
+            "launches behind the {}th may rest on results that a GPU rounds otherwise ({})",
+            first.launch,
+            shortened(&demangled(&first.kernel))
+        );
+    }
     for fault in &without.faults {
         println!(
             "launch {}: {}: {}",
