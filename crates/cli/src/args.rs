@@ -196,12 +196,12 @@ impl Command {
         all
     }
 
-    /// Which kernel the command is about, if it takes that.
     /// Are several kernels looked at, each as it was launched?
     pub fn is_of_all(&self) -> bool {
         matches!(self, Command::Explain(_) | Command::Opt(_))
     }
 
+    /// Which kernel the command is about, if it takes that.
     pub fn kernel_mut(&mut self) -> Option<&mut KernelArgs> {
         match self {
             Command::Explain(args) => Some(&mut args.kernel),
