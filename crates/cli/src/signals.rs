@@ -342,6 +342,8 @@ fn take_all() -> std::io::Result<()> {
         let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = note;
         ours.sa_sigaction = handler as usize;
         ours.sa_flags = libc::SA_RESTART | libc::SA_SIGINFO | libc::SA_ONSTACK;
+        // One is noted before the next: they are handed on in that order.
+        libc::sigfillset(&raw mut ours.sa_mask);
         let all = (1..=LAST).filter(|signal| !NOT_TAKEN.contains(signal));
         for signal in all.filter(|signal| !OF_LIBRARY.contains(signal)) {
             if libc::sigaction(signal, &raw const ours, std::ptr::null_mut()) != 0 {
