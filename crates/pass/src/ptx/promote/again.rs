@@ -385,7 +385,7 @@ impl Draft<'_, '_, '_> {
         self.line(&format!("{enter}:"));
         if let Some(ahead) = &again.ahead {
             let written = &body.labels[around.label].name;
-            for line in ahead.test(self.kernel, &written.to_string(), &mut self.edits)? {
+            for line in ahead.test(self.kernel, written.as_ref(), &mut self.edits)? {
                 self.line(&format!("\t{line}"));
             }
         }
