@@ -9,6 +9,7 @@
 //! wait for a program, nor that SIGXFSZ is, so that a file that grows too large is an error and no end. What was closed of
 //! standard input, output and error is closed for it, too: Rust's start opens `/dev/null` there.
 
+mod waker;
 mod witness;
 
 use std::io::Read;
@@ -299,9 +300,14 @@ pub fn end_as(signal: c_int) {
     ENDS_BY.store(signal, Ordering::SeqCst);
 }
 
+/// Stops this process as its program has stopped, until either goes on.
+pub fn stop_with(program: u32, signal: c_int) {
+    waker::beside(program as i32, || stop_as(signal));
+}
+
 /// Stops this process, by the signal that its program has stopped by.
 #[allow(unsafe_code)]
-pub fn stop_as(signal: c_int) {
+fn stop_as(signal: c_int) {
     // SAFETY: an action of zeros is the usual one, and what was there comes back.
     unsafe {
         let (usual, mut before) = (zeroed(), zeroed());
@@ -458,9 +464,14 @@ impl Sender {
     }
 }
 
+#[allow(unsafe_code)]
 fn take(told: &Told) {
     let (info, mut program) = (&told.info, told.program);
     let signal = info.si_signo;
+    // SAFETY: the kernel fills in who sent it.
+    if signal == libc::SIGCONT && waker::is_by(unsafe { info.si_pid() }) {
+        return;
+    }
     while program == STARTING {
         std::thread::sleep(Duration::from_millis(1));
         program = PROGRAM.load(Ordering::SeqCst);

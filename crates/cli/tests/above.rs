@@ -280,6 +280,26 @@ fn groups_stop_and_go_on_as_one() {
     }
 }
 
+/// Whoever stops a program by its number may have it go on so.
+#[test]
+fn a_program_goes_on_that_somebody_stops_and_wakes_by_its_number() {
+    let bench = Bench::new();
+    let script = "trap 'echo on' CONT; echo ready >&2; (sleep 0.4; kill -CONT $$) & kill SIGNAL $$; wait; echo ok; exit 3";
+    for command in [None, Some("trace"), Some("tune"), Some("with")] {
+        for signal in ["-STOP", "-TSTP"] {
+            let script = script.replace("SIGNAL", signal);
+            let child = started(bench.below(command, &["sh", "-c", &script]));
+            let ended = child.wait_with_output().expect("ends");
+            let printed = text(&ended.stdout);
+            assert!(
+                printed.starts_with("on\nok\n"),
+                "{command:?} {signal}: {printed}"
+            );
+            assert_eq!(ended.status.code(), Some(3), "{command:?} {signal}");
+        }
+    }
+}
+
 /// What a program starts where the library cannot be opened is not told of it.
 #[test]
 fn nobody_is_told_of_a_library_that_is_out_of_reach() {

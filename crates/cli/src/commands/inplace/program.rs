@@ -267,7 +267,7 @@ fn look_after(child: u32, how: i32) -> std::io::Result<Option<End>> {
             match status.stopped_signal() {
                 Some(signal) => {
                     if stays_stopped(child) {
-                        signals::stop_as(signal);
+                        signals::stop_with(child, signal);
                     }
                     Ok(None)
                 }
