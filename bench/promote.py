@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "bench/made")]
-from collect import TURNS, Runner, text_of  # noqa: E402
+from collect import TURNS, device, text_of, timer  # noqa: E402
 from kept import kernels  # noqa: E402
 from safe import NOISE, Builds, description, mean  # noqa: E402
 
@@ -83,14 +83,10 @@ def main():
     parser.add_argument("--seconds", type=float, default=400)
     options = parser.parse_args()
     deadline = time.time() + options.seconds
-    gpu = text_of("nvidia-smi --query-gpu=name,driver_version --format=csv,noheader").stdout.splitlines()
-    named = gpu[0].split(",")[0].lower().replace("nvidia ", "").replace(" ", "-") if gpu else "none"
+    gpu, named = device()
     out = options.out or ROOT / f"bench/results/promote-{named}-{datetime.date.today()}.json"
     work, failures, records = Path(tempfile.mkdtemp()), [], []
-    done = text_of(f"nvcc -O2 -std=c++17 {ROOT}/bench/made/runner.cpp -o {work}/runner -lcuda")
-    if done.returncode:
-        raise SystemExit(done.stderr)
-    runner = Runner(f"{work}/runner")
+    runner = timer(work)
     pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
 
     def build(kernel):

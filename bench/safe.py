@@ -27,7 +27,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "bench/made"))
-from collect import TURNS, Runner, code_of, text_of, with_directives  # noqa: E402
+from collect import TURNS, code_of, device, text_of, timer, with_directives  # noqa: E402
 from families import kernels  # noqa: E402
 
 NOISE = 0.02    # a build within this share of the default's time is as fast
@@ -161,17 +161,13 @@ def main():
     parser.add_argument("--candidates", type=int, default=0)
     options = parser.parse_args()
     tool, deadline = options.tool.resolve(), time.time() + options.seconds
-    gpu = text_of("nvidia-smi --query-gpu=name,driver_version --format=csv,noheader").stdout.splitlines()
-    named = gpu[0].split(",")[0].lower().replace("nvidia ", "").replace(" ", "-") if gpu else "none"
+    gpu, named = device()
     out = options.out or ROOT / f"bench/results/safe-{named}-{datetime.date.today()}.json"
     wanted = [f for f in options.families.split(",") if f]
     chosen = [k for k in kernels(options.first + options.per_family)
               if int(k.name.rsplit("_", 1)[1]) >= options.first and (not wanted or k.family in wanted)]
     work, failures, records = Path(tempfile.mkdtemp()), [], []
-    done = text_of(f"nvcc -O2 -std=c++17 {ROOT}/bench/made/runner.cpp -o {work}/runner -lcuda")
-    if done.returncode:
-        raise SystemExit(done.stderr)
-    runner = Runner(f"{work}/runner")
+    runner = timer(work)
     pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
 
     def build(kernel):

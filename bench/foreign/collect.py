@@ -50,6 +50,16 @@ def code_of(cubin):
     return b''.join(sorted(code))
 
 
+def cubins_of(exe):
+    """The machine code in a program; it stays in a folder beside it."""
+    folder = f'{exe}.cubins'
+    os.makedirs(folder, exist_ok=True)
+    text_of(f'cuobjdump -xelf all {exe}', cwd=folder)
+    for path in sorted(glob.glob(f'{folder}/*.cubin')):
+        with open(path, 'rb') as file:
+            yield file.read()
+
+
 def make_input(path, maker, arguments):
     """Random input of the form that the program reads; the same for ever."""
     rng = random.Random(7)
@@ -129,13 +139,9 @@ class Campaign:
         if done.returncode:
             print(f'{program.name}, {knob}: {done.stderr[-400:]}', file=sys.stderr, flush=True)
             return knob, None, None, 'does not build with this nvcc'
-        cubins = f'{exe}.cubins'
-        os.makedirs(cubins, exist_ok=True)
-        text_of(f'cuobjdump -xelf all {exe}', cwd=cubins)
         digest = hashlib.sha256()
-        for path in sorted(glob.glob(f'{cubins}/*.cubin')):
-            with open(path, 'rb') as file:
-                digest.update(code_of(file.read()))
+        for cubin in cubins_of(exe):
+            digest.update(code_of(cubin))
         return knob, exe, digest.hexdigest()[:16], None
 
     def run(self, program, copy, exe, gpu, turn):

@@ -8,6 +8,7 @@ time of its kernels as they are over that of the other build, a kernel's the lea
 run). Kernels whose code is the same count as 1. Programs that do not build are in the file as well.
 """
 import argparse
+import glob
 import json
 import math
 import os
@@ -18,7 +19,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import collect  # noqa: E402
-from collect import Campaign, text_of  # noqa: E402
+from collect import Campaign, cubins_of, text_of  # noqa: E402
 from programs import PROGRAMS  # noqa: E402
 from replay import sections  # noqa: E402
 
@@ -39,7 +40,7 @@ class Built(Campaign):
         environment = {**os.environ, 'WARPWRIGHT_PTXAS': 'safe', 'WARPWRIGHT_PTXAS_LOG': log}
         nvcc = 'nvcc' if knob == 'default' else f'{self.tool}/warpwright nvcc --'
         exe = f'{self.work}/{program.name}/{knob}'
-        sources = ' '.join(sorted(f for s in program.sources for f in collect.glob.glob(f'{copy}/{s}')))
+        sources = ' '.join(sorted(f for s in program.sources for f in glob.glob(f'{copy}/{s}')))
         try:
             done = text_of(f'{nvcc} -O3 -arch=sm_90 -w {program.flags.format(root=root)} {sources} -o {exe}', cwd=copy, env=environment,
                            timeout=400)
@@ -48,14 +49,9 @@ class Built(Campaign):
         if done.returncode:
             print(f'{program.name}, {knob}: {done.stderr[-400:]}', file=sys.stderr, flush=True)
             return knob, None, None, 'does not build with this nvcc'
-        cubins = f'{exe}.cubins'
-        os.makedirs(cubins, exist_ok=True)
-        text_of(f'cuobjdump -xelf all {exe}', cwd=cubins)
         codes = {}
-        for path in sorted(collect.glob.glob(f'{cubins}/*.cubin')):
-            with open(path, 'rb') as file:
-                found = sections(file.read())
-            codes |= {name[6:]: (data, header[7]) for name, header, data in found if name.startswith('.text.')}
+        for cubin in cubins_of(exe):
+            codes |= {name[6:]: (data, header[7]) for name, header, data in sections(cubin) if name.startswith('.text.')}
         self.codes[program.name, knob] = codes
         if os.path.exists(log):
             with open(log) as file:

@@ -130,6 +130,20 @@ class Builder:
         return path, different
 
 
+def device():
+    """What nvidia-smi says of each GPU, and the first one's name as files have it."""
+    gpus = text_of('nvidia-smi --query-gpu=name,driver_version --format=csv,noheader').stdout.splitlines()
+    return gpus, gpus[0].split(',')[0].lower().replace('nvidia ', '').replace(' ', '-') if gpus else 'none'
+
+
+def timer(work):
+    """The process that times, built in a folder."""
+    done = text_of(f'nvcc -O2 -std=c++17 {HERE}/runner.cpp -o {work}/runner -lcuda')
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    return Runner(f'{work}/runner')
+
+
 class Runner:
     """The process that times; started again after a crash."""
 
@@ -222,11 +236,7 @@ def main():
     shutil.rmtree(work, ignore_errors=True)
     os.makedirs(work)
     builder, failures, measured = Builder(work), [], []
-    if not options.build_only:
-        done = text_of(f'nvcc -O2 -std=c++17 {HERE}/runner.cpp -o {work}/runner -lcuda')
-        if done.returncode:
-            raise SystemExit(done.stderr)
-    runner = Runner(f'{work}/runner')
+    runner = Runner(f'{work}/runner') if options.build_only else timer(work)
     pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
 
     def build(kernel):

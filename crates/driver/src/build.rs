@@ -133,12 +133,13 @@ impl<'a> Bench<'a> {
         run.ok().map(|(run, _)| run)
     }
 
-    /// What loops store in registers, as far as none may run twice and ptxas rounds as before: a build that may be chosen
-    /// unmeasured.
-    pub fn kept_apart(&self) -> Option<Recipe> {
+    /// What loops store in registers, as far as none may run twice and ptxas rounds as before: a recipe that may be chosen
+    /// unmeasured, and what it makes of the PTX.
+    pub fn kept_apart(&self) -> Option<(Recipe, Run)> {
         let is_free = !self.start.as_module().is_some_and(fusion::may_be_fused);
         let recipe = Recipe::default().with(KEPT_APART);
-        (is_free && self.of_ptx(&recipe).is_some()).then_some(recipe)
+        let run = is_free.then(|| self.of_ptx(&recipe)).flatten()?;
+        Some((recipe, run))
     }
 
     /// Builds each recipe. `known` gives a run that a recipe may begin with. Failures become rejected

@@ -29,9 +29,9 @@ use crate::opt::{
     Crat, DEFAULT_BUDGET, KernelOutcome, KernelReport, Known, NAMED, OptError, Proofs, Request,
 };
 use crate::proposal::{
-    Goal, Peers, Situation, Throttled, all_spilling, first_round, for_machine_code, goals,
-    is_hopeless, is_rewritten, loops_and_caches, peers, register_limit, reworked, second_round,
-    specialised, steps, third_round, throttles,
+    Goal, KEPT_APART, Peers, Situation, Throttled, all_spilling, first_round, for_machine_code,
+    goals, is_hopeless, is_rewritten, loops_and_caches, peers, register_limit, reworked,
+    second_round, specialised, steps, third_round, throttles,
 };
 use crate::residency::{hold, occupy};
 use crate::score::score_all;
@@ -226,7 +226,7 @@ fn begin<'a>(
         done,
         budget,
         given: budget.left(),
-        reduced: BTreeMap::new(),
+        begun: BTreeMap::new(),
         usage: None,
         built: Vec::new(),
         proved: None,
@@ -252,8 +252,8 @@ struct Exploration<'a> {
     budget: Budget,
     /// What it was in the beginning, in nominal microseconds.
     given: u64,
-    /// What `reduce` made of the PTX, by its invocation.
-    reduced: BTreeMap<Invocation, Run>,
+    /// What first passes made of the PTX, by their invocations.
+    begun: BTreeMap<Invocation, Run>,
     usage: Option<ResourceUsage>,
     built: Vec<Built>,
     proved: Option<Proved>,
@@ -398,8 +398,10 @@ impl<'a> Exploration<'a> {
             self.build(specialised(&guard, &self.candidates()))?;
             self.score();
         }
-        if !self.is_measured() {
-            self.build(self.bench.kept_apart().into_iter().collect())?;
+        let kept = (!self.is_measured()).then(|| self.bench.kept_apart());
+        if let Some((recipe, run)) = kept.flatten() {
+            self.begun.insert(KEPT_APART.into(), run);
+            self.build(vec![recipe])?;
             self.score();
         }
         let goals = goals(&situation, &self.candidates());
@@ -471,7 +473,7 @@ impl<'a> Exploration<'a> {
                 let found = control((module, id), natural, goal.registers, &metered);
                 self.budget = metered.budget.get();
                 let runs = found.runs.into_iter();
-                self.reduced
+                self.begun
                     .extend(runs.map(|(goal, run)| (reduce(goal), run)));
                 found.goal
             });
@@ -593,7 +595,7 @@ impl<'a> Exploration<'a> {
             let is_known = recipe
                 .passes()
                 .first()
-                .is_some_and(|p| self.reduced.contains_key(p));
+                .is_some_and(|p| self.begun.contains_key(p));
             let work = match is_rewritten(recipe) && !is_known {
                 true => self.building() + self.rewriting(),
                 false => self.building(),
@@ -607,8 +609,8 @@ impl<'a> Exploration<'a> {
             .zip(fits)
             .filter_map(|(recipe, fits)| fits.then_some(recipe))
             .collect();
-        let reduced = &self.reduced;
-        let first = |recipe: &Recipe| reduced.get(recipe.passes().first()?);
+        let begun = &self.begun;
+        let first = |recipe: &Recipe| begun.get(recipe.passes().first()?);
         let built = self.bench.build_all(new, &first, self.done)?;
         self.take(built);
         Ok(())

@@ -355,7 +355,7 @@ struct Standing {
     reliance: Reliance,
 }
 
-/// The few builds that could be sure.
+/// The few builds that could be sure of a kernel with blocks of a known size.
 fn recipes(
     bench: &Bench,
     default: &Resources,
@@ -363,10 +363,7 @@ fn recipes(
     standing: Standing,
 ) -> Vec<Recipe> {
     let plain = Recipe::default();
-    let mut recipes: Vec<Recipe> = bench.kept_apart().into_iter().collect();
-    if !standing.has_block {
-        return recipes;
-    }
+    let mut recipes = Vec::new();
     let stairs = bench
         .setting
         .stairs(default.shared_bytes)
@@ -407,9 +404,17 @@ fn choose(
     let default = untouched.candidate.resources().cloned().unwrap_or_default();
     let stays = default.spills() && !standing.has_no_more_smem;
     let blocks = untouched.candidate.residency().map(|r| r.blocks);
-    let recipes = recipes(bench, &default, blocks, standing);
+    let kept = bench.kept_apart();
+    let begun = |recipe: &Recipe| {
+        let (own, run) = kept.as_ref()?;
+        (own == recipe).then_some(run)
+    };
+    let mut tried: Vec<Recipe> = kept.iter().map(|(recipe, _)| recipe.clone()).collect();
+    if standing.has_block {
+        tried.extend(recipes(bench, &default, blocks, standing));
+    }
     let mut built = vec![untouched];
-    built.extend(bench.build_all(recipes, &|_| None, &|_| {})?);
+    built.extend(bench.build_all(tried, &begun, &|_| {})?);
     for b in &mut built {
         // By the code and not by ptxas's report: what moved is no spill any more.
         if let (Some(code), Some(figures)) = (&b.kernel, b.candidate.figures_mut()) {

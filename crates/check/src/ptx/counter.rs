@@ -137,7 +137,8 @@ fn way(how: &str, negated: bool, swapped: bool) -> Option<Way> {
     }
 }
 
-fn is_set(view: &View<'_>, insts: &[Inst], reg: Reg) -> bool {
+/// Does one of the instructions set a register?
+pub(super) fn is_set(view: &View<'_>, insts: &[Inst], reg: Reg) -> bool {
     insts.iter().any(|&inst| view.defs(inst).contains(&reg))
 }
 

@@ -195,10 +195,15 @@ impl<'v, 'm> Walk<'v, 'm> {
         Some(self.view.body().labels[*first].name.to_string())
     }
 
+    /// The instructions of a block.
+    pub(super) fn insts(&self, block: Block) -> Vec<Inst> {
+        let insts = self.cfg.insts(block);
+        insts.map(|inst| Inst::from_u32(inst.as_u32())).collect()
+    }
+
     /// Is it a loop of one block that turns a few times at most?
     fn turns_seldom(&self, header: Block) -> bool {
-        let insts = self.cfg.insts(header);
-        let insts: Vec<Inst> = insts.map(|inst| Inst::from_u32(inst.as_u32())).collect();
+        let insts = self.insts(header);
         let counter = Counter::of(self.view, &insts);
         let most = counter.and_then(|counter| counter.most_turns(self.view, &insts));
         most.is_some_and(|most| most <= FEW_TURNS)
@@ -233,11 +238,7 @@ impl<'v, 'm> Walk<'v, 'm> {
         if !self.can_be_entered_anew(header, &blocks) || !self.can_be_left(&blocks) {
             return Vec::new();
         }
-        let mut insts: Vec<Inst> = blocks
-            .iter()
-            .flat_map(|&block| self.cfg.insts(block))
-            .map(|inst| Inst::from_u32(inst.as_u32()))
-            .collect();
+        let mut insts: Vec<Inst> = blocks.iter().flat_map(|&block| self.insts(block)).collect();
         insts.sort();
         let Some(accesses) = self.accesses(&insts) else {
             return Vec::new();

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use warpwright_flow::{Block, Function as _};
 use warpwright_ptx::{EditError, Edits, FuncId, Inst, Operand, Reg, Type, View, opcode::Op};
 
-use super::counter::Counter;
+use super::counter::{Counter, is_set};
 use super::promoted::{Access, Walk, labels_at};
 
 /// The loop of one block that a label stands at, and what it takes to run it so.
@@ -59,11 +59,7 @@ impl<'v, 'm> Speculation<'v, 'm> {
     /// `None` if the loop is none that can be run so.
     pub(super) fn of(walk: &Walk<'v, 'm>, id: FuncId, header: Block) -> Option<Self> {
         let view = walk.view;
-        let insts: Vec<Inst> = walk
-            .cfg
-            .insts(header)
-            .map(|inst| Inst::from_u32(inst.as_u32()))
-            .collect();
+        let insts = walk.insts(header);
         let accesses = walk.accesses(&insts)?;
         let mut this = Speculation {
             view,
@@ -189,9 +185,7 @@ impl<'v, 'm> Speculation<'v, 'm> {
     }
 
     fn is_set(&self, reg: Reg) -> bool {
-        self.insts
-            .iter()
-            .any(|&inst| self.view.defs(inst).contains(&reg))
+        is_set(self.view, &self.insts, reg)
     }
 
     fn other_loads(&self) -> Vec<Access> {

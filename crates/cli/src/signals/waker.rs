@@ -43,7 +43,8 @@ pub fn is_by(sender: i32) -> bool {
     sender > 0 && sender == LAST.load(Ordering::SeqCst)
 }
 
-/// Wakes the parent once the program has not stopped any more, or is gone.
+/// Wakes the parent when the program has not stopped any more, or is gone, until the parent ends this: it may be about to
+/// stop only now.
 ///
 /// # Safety
 /// In a process of one thread; the path ends in a zero.
@@ -57,10 +58,12 @@ unsafe fn watch(parent: i32, path: *const libc::c_char) -> ! {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         libc::setpgid(0, 0);
         libc::syscall(libc::SYS_close_range, 0, u32::MAX, 0);
-        while libc::getppid() == parent && has_stopped(path) {
+        while libc::getppid() == parent {
             libc::nanosleep(&INTERVAL, std::ptr::null_mut());
+            if !has_stopped(path) {
+                libc::kill(parent, libc::SIGCONT);
+            }
         }
-        libc::kill(parent, libc::SIGCONT);
         libc::_exit(0)
     }
 }

@@ -217,8 +217,9 @@ impl Promotion<'_> {
             return Err(SHORT);
         }
         let turn = Turn::new(view, cfg, loops, of)?;
-        let known = arrays::Pointers::new(view);
-        match self.arrays == Arrays::Apart && !known.are_apart(turn.accesses()) {
+        let stores = turn.accesses().iter().any(|access| !access.is_load);
+        let is_asked = stores && self.arrays == Arrays::Apart;
+        match is_asked && !arrays::Pointers::new(view).are_apart(turn.accesses()) {
             true => Err(OWN),
             false => Ok(turn),
         }
