@@ -7,7 +7,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use warpwright_diag::count;
+use warpwright_launch::{Field, Guard, Quantity};
 use warpwright_pass::names::source_name;
+use warpwright_pass::ptx::specialize::loaded;
+use warpwright_ptx::{FuncId, Module};
 use warpwright_sass::{Cubin, Kernel};
 use warpwright_target::{Gpu, Resources, lookup, occupancy};
 use warpwright_winners::lines::{Launches, Note, Steady, parse};
@@ -122,10 +125,30 @@ pub struct Stayed {
 
 impl Stayed {
     /// The bytes; none for those that are not known.
-    pub fn bytes(&self) -> Vec<Option<u8>> {
+    fn bytes(&self) -> Vec<Option<u8>> {
         let pairs = self.parameters.as_bytes().chunks(2);
         let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
         pairs.map(byte).collect()
+    }
+
+    /// The numbers that a kernel loads of its parameters, as far as they stayed.
+    pub fn numbers(&self, module: &Module, kernel: FuncId) -> Guard {
+        let bytes = self.bytes();
+        let known = loaded(module, kernel).into_iter();
+        let known = known.filter_map(|field| Some((field, self.value(field, &bytes)?)));
+        known.fold(Guard::always(), |all, (field, value)| {
+            all.equal(Quantity::Param(field), value)
+        })
+    }
+
+    /// The value of a field, if all its bytes are known.
+    fn value(&self, field: Field, bytes: &[Option<u8>]) -> Option<u64> {
+        let &(first, size) = self.places.get(field.param())?;
+        let param = bytes.get(first as usize..(first + size) as usize)?;
+        let own = param.get(field.at()..field.at() + field.bytes())?;
+        own.iter()
+            .rev()
+            .try_fold(0, |all: u64, byte| Some(all << 8 | u64::from((*byte)?)))
     }
 }
 

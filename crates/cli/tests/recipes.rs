@@ -279,3 +279,86 @@ fn static_kernels_are_kernels() {
             .any(|k| k.is_entry && k.registers == 64)
     );
 }
+
+/// A block's sums: a loop to the number of threads, and one to a parameter.
+const SUMS: &str = r#"
+extern "C" __global__ void sums(int *out, const int *a, int n) {
+  __shared__ int part[1024];
+  int sum = 0;
+  for (int i = threadIdx.x; i < n; i += blockDim.x) sum += a[blockIdx.x * n + i];
+  part[threadIdx.x] = sum;
+  __syncthreads();
+  for (int d = blockDim.x / 2; d > 0; d >>= 1) {
+    if (threadIdx.x < d) part[threadIdx.x] += part[threadIdx.x + d];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) out[blockIdx.x] = part[0];
+}
+"#;
+
+const SUMS_LAUNCH: &str = r#"
+source = "k.cu"
+kernel = "sums"
+[sizes.small]
+n = 16
+[sizes.full]
+n = 1000
+[launch]
+grid = [2000]
+block = [64]
+[[args]]
+name = "out"
+type = "s32"
+shape = [2000]
+output = true
+[[args]]
+name = "a"
+type = "s32"
+shape = ["2000 * n"]
+init = { kind = "fill", value = 1 }
+[[args]]
+name = "n"
+type = "s32"
+value = "n"
+"#;
+
+#[test]
+fn a_launch_that_is_known_has_a_version_beside_the_original() {
+    if require_toolkit("a_launch_that_is_known_has_a_version_beside_the_original").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("k.cu"), SUMS).unwrap();
+    std::fs::write(folder.path().join("l.toml"), SUMS_LAUNCH).unwrap();
+    let opt = |more: &[&str]| {
+        let common = ["opt", "k.cu", "--gpu", "h200", "--no-database", "--json"];
+        let said = success(folder.path(), &[&common[..], more].concat());
+        let found: serde_json::Value = serde_json::from_str(&said).unwrap();
+        found["kernels"][0]["recipe_text"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let recipe = opt(&["--launch", "l.toml", "-o", "a.cubin"]);
+    assert!(
+        recipe.contains("grid=2000x1x1") && recipe.contains("guarded=yes"),
+        "{recipe}"
+    );
+    // Without a launch nothing is known, and other blocks are none of its.
+    let plain = opt(&["--block", "64"]);
+    assert!(!plain.contains("specialize"), "{plain}");
+    let other = opt(&["--launch", "l.toml", "--block", "128"]);
+    assert!(!other.contains("specialize"), "{other}");
+    // For every launch: at this one, and at such as the guard does not know.
+    for launch in ["grid = [2000]", "grid = [7]"] {
+        let text = SUMS_LAUNCH.replace("grid = [2000]", launch);
+        std::fs::write(folder.path().join("run.toml"), text).unwrap();
+        let ptx = ["pass", &recipe, "k.cu", "--gpu", "h200", "-o", "b.ptx"];
+        success(folder.path(), &ptx);
+        let run = [
+            "check", "--run", "k.cu", "b.ptx", "--launch", "run.toml", "--size", "small",
+        ];
+        success(folder.path(), &run);
+    }
+    success(folder.path(), &["check", "k.cu", "b.ptx"]);
+}

@@ -85,6 +85,8 @@ pub struct Built {
     pub run: Option<Run>,
     /// The kernel's machine code.
     pub kernel: Option<Kernel>,
+    /// What the launch that is known runs, where the original stands beside it: that version by itself.
+    pub at_launch: Option<Box<Built>>,
 }
 
 impl Built {
@@ -219,6 +221,7 @@ impl<'a> Bench<'a> {
             candidate,
             run: Some(run),
             kernel: Some(code),
+            at_launch: None,
         }
     }
 }
@@ -253,6 +256,7 @@ fn rejected(recipe: Recipe, why: Rejection) -> Built {
         candidate: Candidate::not_built(recipe, why),
         run: None,
         kernel: None,
+        at_launch: None,
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use warpwright_diag::count;
-use warpwright_launch::{Facts, Guard, Parts, Source, Version};
+use warpwright_launch::Version;
 use warpwright_pass::passes::{Reduce, SmemSpilling};
 use warpwright_pass::ptx::facts::{kernel_pressure, uses_dynamic_shared};
 use warpwright_pass::ptx::{fusion, slice::Slices};
@@ -29,9 +29,9 @@ use crate::opt::{
     Crat, DEFAULT_BUDGET, KernelOutcome, KernelReport, Known, NAMED, OptError, Proofs, Request,
 };
 use crate::proposal::{
-    Goal, KEPT_APART, Peers, Situation, Throttled, all_spilling, first_round, for_machine_code,
-    goals, is_hopeless, is_rewritten, loops_and_caches, peers, register_limit, reworked,
-    second_round, specialised, steps, third_round, throttles,
+    Goal, KEPT_APART, Peers, Situation, Throttled, all_spilling, at_launch, first_round,
+    for_machine_code, goals, is_hopeless, is_rewritten, loops_and_caches, peers, register_limit,
+    reworked, second_round, specialised, steps, third_round, throttles,
 };
 use crate::residency::{hold, occupy};
 use crate::score::score_all;
@@ -394,10 +394,7 @@ impl<'a> Exploration<'a> {
         promising.retain(|candidate| is_thorough || !is_hopeless(candidate));
         self.build(second_round(&situation, &promising))?;
         self.score();
-        if let Some(guard) = self.launch() {
-            self.build(specialised(&guard, &self.candidates()))?;
-            self.score();
-        }
+        self.for_launch()?;
         let kept = (!self.is_measured()).then(|| self.bench.kept_apart());
         if let Some((recipe, run)) = kept.flatten() {
             self.begun.insert(KEPT_APART.into(), run);
@@ -419,17 +416,38 @@ impl<'a> Exploration<'a> {
         self.build(known)
     }
 
-    /// The launch that candidates are measured at, where one is described: nothing less than that is worth a version.
-    fn launch(&self) -> Option<Guard> {
-        let launch = self.request.scope.launch;
-        let launch = launch.filter(|launch| launch.kernel == self.bench.kernel)?;
-        let parts = Parts {
-            cluster: false,
-            dynamic_smem: false,
-            ..Parts::ALL
-        };
-        let guard = Facts::of(launch, Source::Described).exact().guard(parts);
-        (self.request.proofs == Proofs::All).then_some(guard)
+    /// Versions for the launch that is known. Where nothing is measured there is one, and beside it stands what that launch runs
+    /// of it.
+    fn for_launch(&mut self) -> Result<(), OptError> {
+        let setting = self.bench.setting;
+        let known = self
+            .request
+            .scope
+            .constants(self.bench.kernel, setting.block.dims);
+        let Some(guard) = known else { return Ok(()) };
+        if self.request.proofs == Proofs::All {
+            self.build(specialised(&guard, &self.candidates()))?;
+            self.score();
+            return Ok(());
+        }
+        let is_free = !self
+            .bench
+            .start
+            .as_module()
+            .is_some_and(fusion::may_be_fused);
+        if !is_free || !self.budget.spend(self.building()) {
+            return Ok(());
+        }
+        let (both, alone) = at_launch(&guard);
+        self.build(vec![both.clone()])?;
+        let alone = self.bench.build_all(vec![alone], &|_| None, &|_| {})?;
+        let place = self.built.iter().position(|b| b.candidate.recipe == both);
+        if let (Some(place), Some(mut alone)) = (place, alone.into_iter().next()) {
+            occupy(&setting, &mut alone.candidate);
+            self.built[place].at_launch = Some(Box::new(alone));
+        }
+        self.score();
+        Ok(())
     }
 
     /// Are candidates built that the model sees no hope for? Measurements may tell another tale.
@@ -441,7 +459,8 @@ impl<'a> Exploration<'a> {
     /// Are builds that our own passes rewrite worth their time? Where ptxas may round differently they can be
     /// chosen only once measured.
     fn may_rewrite(&mut self, module: &Module) -> bool {
-        let is_free = !fusion::may_be_fused(module) || self.request.proofs == Proofs::All;
+        // What they promise was looked at on kernels without such pairs.
+        let is_free = !fusion::has_unrounded_pair(module) || self.request.proofs == Proofs::All;
         if !is_free {
             // The first of all: others matter more where there is no room for each.
             let note = "`reduce` and `allocate` are for `tune` (explain-term fusion)";

@@ -545,13 +545,26 @@ pub fn third_round(goals: &[Goal]) -> Vec<Recipe> {
     goals.iter().map(at).collect()
 }
 
+/// The kernel for the launch that is stated: with the original behind a branch at the entry, and by itself.
+pub fn at_launch(guard: &Guard) -> (Recipe, Recipe) {
+    let alone = Specialize::of(guard);
+    let both = Specialize {
+        guarded: true,
+        ..alone.clone()
+    };
+    (Recipe::default().with(both), Recipe::default().with(alone))
+}
+
+/// Is it the version for a launch, with the original beside it, and nothing else?
+pub fn is_version(recipe: &Recipe) -> bool {
+    let version = recipe.find::<Specialize>();
+    recipe.passes().len() == 1 && version.is_some_and(|version| version.guarded)
+}
+
 /// The kernel for the launch that is stated, with the original behind a branch at the entry, alone and at the limits
 /// that the model likes best. For measurement alone: the model sees both versions and weighs them alike.
 pub fn specialised(guard: &Guard, scored: &[Candidate]) -> Vec<Recipe> {
-    let special = Recipe::default().with(Specialize {
-        guarded: true,
-        ..Specialize::of(guard)
-    });
+    let (special, _) = at_launch(guard);
     let mut limits: Vec<&Candidate> = (scored.iter())
         .filter(|candidate| register_limit(&candidate.recipe).is_some())
         .collect();

@@ -1,9 +1,10 @@
 //! Scores built candidates with the static model, relative to the first one (the default build), and
 //! with CRAT's TPSC beside it.
 
+use warpwright_model::constants::Constants;
 use warpwright_model::correction::{Correction, Judgement};
 use warpwright_model::features::{
-    Build, COUNT, Terms, crowds_memory, features, kept_in_registers, pays_for_spills,
+    Build, COUNT, Terms, crowds_memory, features as features_of, kept_in_registers, pays_for_spills,
 };
 use warpwright_model::{
     Case, OptTlp, Parameters, Prediction, grid_warps, inserted, predict, profile, tpsc,
@@ -14,7 +15,7 @@ use warpwright_sass::Kernel;
 
 use crate::build::Built;
 use crate::candidate::{Residency, Resources, Score, Turns};
-use crate::proposal::{is_rewritten, is_throttle_only, spills_elsewhere};
+use crate::proposal::{is_rewritten, is_throttle_only, is_version, spills_elsewhere};
 
 /// Fills in the scores. Without a prediction for the default there is nothing to compare with, and
 /// no candidate gets one. `opt_tlp` is the estimate for the default build.
@@ -43,13 +44,22 @@ pub fn score_all(setting: &Setting, opt_tlp: Option<&OptTlp>, built: &mut [Built
             // other code is charged for contention that it adds but not credited with what it takes
             // away: where that pays, the throttle says so (docs/regs.md).
             let features = (terms_of_default.as_ref().zip(terms(setting, b).as_ref())).map(
-                |(default_terms, own)| features(default_terms, own, p.cycles / default.cycles),
+                |(default_terms, own)| features_of(default_terms, own, p.cycles / default.cycles),
             );
             // The loops of a kernel whose stores wait stand there twice, and ptxas unrolls one of them.
             let copied = features.filter(|_| b.candidate.recipe.find::<Promote>().is_some());
-            let relative_time = match (is_throttle_only(&b.candidate.recipe), copied) {
-                (true, _) => (of(b, OptTlp::relative_time) / time_of_default).max(contention),
-                (_, Some(features)) => kept_in_registers(&features) * contention.max(1.0),
+            let at_launch = b.at_launch.as_ref().and_then(|alone| {
+                let time =
+                    predict_one(setting, alone, global_bytes, &parameters)?.cycles / default.cycles;
+                let own = terms(setting, alone)?;
+                Constants::fitted()?.expected(&features_of(terms_of_default.as_ref()?, &own, time))
+            });
+            let relative_time = match (is_throttle_only(&b.candidate.recipe), copied, at_launch) {
+                (true, ..) => (of(b, OptTlp::relative_time) / time_of_default).max(contention),
+                (_, Some(features), _) => kept_in_registers(&features) * contention.max(1.0),
+                (_, _, Some(expected)) => expected * contention.max(1.0),
+                // Both versions are in the code, and nobody says what the one that runs takes.
+                _ if is_version(&b.candidate.recipe) => (p.cycles / default.cycles).max(1.0),
                 _ => p.cycles / default.cycles * contention.max(1.0),
             };
             let own = case(setting, b, None)?;

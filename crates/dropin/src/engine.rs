@@ -269,6 +269,7 @@ pub fn better(
                     candidate: Candidate::built(Recipe::default(), resources_of(code, &gpu)),
                     run: None,
                     kernel: Some(code.clone()),
+                    at_launch: None,
                 };
                 let standing = Standing {
                     has_block: setting.block.is_given(),

@@ -193,7 +193,8 @@ impl Terms {
     }
 }
 
-fn named(features: &[f64; COUNT], name: &str) -> f64 {
+/// The feature of a name.
+pub(crate) fn named(features: &[f64], name: &str) -> f64 {
     let at = NAMES.iter().position(|n| *n == name);
     at.map_or(0.0, |at| features[at])
 }

@@ -18,9 +18,11 @@
 //! make use of, from its PTX, and [`tpsc`] is the paper's measure of a candidate. `docs/regs.md`.
 
 pub mod attribution;
+pub mod constants;
 pub mod correction;
 mod cost;
 pub mod features;
+mod forest;
 mod lanes;
 mod mimic;
 mod opt_tlp;

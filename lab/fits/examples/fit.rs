@@ -86,6 +86,7 @@ fn load(folder: &Path, suite: &Suite) -> Result<Option<Kernel>, Box<dyn std::err
             candidate: candidate.clone(),
             run: None,
             kernel,
+            at_launch: None,
         });
     }
     let proposed = proposed(&gpu, result)?;

@@ -15,7 +15,7 @@ mod words;
 
 use std::collections::BTreeSet;
 
-use warpwright_ptx::ir::{DirectiveKind, FuncId, Inst, Module};
+use warpwright_ptx::ir::{DirectiveKind, FuncId, Inst, Module, VarId};
 use warpwright_ptx::{LineIndex, Space};
 
 use crate::fault::{DecodeError, Place, Unsupported};
@@ -155,7 +155,8 @@ impl<'m> Decoding<'m> {
         if module.header.address_size != 64 {
             return Err(place("32-bit addresses".into()));
         }
-        let image = Image::new(module, &reach.shared, reach.functions, first);
+        let shared: Vec<VarId> = reach.shared.into_iter().collect();
+        let image = Image::new(module, &shared, reach.functions, first);
         let mut image = image.map_err(|error| place(error.to_string()))?;
         for param in &module.functions[entry].params {
             let var = &module.variables[param.var];

@@ -9,15 +9,15 @@ use warpwright_ptx::ir::{Base, Body, FuncId, Init, Module, Operand, Symbol, TopI
 pub(super) struct Reach {
     /// The kernel first, then in order of discovery; functions without a body too.
     pub functions: Vec<FuncId>,
-    /// In order of discovery.
-    pub shared: Vec<VarId>,
+    /// In the order of their declarations, whatever refers to them first.
+    pub shared: BTreeSet<VarId>,
 }
 
 impl Reach {
     pub fn of(module: &Module, entry: FuncId) -> Reach {
         let mut reach = Reach {
             functions: vec![entry],
-            shared: Vec::new(),
+            shared: BTreeSet::new(),
         };
         let mut next = 0;
         let mut tables_done = false;
@@ -32,8 +32,6 @@ impl Reach {
                 reach.scan_initialisers(module);
             }
         }
-        let mut seen = BTreeSet::new();
-        reach.shared.retain(|&var| seen.insert(var));
         reach
     }
 
@@ -69,7 +67,7 @@ impl Reach {
         match symbol {
             Symbol::Func(func) if !self.functions.contains(&func) => self.functions.push(func),
             Symbol::Var(var) if module.variables[var].space == Space::Shared => {
-                self.shared.push(var);
+                self.shared.insert(var);
             }
             _ => {}
         }

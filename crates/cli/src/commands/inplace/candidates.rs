@@ -8,8 +8,7 @@ use warpwright_driver::candidate::Standing;
 use warpwright_driver::opt::{DEFAULT_BUDGET, DEFAULT_MARGIN, Known, Request};
 use warpwright_driver::search::Axis;
 use warpwright_driver::{Peers, Proofs, proposal};
-use warpwright_launch::{Condition, Field, Guard, Quantity, Shape};
-use warpwright_pass::ptx::specialize::loaded;
+use warpwright_launch::{Guard, Shape};
 use warpwright_pass::{Artifact, Caution, Recipe, Scope};
 use warpwright_ptx::opcode::Op;
 use warpwright_ptx::{Module, Type, TypeKind};
@@ -190,37 +189,16 @@ fn constants(wanted: &Wanted<'_>, module: &Module) -> Vec<Guard> {
     if let Some(grid) = wanted.grid {
         extents = extents.grid(grid);
     }
-    let mut all = extents.clone();
-    if let (Some(stayed), Some(kernel)) = (wanted.stayed, module.function(wanted.kernel)) {
-        let bytes = stayed.bytes();
-        for field in loaded(module, kernel) {
-            if let Some(value) = value(field, &bytes, &stayed.places) {
-                all = all.equal(Quantity::Param(field), value);
-            }
-        }
-    }
+    let kernel = module.function(wanted.kernel);
+    let numbers =
+        (wanted.stayed.zip(kernel)).map(|(stayed, kernel)| stayed.numbers(module, kernel));
     // Without extents they go with other shapes.
-    let numbers = all.conditions().filter(|condition| {
-        matches!(
-            condition,
-            Condition::In(Quantity::Param(_), _) | Condition::Disjoint(_)
-        )
-    });
-    let numbers = numbers.fold(Guard::always(), Guard::with);
+    let numbers = numbers.unwrap_or_default();
+    let all = numbers.conditions().fold(extents.clone(), Guard::with);
     match all == extents {
         true => vec![extents],
         false => vec![all, extents, numbers],
     }
-}
-
-/// The value of a field, if all its bytes are known.
-fn value(field: Field, bytes: &[Option<u8>], places: &[(u32, u32)]) -> Option<u64> {
-    let &(first, size) = places.get(field.param())?;
-    let param = bytes.get(first as usize..(first + size) as usize)?;
-    let own = param.get(field.at()..field.at() + field.bytes())?;
-    own.iter()
-        .rev()
-        .try_fold(0, |all: u64, byte| Some(all << 8 | u64::from((*byte)?)))
 }
 
 /// Makes versions for a search; `None` for each that cannot be, or cannot stand in the original's place.
