@@ -443,10 +443,10 @@ def settings(b):
 def signals(b):
     """A signal to the command, or to its group, is one to the program, and the command ends as that does."""
     b.store(b.good())
-    d, idle = b.dice, [signal.SIGCONT, signal.SIGURG, signal.SIGWINCH]
-    # Those that stop have tests of their own; two are the C library's.
-    others = [signal.SIGSTOP, signal.SIGCHLD, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, 32, 33]
-    number = d.choice([one for one in range(1, 65) if one not in others])
+    # What stops is handled here, and not in `stops`; two are the C library's.
+    d, stopping = b.dice, [signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU]
+    idle = [signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH, *stopping]
+    number = d.choice([one for one in range(1, 65) if one not in [signal.SIGSTOP, 32, 33]])
     handled = (d.random() < .6 or number in idle) and number != signal.SIGKILL
     trap = f"trap 'echo got {number}; n=1$n' {number}; " if handled else ""
     script = trap + "echo ready >&3; i=0; while [ $i -lt 12 ]; do sleep 0.05; i=$((i+1)); done; echo late $n; exit 9"
@@ -466,6 +466,54 @@ def signals(b):
         os.close(read)
         results.append(Run(process.returncode, out, b""))
     b.same(f"{number} to {before[1:2]}, {send.__name__}, handled: {handled}", *results)
+
+
+def exits(b):
+    """A command ends as its program, by a code or by a signal, and what it says itself is marked."""
+    b.store()
+    d = b.dice
+    end = d.choice([f"exit {d.randrange(256)}", f"kill -{d.choice([1, 2, 3, 4, 6, 7, 8, 9, 11, 13, 14, 15, 24, 31, 34, 64])} $$; echo after"])
+    start = d.choice(["echo a", "echo a; echo b >&2", "echo a >&2 & wait", "exec 2>&1; echo a >&2", "(sleep 0.1; echo late) & wait"])
+    env, command = dict(b.env, WARPWRIGHT_DB=b.at("store")), d.choice(["trace", "tune", "with"])
+    plain, found = [ran([*before, "sh", "-c", f"{start}; {end}"], env) for before in [[], [b.binary, command, "--"]]]
+    said = b"".join(line for line in found.err.splitlines(True) if not line.startswith(b"warpwright:"))
+    if plain != Run(found.code, found.out, said):
+        raise Difference(f"{command} {start}; {end}: {plain}, but then {found}")
+
+
+def limits(b):
+    """What a process may have is for the program to see, and costs it nothing, or is told before it starts."""
+    b.store()
+    d = b.dice
+    kinds = {"AS": [1 << 28, 1 << 30, 4 << 30], "DATA": [1 << 24, 1 << 30], "STACK": [1 << 16, 1 << 20], "FSIZE": [0, 1, 4096], "CPU": [5],
+             "NPROC": [1, 10], "NOFILE": [*range(4, 40), 64], "CORE": [0], "MEMLOCK": [0], "SIGPENDING": [0, 1]}
+    chosen = {name: d.choice(kinds[name]) for name in d.sample(sorted(kinds), d.choice([1, 2, 3])) if hasattr(resource, f"RLIMIT_{name}")}
+
+    def before():
+        for name, soft in chosen.items():
+            kind = getattr(resource, f"RLIMIT_{name}")
+            resource.setrlimit(kind, (soft, resource.getrlimit(kind)[1]))
+
+    words = d.choice([["sh", "-c", "ulimit -a; ulimit -Ha; exit 7"], ["sh", "-c", "ls / | head -3; exit 4"], ["cat", "/proc/self/limits"]])
+    env, command = dict(b.env, WARPWRIGHT_DB=b.at("store"), WARPWRIGHT_LOG="/dev/null"), d.choice(["trace", "tune", "with"])
+    plain, found = [ran([*start, *words], env, preexec_fn=before) for start in [[], [b.binary, command, "--"]]]
+    # What is not marked was said before the program started.
+    is_refused = command != "with" and found.code == 1 and not found.out and found.err.startswith(b"error: ")
+    if not is_refused and (found.code, found.out) != (plain.code, plain.out):
+        raise Difference(f"{command} {words} with {chosen}: {plain}, but then {found}")
+
+
+def forbids(b):
+    """A program that forbids itself to open files is not ended by the library."""
+    b.store(b.good())
+    d, by = b.dice, b.dice.choice(["prctl", "syscall"])
+    words = [*b.words(d.choice(DOORS), "forbidden"), by]
+    env = dict(b.env, WARPWRIGHT_DB=b.at("store"))
+    del env["FAKE_LOG"]
+    command = d.choice([["trace"], ["with"], ["tune", "--budget", "0.3"]])
+    plain, found = [ran([*before, *words], env) for before in [[], [b.binary, *command, "--"]]]
+    if found.code != plain.code or not found.out.startswith(plain.out):
+        raise Difference(f"{command} {words}: {plain}, but then {found}")
 
 
 def outputs(b):
@@ -776,7 +824,7 @@ def reach(b):
 
 
 KINDS = [(damage, 25), (cubins, 30), (facts, 25), (guards, 30), (entries, 12), (exports, 8), (kills, 4), (disks, 6), (memory, 8),
-         (short, 1), (together, 3), (changing, 3), (tools, 4), (logs, 6), (settings, 6), (signals, 2), (outputs, 2), (starts, 3), (breaks, 1),
+         (short, 1), (together, 3), (changing, 3), (tools, 4), (logs, 6), (settings, 6), (signals, 2), (exits, 3), (limits, 2), (forbids, 1), (outputs, 2), (starts, 3), (breaks, 1),
          (inputs, 2), (descriptors, 3), (libraries, 1), (stops, 1), (reach, 2)]
 
 
