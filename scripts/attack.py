@@ -507,13 +507,31 @@ def forbids(b):
     """A program that forbids itself to open files is not ended by the library."""
     b.store(b.good())
     d, by = b.dice, b.dice.choice(["prctl", "syscall"])
-    words = [*b.words(d.choice(DOORS), "forbidden"), by]
+    words = [*b.words(d.choice(DOORS), d.choice(["forbidden", "forbidden-first"])), by]
     env = dict(b.env, WARPWRIGHT_DB=b.at("store"))
     del env["FAKE_LOG"]
     command = d.choice([["trace"], ["with"], ["tune", "--budget", "0.3"]])
     plain, found = [ran([*before, *words], env) for before in [[], [b.binary, *command, "--"]]]
     if found.code != plain.code or not found.out.startswith(plain.out):
         raise Difference(f"{command} {words}: {plain}, but then {found}")
+
+
+def tunes(b):
+    """Whatever lies in a store: `tune` and `db verify` give the program's output and exit code once, and nobody's code runs unproved."""
+    d, good = b.dice, b.good()
+    hostile = b.record(b.wrong, **{"winner-ns": "1", "standing": "imported"})
+    folder = b.store(*d.sample([good, hostile, spoiled(d, good), spoiled(d, hostile), b"", b.record(b.fast, standing="imported")], d.choice([1, 2, 4])))
+    if d.random() < .3:
+        os.symlink(d.choice(["/dev/zero", "/nowhere", "."]), os.path.join(folder, f"{b.kernel[:32]}-ff.winner"))
+    which, code = (d.choice(DOORS), d.choice(SCENARIOS)), d.choice([0, 3, 77])
+    command = d.choice([["tune", "--budget", "0.3"], ["tune", "--budget", "0.3", "--json"], ["db", "verify"]])
+    env = dict(b.env, WARPWRIGHT_DB=folder, FAKE_LOG="/dev/null", HOST_REPEAT=d.choice(["1", "3", "12"]))
+    words = ["sh", "-c", f"{' '.join(b.words(*which))}; echo told >&2; exit {code}"]
+    plain, found = [ran([*before, *words], env, timeout=120) for before in [[], [b.binary, *command, "--"]]]
+    is_refused = command[0] == "db" and code == 0 and found.code == 5
+    if found.out[:len(plain.out)] != plain.out or found.err.count(b"told\n") != 1 or not (is_refused or found.code == plain.code):
+        raise Difference(f"{command} {which}: {plain}, but then {found}")
+    b.same(f"behind {command}", plain, ran(words, dict(env, **b.preloaded(FAKE_LOG="/dev/null"))), which)
 
 
 def outputs(b):
@@ -784,8 +802,8 @@ def stops(b):
     b.store()
     d, results = b.dice, []
     number = d.choice([signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU])
-    does, times, gap = d.choice(["", f"trap '' {number};", f"trap 'echo stop' {number};"]), d.choice([1, 2, 3]), d.choice([.06, .2])
-    script = f"{does} trap 'echo on' CONT; echo ready >&3; i=0; while [ $i -lt 25 ]; do sleep 0.05; i=$((i+1)); done; exit 9"
+    does, times, gap = d.choice(["", f"trap '' {number};", f"trap 'echo stop' {number};"]), d.choice([1, 2, 3]), d.choice([.1, .25])
+    script = f"{does} trap 'echo on' CONT; echo ready >&3; i=0; while [ $i -lt 40 ]; do sleep 0.05; i=$((i+1)); done; exit 9"
     for before in [[], [b.binary, d.choice(["trace", "tune", "with"]), "--"]]:
         read, write = os.pipe()
         process = subprocess.Popen([*before, "bash", "-c", script.replace(">&3", f">&{write}")], env=dict(b.env, WARPWRIGHT_DB=b.at("store")),
@@ -824,7 +842,7 @@ def reach(b):
 
 
 KINDS = [(damage, 25), (cubins, 30), (facts, 25), (guards, 30), (entries, 12), (exports, 8), (kills, 4), (disks, 6), (memory, 8),
-         (short, 1), (together, 3), (changing, 3), (tools, 4), (logs, 6), (settings, 6), (signals, 2), (exits, 3), (limits, 2), (forbids, 1), (outputs, 2), (starts, 3), (breaks, 1),
+         (short, 1), (together, 3), (changing, 3), (tools, 4), (logs, 6), (settings, 6), (signals, 2), (exits, 3), (limits, 2), (forbids, 1), (tunes, 2), (outputs, 2), (starts, 3), (breaks, 1),
          (inputs, 2), (descriptors, 3), (libraries, 1), (stops, 1), (reach, 2)]
 
 

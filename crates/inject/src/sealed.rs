@@ -3,10 +3,11 @@
 //! kernel itself is not seen.
 
 use std::ffi::c_void;
+use std::sync::atomic::Ordering;
 
-use warpwright_winners::captured::is_captured;
+use warpwright_winners::captured::{is_captured, kernel};
 
-use crate::state::seal;
+use crate::state::{OWN, seal};
 use crate::ways::{Way, ways};
 
 /// The first, second, third and fourth argument.
@@ -18,9 +19,24 @@ unsafe fn arguments(saved: *const usize) -> [usize; 4] {
     [5, 4, 3, 2].map(|at| unsafe { saved.add(at).read_volatile() })
 }
 
-/// Programs ask whether there are filters, with none.
+fn process() -> u32 {
+    // SAFETY: a call without arguments.
+    unsafe { kernel(libc::SYS_getpid, [0; 3]) as u32 }
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_START: extern "C" fn() = {
+    extern "C" fn note() {
+        OWN.store(process(), Ordering::Relaxed);
+    }
+    note
+};
+
+/// Programs ask whether there are filters, with none. What runs between `vfork` and exec has this process's memory.
 fn before(is_strict: bool, filter: usize) {
-    if (is_strict || filter != 0) && !is_captured() {
+    let is_set = is_strict || filter != 0;
+    if is_set && OWN.load(Ordering::Relaxed) == process() && !is_captured() {
         seal();
     }
 }

@@ -133,7 +133,6 @@ fn once<T>(place: &AtomicPtr<T>, make: impl FnOnce() -> T) -> &'static T {
 }
 
 fn begin() -> Mode {
-    OWN.store(std::process::id(), Ordering::Relaxed);
     if is_captured() {
         tell();
         MODE.store(Mode::Off as u8, Ordering::Relaxed);
@@ -187,11 +186,11 @@ pub fn is_sealed() -> bool {
 /// The program is about to forbid itself system calls.
 #[cfg(target_arch = "x86_64")]
 pub fn seal() {
-    // What runs between `vfork` and exec has this process's memory.
-    if OWN.load(Ordering::Relaxed) != std::process::id() {
-        return;
-    }
-    if matches!(mode(), Mode::Trace | Mode::Try) {
+    let known = MODE.load(Ordering::Relaxed);
+    if [Mode::Trace, Mode::Try]
+        .map(|mode| mode as u8)
+        .contains(&known)
+    {
         guarded(crate::trace::finish);
         guarded(crate::notes::cut);
         MODE.store(Mode::Off as u8, Ordering::Relaxed);
@@ -199,8 +198,8 @@ pub fn seal() {
     IS_SEALED.store(true, Ordering::Relaxed);
 }
 
-/// The process in which the mode became known.
-static OWN: AtomicU32 = AtomicU32::new(0);
+/// The process that has this library.
+pub static OWN: AtomicU32 = AtomicU32::new(0);
 
 static IS_SHORT: AtomicBool = AtomicBool::new(false);
 

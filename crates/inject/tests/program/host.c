@@ -359,6 +359,7 @@ int main(int argc, char **argv) {
         wait(&status);
         printf("child %d\n", status);
     }
+    if (IS("forbidden-first")) forbid(argv[4]);
     H module, other, kernel;
     DO(cuInit, 0);
     if (getenv("HOST_MANAGED")) DO(cuMemAllocManaged, &memory, n * 4, 1);

@@ -82,8 +82,8 @@ pub fn nothing_was_seen(folder: &Path) {
             fault.detail
         ),
         _ => complain!(
-            "no launch was seen: the program does not use the driver, is linked statically, or must not be preloaded \
-             (set-user-ID), or a `warpwright` of its own is in between"
+            "no launch was seen: the program does not use the driver, is linked statically, forbids itself system \
+             calls (seccomp), or must not be preloaded (set-user-ID), or a `warpwright` of its own is in between"
         ),
     }
 }
