@@ -443,10 +443,10 @@ def settings(b):
 def signals(b):
     """A signal to the command, or to its group, is one to the program, and the command ends as that does."""
     b.store(b.good())
-    d, idle = b.dice, [signal.SIGCONT, signal.SIGURG, signal.SIGWINCH]
-    # Those that stop have tests of their own; two are the C library's.
-    others = [signal.SIGSTOP, signal.SIGCHLD, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, 32, 33]
-    number = d.choice([one for one in range(1, 65) if one not in others])
+    # What stops is handled here, and not in `stops`; two are the C library's.
+    d, stopping = b.dice, [signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU]
+    idle = [signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH, *stopping]
+    number = d.choice([one for one in range(1, 65) if one not in [signal.SIGSTOP, 32, 33]])
     handled = (d.random() < .6 or number in idle) and number != signal.SIGKILL
     trap = f"trap 'echo got {number}; n=1$n' {number}; " if handled else ""
     script = trap + "echo ready >&3; i=0; while [ $i -lt 12 ]; do sleep 0.05; i=$((i+1)); done; echo late $n; exit 9"
@@ -466,6 +466,72 @@ def signals(b):
         os.close(read)
         results.append(Run(process.returncode, out, b""))
     b.same(f"{number} to {before[1:2]}, {send.__name__}, handled: {handled}", *results)
+
+
+def exits(b):
+    """A command ends as its program, by a code or by a signal, and what it says itself is marked."""
+    b.store()
+    d = b.dice
+    end = d.choice([f"exit {d.randrange(256)}", f"kill -{d.choice([1, 2, 3, 4, 6, 7, 8, 9, 11, 13, 14, 15, 24, 31, 34, 64])} $$; echo after"])
+    start = d.choice(["echo a", "echo a; echo b >&2", "echo a >&2 & wait", "exec 2>&1; echo a >&2", "(sleep 0.1; echo late) & wait"])
+    env, command = dict(b.env, WARPWRIGHT_DB=b.at("store")), d.choice(["trace", "tune", "with"])
+    plain, found = [ran([*before, "sh", "-c", f"{start}; {end}"], env) for before in [[], [b.binary, command, "--"]]]
+    said = b"".join(line for line in found.err.splitlines(True) if not line.startswith(b"warpwright:"))
+    if plain != Run(found.code, found.out, said):
+        raise Difference(f"{command} {start}; {end}: {plain}, but then {found}")
+
+
+def limits(b):
+    """What a process may have is for the program to see, and costs it nothing, or is told before it starts."""
+    b.store()
+    d = b.dice
+    kinds = {"AS": [1 << 28, 1 << 30, 4 << 30], "DATA": [1 << 24, 1 << 30], "STACK": [1 << 16, 1 << 20], "FSIZE": [0, 1, 4096], "CPU": [5],
+             "NPROC": [1, 10], "NOFILE": [*range(4, 40), 64], "CORE": [0], "MEMLOCK": [0], "SIGPENDING": [0, 1]}
+    chosen = {name: d.choice(kinds[name]) for name in d.sample(sorted(kinds), d.choice([1, 2, 3])) if hasattr(resource, f"RLIMIT_{name}")}
+
+    def before():
+        for name, soft in chosen.items():
+            kind = getattr(resource, f"RLIMIT_{name}")
+            resource.setrlimit(kind, (soft, resource.getrlimit(kind)[1]))
+
+    words = d.choice([["sh", "-c", "ulimit -a; ulimit -Ha; exit 7"], ["sh", "-c", "ls / | head -3; exit 4"], ["cat", "/proc/self/limits"]])
+    env, command = dict(b.env, WARPWRIGHT_DB=b.at("store"), WARPWRIGHT_LOG="/dev/null"), d.choice(["trace", "tune", "with"])
+    plain, found = [ran([*start, *words], env, preexec_fn=before) for start in [[], [b.binary, command, "--"]]]
+    # What is not marked was said before the program started.
+    is_refused = command != "with" and found.code == 1 and not found.out and found.err.startswith(b"error: ")
+    if not is_refused and (found.code, found.out) != (plain.code, plain.out):
+        raise Difference(f"{command} {words} with {chosen}: {plain}, but then {found}")
+
+
+def forbids(b):
+    """A program that forbids itself to open files is not ended by the library."""
+    b.store(b.good())
+    d, by = b.dice, b.dice.choice(["prctl", "syscall"])
+    words = [*b.words(d.choice(DOORS), d.choice(["forbidden", "forbidden-first"])), by]
+    env = dict(b.env, WARPWRIGHT_DB=b.at("store"))
+    del env["FAKE_LOG"]
+    command = d.choice([["trace"], ["with"], ["tune", "--budget", "0.3"]])
+    plain, found = [ran([*before, *words], env) for before in [[], [b.binary, *command, "--"]]]
+    if found.code != plain.code or not found.out.startswith(plain.out):
+        raise Difference(f"{command} {words}: {plain}, but then {found}")
+
+
+def tunes(b):
+    """Whatever lies in a store: `tune` and `db verify` give the program's output and exit code once, and nobody's code runs unproved."""
+    d, good = b.dice, b.good()
+    hostile = b.record(b.wrong, **{"winner-ns": "1", "standing": "imported"})
+    folder = b.store(*d.sample([good, hostile, spoiled(d, good), spoiled(d, hostile), b"", b.record(b.fast, standing="imported")], d.choice([1, 2, 4])))
+    if d.random() < .3:
+        os.symlink(d.choice(["/dev/zero", "/nowhere", "."]), os.path.join(folder, f"{b.kernel[:32]}-ff.winner"))
+    which, code = (d.choice(DOORS), d.choice(SCENARIOS)), d.choice([0, 3, 77])
+    command = d.choice([["tune", "--budget", "0.3"], ["tune", "--budget", "0.3", "--json"], ["db", "verify"]])
+    env = dict(b.env, WARPWRIGHT_DB=folder, FAKE_LOG="/dev/null", HOST_REPEAT=d.choice(["1", "3", "12"]))
+    words = ["sh", "-c", f"{' '.join(b.words(*which))}; echo told >&2; exit {code}"]
+    plain, found = [ran([*before, *words], env, timeout=120) for before in [[], [b.binary, *command, "--"]]]
+    is_refused = command[0] == "db" and code == 0 and found.code == 5
+    if found.out[:len(plain.out)] != plain.out or found.err.count(b"told\n") != 1 or not (is_refused or found.code == plain.code):
+        raise Difference(f"{command} {which}: {plain}, but then {found}")
+    b.same(f"behind {command}", plain, ran(words, dict(env, **b.preloaded(FAKE_LOG="/dev/null"))), which)
 
 
 def outputs(b):
@@ -736,8 +802,8 @@ def stops(b):
     b.store()
     d, results = b.dice, []
     number = d.choice([signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU])
-    does, times, gap = d.choice(["", f"trap '' {number};", f"trap 'echo stop' {number};"]), d.choice([1, 2, 3]), d.choice([.06, .2])
-    script = f"{does} trap 'echo on' CONT; echo ready >&3; i=0; while [ $i -lt 25 ]; do sleep 0.05; i=$((i+1)); done; exit 9"
+    does, times, gap = d.choice(["", f"trap '' {number};", f"trap 'echo stop' {number};"]), d.choice([1, 2, 3]), d.choice([.1, .25])
+    script = f"{does} trap 'echo on' CONT; echo ready >&3; i=0; while [ $i -lt 40 ]; do sleep 0.05; i=$((i+1)); done; exit 9"
     for before in [[], [b.binary, d.choice(["trace", "tune", "with"]), "--"]]:
         read, write = os.pipe()
         process = subprocess.Popen([*before, "bash", "-c", script.replace(">&3", f">&{write}")], env=dict(b.env, WARPWRIGHT_DB=b.at("store")),
@@ -776,7 +842,7 @@ def reach(b):
 
 
 KINDS = [(damage, 25), (cubins, 30), (facts, 25), (guards, 30), (entries, 12), (exports, 8), (kills, 4), (disks, 6), (memory, 8),
-         (short, 1), (together, 3), (changing, 3), (tools, 4), (logs, 6), (settings, 6), (signals, 2), (outputs, 2), (starts, 3), (breaks, 1),
+         (short, 1), (together, 3), (changing, 3), (tools, 4), (logs, 6), (settings, 6), (signals, 2), (exits, 3), (limits, 2), (forbids, 1), (tunes, 2), (outputs, 2), (starts, 3), (breaks, 1),
          (inputs, 2), (descriptors, 3), (libraries, 1), (stops, 1), (reach, 2)]
 
 

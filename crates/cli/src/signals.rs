@@ -27,14 +27,8 @@ use nix::unistd::{getpid, getppid, getsid};
 
 /// The last of all signals.
 const LAST: c_int = 64;
-/// What nobody can take, what is told of this process's own children, and what stops the group that a terminal is not for.
-const NOT_TAKEN: [c_int; 5] = [
-    libc::SIGKILL,
-    libc::SIGSTOP,
-    libc::SIGCHLD,
-    libc::SIGTTIN,
-    libc::SIGTTOU,
-];
+/// What nobody can take.
+const NOT_TAKEN: [c_int; 2] = [libc::SIGKILL, libc::SIGSTOP];
 /// These ask for an end.
 const ASKING: [c_int; 4] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
 /// The kernel sends these to all that run at a terminal.
@@ -47,7 +41,11 @@ const OF_TERMINAL: [c_int; 6] = [
     libc::SIGWINCH,
 ];
 /// Nothing happens by these.
-const IDLE: [c_int; 3] = [libc::SIGCONT, libc::SIGURG, libc::SIGWINCH];
+const IDLE: [c_int; 4] = [libc::SIGCHLD, libc::SIGCONT, libc::SIGURG, libc::SIGWINCH];
+/// From the kernel these are of this process's own children, and of a terminal that is for others.
+const OF_OTHERS: [c_int; 3] = [libc::SIGCHLD, libc::SIGTTIN, libc::SIGTTOU];
+/// These stop.
+const STOPPING: [c_int; 3] = [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
 /// From the kernel these are for a mistake of our own. The last two come back by themselves no more.
 const FAULTS: [c_int; 6] = [
     libc::SIGILL,
@@ -350,7 +348,12 @@ fn take_all() -> std::io::Result<()> {
         ours.sa_flags = libc::SA_RESTART | libc::SA_SIGINFO | libc::SA_ONSTACK;
         // One is noted before the next: they are handed on in that order.
         libc::sigfillset(&raw mut ours.sa_mask);
-        let all = (1..=LAST).filter(|signal| !NOT_TAKEN.contains(signal));
+        let is_taken = |signal: &c_int| match *signal {
+            // Who ignores these reads and writes at a terminal that is for others.
+            libc::SIGTTIN | libc::SIGTTOU => !is_ignored(*signal),
+            _ => !NOT_TAKEN.contains(signal),
+        };
+        let all = (1..=LAST).filter(is_taken);
         for signal in all.filter(|signal| !OF_LIBRARY.contains(signal)) {
             if libc::sigaction(signal, &raw const ours, std::ptr::null_mut()) != 0 {
                 return Err(std::io::Error::last_os_error());
@@ -388,7 +391,8 @@ struct Told {
 }
 
 /// Writes down which signal came, and from whom. What this process did itself is none that is told: an output without a
-/// reader, a file that is too large, an end of its own making.
+/// reader, a file that is too large, an end of its own making. Nor is what the kernel says of its children, and what it sends to
+/// the whole group at a terminal that is for others.
 #[allow(unsafe_code)]
 extern "C" fn note(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
     // SAFETY: the kernel's structure, a pipe of ours, and the calling thread's own error number.
@@ -400,6 +404,10 @@ extern "C" fn note(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
             // Between fork and exec it is for what is being started.
             as_before(signal);
             raise(signal);
+        } else if !is_sent && OF_OTHERS.contains(&signal) {
+            if wants_stop(signal) {
+                stop_as(signal);
+            }
         } else if !is_sent && FAULTS.contains(&signal) {
             as_before(signal);
             if FAULTS[4..].contains(&signal) {
@@ -417,6 +425,15 @@ extern "C" fn note(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
             libc::write(to, (&raw const told).cast(), size_of::<Told>());
         }
         *libc::__errno_location() = before;
+    }
+}
+
+/// Does this process stop by what the kernel sent it? A program that runs reads from the terminal, and stops by itself.
+fn wants_stop(signal: c_int) -> bool {
+    match signal {
+        libc::SIGTTOU => true,
+        libc::SIGTTIN => PROGRAM.load(Ordering::SeqCst) == NONE,
+        _ => false,
     }
 }
 
@@ -500,7 +517,7 @@ fn take(told: &Told) {
 fn take_alone(signal: c_int, is_first: bool) {
     match signal {
         _ if is_ignored(signal) || IDLE.contains(&signal) => {}
-        libc::SIGTSTP => stop_as(signal),
+        _ if STOPPING.contains(&signal) => stop_as(signal),
         _ if is_first && IS_PATIENT.load(Ordering::SeqCst) => {
             ENDS_BY.store(signal, Ordering::SeqCst);
         }

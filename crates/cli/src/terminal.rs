@@ -88,7 +88,26 @@ pub fn err(text: fmt::Arguments<'_>) {
 
 /// On stderr, a text without control characters but our own. Where nobody takes it there is nobody to tell.
 pub fn shown(text: &str) {
+    let text = match IS_BESIDE.load(Ordering::Relaxed) {
+        true => marked(text),
+        false => text.to_owned(),
+    };
     let _ = io::stderr().write_all(text.as_bytes());
+}
+
+/// Does a program write there, too?
+static IS_BESIDE: AtomicBool = AtomicBool::new(false);
+
+/// From now on each line on stderr says whose it is.
+pub fn be_beside_a_program() {
+    IS_BESIDE.store(true, Ordering::Relaxed);
+}
+
+fn marked(text: &str) -> String {
+    let lines = text.lines();
+    lines
+        .map(|line| format!("{}\n", format!("warpwright: {line}").trim_end()))
+        .collect()
 }
 
 /// A whole document on stdout, such as PTX: as it is, unless stdout is a terminal.
@@ -164,7 +183,15 @@ fn write(bytes: &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    use super::printable;
+    use super::{marked, printable};
+
+    #[test]
+    fn each_line_beside_a_program_is_marked() {
+        assert_eq!(
+            marked("error: a\n\n  b\n"),
+            "warpwright: error: a\nwarpwright:\nwarpwright:   b\n"
+        );
+    }
 
     #[test]
     fn escapes_are_shown_and_not_sent() {

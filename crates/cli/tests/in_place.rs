@@ -1357,6 +1357,62 @@ int main(void) { return dlsym(0, "cuInit") ? 1 : 7; }"#;
     }
 }
 
+/// A program that forbids itself system calls is not ended by the library's, and what was seen before is told.
+#[test]
+fn programs_forbid_themselves_system_calls() {
+    let Some(bench) = Bench::new() else { return };
+    let all = [
+        ("forbidden", "prctl"),
+        ("forbidden", "syscall"),
+        ("forbidden-first", "prctl"),
+    ];
+    for (scenario, by) in all {
+        let program = ["./host", "proc2", scenario, "scale.fatbin", by];
+        let run = |command: &[&str]| {
+            let own = bench.command(&[command, &["--"], &program].concat());
+            let plain = match command {
+                [] => Command::new(program[0]),
+                _ => Command::new(own.get_program()),
+            };
+            let mut ran = plain;
+            match command {
+                [] => ran.args(&program[1..]),
+                _ => ran.args(own.get_args()),
+            };
+            let set = own.get_envs();
+            ran.envs(set.filter_map(|(name, value)| Some((name, value?))));
+            ran.env_remove("FAKE_LOG").current_dir(bench.folder.path());
+            ran.output().expect("starts")
+        };
+        let plain = run(&[]);
+        assert!(plain.status.success(), "{}", err(&plain));
+        for command in [&["with"][..], &["trace"], &["tune", "--budget", "1"]] {
+            let ended = run(command);
+            assert!(
+                ended.status.success(),
+                "{command:?}: {:?} {}",
+                ended.status,
+                err(&ended)
+            );
+            assert!(
+                out(&ended).starts_with(&out(&plain)),
+                "{command:?}: {}",
+                out(&ended)
+            );
+            let is_told = err(&ended).contains("(seccomp)");
+            assert_eq!(is_told, command != ["with"], "{command:?}: {}", err(&ended));
+            let is_seen = out(&ended).contains("GPU time in 1 launch,");
+            let is_first = scenario == "forbidden-first";
+            assert_eq!(
+                is_seen,
+                command == ["trace"] && !is_first,
+                "{}",
+                out(&ended)
+            );
+        }
+    }
+}
+
 #[test]
 fn exit_codes_are_the_programs() {
     let Some(bench) = Bench::new() else { return };

@@ -45,6 +45,25 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// A program that means something else by what the stand-in calls is told that there is no GPU, and the trace says why.
+#[test]
+fn programs_with_functions_of_the_stand_ins_names() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = "int close(char *at) { return *at; }\nint cudaGetDeviceCount(int *);\n\
+                  int main(void) { int n = 0; return cudaGetDeviceCount(&n) == 100 ? 7 : 1; }\n";
+    std::fs::write(folder.path().join("own.c"), source).expect("written");
+    std::fs::copy(library(), folder.path().join("libcudart.so.13")).expect("copied");
+    let built = Command::new("cc")
+        .current_dir(folder.path())
+        .args(["-w", "-o", "own", "own.c", "-L.", "-l:libcudart.so.13"])
+        .status();
+    assert!(built.expect("cc").success());
+    let ended = trace(folder.path(), &["--", "./own"]);
+    let said = text(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(7), "{said}");
+    assert!(said.contains("a function `close` of its own"), "{said}");
+}
+
 #[test]
 fn make_and_a_source_file() {
     let Some(toolkit) = require_toolkit("trace --no-gpu") else {

@@ -3,14 +3,14 @@
 //! names the library no more.
 //!
 //! This runs in signal handlers and between `vfork` and exec, so nothing is called or allocated: the words of the environment
-//! that name the library are written over where they stand. Left out are `posix_spawn`, whose older version is another
-//! function, and `execle`, whose environment is behind the last argument.
+//! that name the library are written over where they stand. Whoever calls the kernel itself goes past this. `posix_spawn` is the
+//! one of today, which takes no file for a script that does not say so, also for programs from before 2012.
 
-use std::ffi::{CStr, c_char, c_void};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::ffi::{c_char, c_void};
 
-use crate::captured::{environment, is_same, kernel, own_name};
-use crate::door::real_dlsym;
+use warpwright_winners::captured::{environment, is_same, kernel, own_name};
+
+use crate::ways::{SAVED, Way, ways};
 
 static NAME: [u8; 11] = *b"LD_PRELOAD=";
 
@@ -76,30 +76,6 @@ unsafe fn mend(mut variable: *const *mut u8) {
     }
 }
 
-/// A function that starts a program.
-struct Way {
-    name: &'static CStr,
-    /// The one behind this library's.
-    next: AtomicPtr<c_void>,
-}
-
-impl Way {
-    const fn new(name: &'static CStr) -> Way {
-        let next = AtomicPtr::new(std::ptr::null_mut());
-        Way { name, next }
-    }
-
-    fn next(&self) -> *mut c_void {
-        let mut found = self.next.load(Ordering::Relaxed);
-        if found.is_null() {
-            // SAFETY: a C string; what stands behind this library is looked for.
-            found = unsafe { real_dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
-            self.next.store(found, Ordering::Relaxed);
-        }
-        found
-    }
-}
-
 /// Where it goes on. Without an environment of its own a function means the program's.
 ///
 /// # Safety
@@ -110,72 +86,41 @@ unsafe extern "C" fn on_the_way(way: &Way, own: *const *mut u8) -> *mut c_void {
     way.next()
 }
 
-/// Goes on in the function behind, with registers and stack as they were, however many arguments there are.
-macro_rules! ways {
-    ($($name:ident $environment:literal,)*) => {
-        mod all {
-            use super::Way;
-            $(
-                #[allow(non_upper_case_globals)]
-                pub static $name: Way = {
-                    // SAFETY: it ends in a zero, the only one.
-                    Way::new(unsafe { super::CStr::from_bytes_with_nul_unchecked(concat!(stringify!($name), "\0").as_bytes()) })
-                };
-            )*
+/// Where the second to sixth argument stand on the stack.
+const REGISTERS: [usize; 5] = [4, 3, 2, 1, 0];
 
-            /// Looked for when the library is loaded: later it may be a bad moment.
-            #[used]
-            #[unsafe(link_section = ".init_array")]
-            static AT_START: extern "C" fn() = {
-                extern "C" fn look() {
-                    $($name.next();)*
-                }
-                look
+/// The same for a function whose environment stands behind the null that ends its arguments.
+///
+/// # Safety
+/// Words as [`ways`] leaves them on the stack.
+unsafe extern "C" fn behind_arguments(way: &Way, saved: *const *const *mut u8) -> *mut c_void {
+    let mut number = 0;
+    // SAFETY: the caller's; arguments up to a null, and one behind it.
+    unsafe {
+        let mut next = || {
+            let at = match REGISTERS.get(number) {
+                Some(at) => *at,
+                None => SAVED + number - REGISTERS.len(),
             };
-        }
-
-        $(
-            /// # Safety
-            /// As the C library's.
-            #[unsafe(no_mangle)]
-            #[unsafe(naked)]
-            pub unsafe extern "C" fn $name() {
-                std::arch::naked_asm!(
-                    "push rax",
-                    "push rdi",
-                    "push rsi",
-                    "push rdx",
-                    "push rcx",
-                    "push r8",
-                    "push r9",
-                    $environment,
-                    "lea rdi, [rip + {way}]",
-                    "call {ours}",
-                    "mov r11, rax",
-                    "pop r9",
-                    "pop r8",
-                    "pop rcx",
-                    "pop rdx",
-                    "pop rsi",
-                    "pop rdi",
-                    "pop rax",
-                    "jmp r11",
-                    way = sym all::$name,
-                    ours = sym on_the_way,
-                )
-            }
-        )*
-    };
+            number += 1;
+            saved.add(at).read_volatile()
+        };
+        while !next().is_null() {}
+        on_the_way(way, next())
+    }
 }
 
 ways! {
-    execv "xor esi, esi",
-    execvp "xor esi, esi",
-    execl "xor esi, esi",
-    execlp "xor esi, esi",
-    system "xor esi, esi",
-    popen "xor esi, esi",
-    execve "mov rsi, rdx",
-    execvpe "mov rsi, rdx",
-    fexecve "mov rsi, rdx",
+    execv "xor esi, esi" on_the_way,
+    execvp "xor esi, esi" on_the_way,
+    execl "xor esi, esi" on_the_way,
+    execlp "xor esi, esi" on_the_way,
+    system "xor esi, esi" on_the_way,
+    popen "xor esi, esi" on_the_way,
+    execve "mov rsi, rdx" on_the_way,
+    execvpe "mov rsi, rdx" on_the_way,
+    fexecve "mov rsi, rdx" on_the_way,
+    posix_spawn "mov rsi, r9" on_the_way,
+    posix_spawnp "mov rsi, r9" on_the_way,
+    execle "mov rsi, rsp" behind_arguments,
 }

@@ -10,12 +10,12 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::abi::{Code, SUCCESS};
-use crate::captured::is_captured_for;
 use crate::compilers;
 use crate::driver;
 use crate::memory::gate;
 use crate::state::{Mode, mode};
 use crate::wrapped::SLOTS;
+use warpwright_winners::captured::is_captured_for;
 
 /// A function that we stand in for.
 pub struct Slot {

@@ -17,14 +17,15 @@
 //!
 //! What a program starts has the library as well, if it can open it (`children`).
 //!
+//! A program that forbids itself system calls has none of this library's from then on (`sealed`).
+//!
 //! A program that has no memory left goes on without the library ([`reserve`]), and so does one whose functions have names that
-//! the library calls ([`captured`]).
+//! the library calls ([`warpwright_winners::captured`]).
 //!
 //! Unsafe code is allowed in this room: all of it calls C or is called from C.
 #![allow(unsafe_code)]
 
 mod abi;
-mod captured;
 #[cfg(target_arch = "x86_64")]
 mod children;
 mod compilers;
@@ -41,7 +42,11 @@ mod modules;
 mod notes;
 mod params;
 mod reserve;
+#[cfg(target_arch = "x86_64")]
+mod sealed;
 mod state;
 mod trace;
 mod trial;
+#[cfg(target_arch = "x86_64")]
+mod ways;
 mod wrapped;

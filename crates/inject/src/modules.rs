@@ -19,7 +19,7 @@ use crate::grafts::{Effect, Grafted, Of, Plan, Version, effect};
 use crate::notes::{folder, note, say, write};
 use crate::reserve::{has_room, has_stack};
 use crate::state::{
-    Mode, State, fall_asleep, guarded, mode, replacing, settings, stand_aside, state,
+    Mode, State, fall_asleep, guarded, is_sealed, mode, replacing, settings, stand_aside, state,
 };
 use crate::trial;
 
@@ -282,6 +282,10 @@ fn look(
     way: Way<'_>,
 ) {
     guarded(|| {
+        if is_sealed() {
+            drop(state().modules.loaded.remove(&(*handle as usize)));
+            return;
+        }
         if !has_room(image.map_or(0, <[u8]>::len)) {
             return fall_asleep();
         }

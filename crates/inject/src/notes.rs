@@ -9,13 +9,15 @@ use std::sync::Mutex;
 
 use warpwright_winners::lines::{CUT, HEAD, Note};
 
-use crate::state::{Whole, settings};
+use crate::state::{Whole, is_sealed, settings};
 
 /// Says something once. A log that cannot be written is no reason to disturb the program.
 pub fn say(text: &str) {
     static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     const MOST: usize = 1000;
-    let Some(path) = &settings().log else { return };
+    let (Some(path), false) = (&settings().log, is_sealed()) else {
+        return;
+    };
     let Ok(mut said) = SAID.try_lock() else {
         return;
     };
@@ -30,9 +32,9 @@ pub fn say(text: &str) {
     let _ = append(path, line.as_bytes());
 }
 
-/// The folder of `trace` and `try`.
+/// The folder of `trace` and `try`, while something may be written.
 pub fn folder() -> Option<PathBuf> {
-    settings().folder.clone()
+    settings().folder.clone().filter(|_| !is_sealed())
 }
 
 /// Adds notes to this process's file in the folder.
@@ -53,7 +55,7 @@ pub fn note(kind: &str, notes: &[Note]) {
 }
 
 /// An empty file can often be made where nothing can be written any more.
-fn cut() {
+pub fn cut() {
     if let Some(folder) = folder() {
         let _ = File::create(folder.join(CUT));
     }
@@ -73,6 +75,9 @@ pub fn rewrite(kind: &str, notes: &[Note]) {
 
 /// Writes a file, all of it or nothing.
 pub fn write(path: &Path, bytes: &[u8]) {
+    if is_sealed() {
+        return;
+    }
     if let Err(e) = quietly(|| warpwright_winners::store::write_whole(path, bytes)) {
         say(&format!("`{}` cannot be written: {e}", path.display()));
         cut();

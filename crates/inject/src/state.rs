@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use std::ffi::{OsString, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::captured::{is_captured, tell};
 use crate::compilers::Compilers;
 use crate::functions::Functions;
 use crate::grafts::Grafts;
@@ -19,6 +18,7 @@ use crate::notes::say;
 use crate::reserve::has_room;
 use crate::trace::Trace;
 use crate::trial::{Plan, Recorded};
+use warpwright_winners::captured::{is_captured, tell};
 
 use warpwright_winners::store::default_folder;
 
@@ -138,6 +138,10 @@ fn begin() -> Mode {
         MODE.store(Mode::Off as u8, Ordering::Relaxed);
         return Mode::Off;
     }
+    if is_sealed() {
+        MODE.store(Mode::Off as u8, Ordering::Relaxed);
+        return Mode::Off;
+    }
     if !has_room(0) {
         fall_asleep();
         return Mode::Off;
@@ -171,6 +175,31 @@ pub fn stand_aside(why: &str) {
     MODE.store(Mode::Off as u8, Ordering::Relaxed);
     say(&format!("stands aside from now on: {why}"));
 }
+
+static IS_SEALED: AtomicBool = AtomicBool::new(false);
+
+/// May this library read and write nothing more?
+pub fn is_sealed() -> bool {
+    IS_SEALED.load(Ordering::Relaxed)
+}
+
+/// The program is about to forbid itself system calls.
+#[cfg(target_arch = "x86_64")]
+pub fn seal() {
+    let known = MODE.load(Ordering::Relaxed);
+    if [Mode::Trace, Mode::Try]
+        .map(|mode| mode as u8)
+        .contains(&known)
+    {
+        guarded(crate::trace::finish);
+        guarded(crate::notes::cut);
+        MODE.store(Mode::Off as u8, Ordering::Relaxed);
+    }
+    IS_SEALED.store(true, Ordering::Relaxed);
+}
+
+/// The process that has this library.
+pub static OWN: AtomicU32 = AtomicU32::new(0);
 
 static IS_SHORT: AtomicBool = AtomicBool::new(false);
 
@@ -222,6 +251,7 @@ pub fn state() -> MutexGuard<'static, State> {
 /// A forked child begins anew. What it inherited may be half changed, and its locks held by threads that it
 /// does not have; the driver's handles mean nothing there either.
 extern "C" fn in_child() {
+    OWN.store(std::process::id(), Ordering::Relaxed);
     STATE.store(std::ptr::null_mut(), Ordering::Release);
     crate::functions::abandon();
     crate::memory::open();

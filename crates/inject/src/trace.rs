@@ -20,7 +20,7 @@ use crate::helpers::Helpers;
 use crate::launch::Launch;
 use crate::notes::rewrite;
 use crate::params::Passed;
-use crate::state::{State, guarded, replacing, settings, state};
+use crate::state::{State, guarded, is_sealed, replacing, settings, state};
 use crate::trial::is_pointer;
 
 /// Events that wait to be read, at most. Launches beyond are counted, not timed.
@@ -516,7 +516,7 @@ fn write(state: &mut State) {
 
 /// The program ends: what is left is read, for a while.
 pub fn finish() {
-    if state().trace.launches.is_empty() {
+    if is_sealed() || state().trace.launches.is_empty() {
         return;
     }
     let started = Instant::now();

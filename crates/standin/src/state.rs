@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use warpwright_target::{Gpu, lookup};
+use warpwright_winners::captured;
 
 use crate::abi::{Code, NO_DEVICE, SUCCESS, UNKNOWN};
 use crate::events::Clock;
@@ -104,6 +105,9 @@ thread_local! {
 
 /// The last error of this thread; `clear` it as well.
 pub fn last_error(clear: bool) -> Code {
+    if is_captured() {
+        return NO_DEVICE;
+    }
     let sticky = state().sticky;
     let last = LAST.with(|last| match clear {
         true => last.replace(SUCCESS),
@@ -112,8 +116,20 @@ pub fn last_error(clear: bool) -> Code {
     if sticky == SUCCESS { last } else { sticky }
 }
 
+/// May nothing of this library run, since the program means something else by what it calls? Then the command line is told.
+pub fn is_captured() -> bool {
+    let is_captured = captured::is_captured();
+    if is_captured {
+        captured::tell();
+    }
+    is_captured
+}
+
 /// Answers a call; the program never sees a panic.
 pub fn answer(call: impl FnOnce() -> Answer) -> Code {
+    if is_captured() {
+        return NO_DEVICE;
+    }
     let called = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
     let code = match called {
         Ok(Ok(())) => SUCCESS,

@@ -9,6 +9,7 @@
 //! * [`fit`]: what a winner's cubin must be before a driver gets it.
 //! * [`record`]: a winner as bytes; [`store`]: a folder of them; [`export`]: some of them as one file.
 //! * [`aside`]: files that have their name once they are whole.
+//! * [`captured`]: does the program mean something else by what a library of ours calls?
 //! * [`lines`]: the notes that the library writes for the command line, line by line.
 //!
 //! The store is a folder with one file for each winner, not a table in SQLite: the library reads it inside
@@ -16,6 +17,7 @@
 //! aside and renamed needs no more to survive concurrent writers, a full disk or a crash.
 
 pub mod aside;
+pub mod captured;
 pub mod class;
 pub mod digest;
 pub mod export;

@@ -5,12 +5,11 @@
 //! a profile whose paths lead to the real toolkit and which puts our folder in front of that. The folder is kept in the cache: it is also what build
 //! systems can be pointed at (`PYTORCH_NVCC`, `CMAKE_CUDA_COMPILER`, …).
 
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use warpwright_toolkit::cache_dir;
 
+use super::inplace::program::{become_it, command};
 use crate::args::{Cli, NvccArgs};
 use crate::failure::Failure;
 use crate::session;
@@ -36,16 +35,15 @@ pub fn run(cli: &Cli, args: &NvccArgs) -> Result<(), Failure> {
             "nvcc's arguments are wanted after `--`".into(),
         ));
     }
-    let mut command = Command::new(folder.join("nvcc"));
-    command
-        .args(&args.nvcc)
-        .env(warpwright_dropin::real::VARIABLE, ptxas);
+    let mut words = vec![folder.join("nvcc").into_os_string()];
+    words.extend(args.nvcc.iter().cloned());
+    let mut program = command(&words)?;
+    program.env(warpwright_dropin::real::VARIABLE, ptxas);
     if let Some(policy) = args.policy {
-        command.env(warpwright_dropin::policy::POLICY, policy.name());
+        program.env(warpwright_dropin::policy::POLICY, policy.name());
     }
-    let e = command.exec();
     Err(Failure::Missing {
-        what: format!("nvcc cannot be started: {e}"),
+        what: become_it(program).to_string(),
         mend: None,
     })
 }

@@ -1,8 +1,10 @@
 /* Removes a file and starts a shell in the way that is asked for: starts WAY FILE. The shell says which libraries it was told to load. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -19,8 +21,14 @@ int main(int argc, char **argv) {
     if (IS("execvpe")) execvpe("sh", words, environ);
     if (IS("execl")) execl("/bin/sh", WORDS);
     if (IS("execlp")) execlp("sh", WORDS);
+    if (IS("execle")) execle("/bin/sh", WORDS, environ);
+    if (IS("execle-long")) execle("/bin/sh", "sh", "-c", SCRIPT, "0", "1", "2", "3", "4", (char *)NULL, environ);
     if (IS("fexecve")) fexecve(open("/bin/sh", O_RDONLY), words, environ);
     if (IS("system")) return system(SCRIPT) >> 8;
+    int child = 0, status;
+    if (IS("posix_spawn")) posix_spawn(&child, "/bin/sh", NULL, NULL, words, environ);
+    if (IS("posix_spawnp")) posix_spawnp(&child, "sh", NULL, NULL, words, environ);
+    if (child) return waitpid(child, &status, 0) == child ? WEXITSTATUS(status) : 1;
     FILE *pipe = popen(SCRIPT, "r");
     char line[999];
     while (fgets(line, sizeof line, pipe)) fputs(line, stdout);

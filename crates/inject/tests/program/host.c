@@ -5,12 +5,16 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -322,6 +326,22 @@ static void little_memory(long more) {
     if (setrlimit(RLIMIT_AS, &limit)) fail("setrlimit", 0);
 }
 
+/* From here on files that are opened or renamed end the program. */
+static void forbid(const char *by) {
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 2, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_renameat, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_renameat2, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, 0x80000000), /* SECCOMP_RET_KILL_PROCESS */
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (strcmp(by, "prctl") ? syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program)
+                            : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) fail("seccomp", 0);
+}
+
 static void *spin(void *unused) { for (;;); }
 
 int main(int argc, char **argv) {
@@ -339,6 +359,7 @@ int main(int argc, char **argv) {
         wait(&status);
         printf("child %d\n", status);
     }
+    if (IS("forbidden-first")) forbid(argv[4]);
     H module, other, kernel;
     DO(cuInit, 0);
     if (getenv("HOST_MANAGED")) DO(cuMemAllocManaged, &memory, n * 4, 1);
@@ -428,6 +449,15 @@ int main(int argc, char **argv) {
         DO(cuModuleGetFunction, &function, module, "scale");
     }
     if (IS("short-later")) little_memory(atol(argv[4])); /* with the module loaded, before the first launch */
+    if (IS("forbidden")) {
+        DO(launch, function, 4, 256, 0, NULL);
+        puts("launched");
+        fflush(stdout);
+        forbid(argv[4]);
+        DO(launch, function, 4, 256, 0, NULL);
+        DO(cuModuleLoadData, &module, image);
+        DO(cuModuleGetFunction, &function, module, "scale");
+    }
     if (IS("enumerate")) {
         H functions[1];
         DO(cuModuleEnumerateFunctions, functions, 1, module);

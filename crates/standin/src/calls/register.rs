@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::ffi::{c_char, c_int};
 
 use super::{calls, put};
-use crate::abi::{Data, Dim3, Handle, MISSING_CONFIGURATION, Text};
+use crate::abi::{Data, Dim3, Handle, MISSING_CONFIGURATION, NO_DEVICE, Text};
 use crate::launch::extents;
 use crate::modules::text;
-use crate::state::{answer, state};
+use crate::state::{answer, is_captured, state};
 
 /// The module behind a handle: handles count from 1.
 fn number(handle: Handle) -> usize {
@@ -16,6 +16,9 @@ fn number(handle: Handle) -> usize {
 
 #[unsafe(no_mangle)]
 extern "C" fn __cudaRegisterFatBinary(wrapper: Data) -> Handle {
+    if is_captured() {
+        return wrapper.cast_mut();
+    }
     extern "C" fn end() {
         state().finish();
     }
@@ -53,6 +56,9 @@ unsafe extern "C" fn __cudaRegisterFunction(
     _grid: Handle,
     _warp: Handle,
 ) {
+    if is_captured() {
+        return;
+    }
     // SAFETY: nvcc's host code gives a name.
     let name = unsafe { text(name) };
     state()
@@ -71,6 +77,9 @@ unsafe extern "C" fn __cudaRegisterVar(
     _constant: c_int,
     _global: c_int,
 ) {
+    if is_captured() {
+        return;
+    }
     // SAFETY: as above.
     let name = unsafe { text(name) };
     let mut state = state();
@@ -90,6 +99,9 @@ unsafe extern "C" fn __cudaRegisterManagedVar(
     _constant: c_int,
     _global: c_int,
 ) {
+    if is_captured() {
+        return;
+    }
     // SAFETY: as above.
     let name = unsafe { text(name) };
     let mut state = state();
@@ -119,6 +131,9 @@ extern "C" fn __cudaPushCallConfiguration(
     dynamic_smem: usize,
     stream: Handle,
 ) -> u32 {
+    if is_captured() {
+        return NO_DEVICE as u32;
+    }
     let configuration = Configuration {
         grid,
         block,

@@ -10,7 +10,7 @@ use warpwright_winners::sha256;
 
 use super::program::Program;
 
-/// Has CuPy compile what the program uses, once for all runs of a command.
+/// Has CuPy compile what the program uses, once for all runs of a command, where PTX is wanted: its own cache has none.
 pub fn fresh(program: &mut Program, work: &Path) {
     program.env("CUPY_CACHE_DIR", work.join("cupy"));
 }

@@ -17,7 +17,7 @@ mod environment;
 mod kept;
 mod limits;
 pub mod no_gpu;
-mod program;
+pub mod program;
 mod search;
 mod shown;
 mod stdin;

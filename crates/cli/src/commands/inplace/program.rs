@@ -85,6 +85,7 @@ pub fn command(words: &[OsString]) -> Result<Program, Failure> {
         .ok_or_else(|| Failure::Usage("a program is wanted after `--`".into()))?;
     let mut command = Command::new(program);
     command.args(args);
+    terminal::be_beside_a_program();
     signals::hand_down(&mut command);
     Ok(Program {
         command,

@@ -28,7 +28,9 @@ pub fn run(cli: &Cli, args: &TraceArgs) -> Result<(), Failure> {
     match args.without.no_gpu {
         true => stand_in(cli, &mut program, folder.path(), &args.without)?,
         false => {
-            caches::fresh(&mut program, folder.path());
+            if args.output.is_some() {
+                caches::fresh(&mut program, folder.path());
+            }
             look(&mut program, folder.path(), "trace")?;
         }
     }
@@ -52,10 +54,11 @@ fn tell(args: &TraceArgs, folder: &Path) -> Result<(), Failure> {
         false => print(&trace, args.rows),
     }
     match (&trace.gpu, args.without.no_gpu) {
-        (None, true) => complain!(
+        (None, true) if !tell_captured(folder) => complain!(
             "no launch was seen: the program starts no kernel, or has a CUDA runtime of its own (nvcc -cudart shared \
              links the one that can be stood in for; nvcc below `trace --no-gpu` does so by itself)"
         ),
+        (None, true) => {}
         (None, false) => nothing_was_seen(folder),
         (Some(_), _) => drop(tell_cut(folder)),
     }
@@ -64,12 +67,8 @@ fn tell(args: &TraceArgs, folder: &Path) -> Result<(), Failure> {
 
 /// Says why nothing may be known of a program's launches. How it ended is for its exit code to say.
 pub fn nothing_was_seen(folder: &Path) {
-    if let Ok(name) = std::fs::read_link(folder.join(&*CAPTURED.to_string_lossy())) {
-        return complain!(
-            "no launch was seen: the program has a function `{}` of its own, which the library would call for that of the \
-             C library",
-            name.display()
-        );
+    if tell_captured(folder) {
+        return;
     }
     let written = Aside::new_in(folder).and_then(|mut file| file.file().write_all(&[0; 4096]));
     match (written, devices()) {
@@ -83,10 +82,23 @@ pub fn nothing_was_seen(folder: &Path) {
             fault.detail
         ),
         _ => complain!(
-            "no launch was seen: the program does not use the driver, is linked statically, or must not be preloaded \
-             (set-user-ID), or a `warpwright` of its own is in between"
+            "no launch was seen: the program does not use the driver, is linked statically, forbids itself system \
+             calls (seccomp), or must not be preloaded (set-user-ID), or a `warpwright` of its own is in between"
         ),
     }
+}
+
+/// Says so if the program's functions have names that the library calls.
+fn tell_captured(folder: &Path) -> bool {
+    let name = std::fs::read_link(folder.join(&*CAPTURED.to_string_lossy()));
+    if let Ok(name) = &name {
+        complain!(
+            "no launch was seen: the program has a function `{}` of its own, which the library would call for that of the \
+             C library",
+            name.display()
+        );
+    }
+    name.is_ok()
 }
 
 /// Says so if not all was noted that the program did.
@@ -94,7 +106,8 @@ pub fn tell_cut(folder: &Path) -> bool {
     let is_cut = folder.join(CUT).exists();
     if is_cut {
         complain!(
-            "not all that the program did could be noted in `{}`: is the disk full, or is there a limit (`ulimit -f`, `-n`)?",
+            "not all that the program did could be noted in `{}`: is the disk full, is there a limit (`ulimit -f`, `-n`), \
+             or does it forbid itself system calls (seccomp)?",
             folder.display()
         );
     }

@@ -1132,3 +1132,77 @@ fn print(document: &Document) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A run with so many launches of a kernel, and nanoseconds of all of them.
+    fn run(launches: u64, gpu_ns: u64) -> Trace {
+        let launch = json!({
+            "kernel": "k", "name": "k", "module": "m", "digest": "d", "grid": [4, 1, 1], "block": [32, 1, 1],
+            "dynamic_smem": 0, "cluster": null, "cooperative": false, "launches": launches, "in_graphs": 0,
+            "gpu_ns": gpu_ns, "share": 1.0, "registers": null, "spill_bytes": null, "static_smem": null,
+            "resident": null, "occupancy": null, "tied": null, "hint": ""
+        });
+        let run = json!({
+            "schema": "", "program": [], "date": "", "gpu": null, "processes": 1, "modules_in": null, "modules": [],
+            "not_seen": [], "launches": [launch]
+        });
+        serde_json::from_value(run).unwrap()
+    }
+
+    /// What a winner that takes 0.8 of the time alone takes in a program of launches of 100 ns, by their turns (winner and
+    /// original) and another run.
+    fn in_program(turns: [&[u64]; 2], after: Trace) -> Option<f64> {
+        let before = run(10, 1000);
+        let launched = before.launches[0].clone();
+        let key = launch_key(&launched);
+        let mut targets = [Target {
+            class: launched.class().unwrap(),
+            launched,
+            digest: "d".into(),
+            proposed: Vec::new(),
+            searching: None,
+            when: Occasion::default(),
+            may_round: false,
+            verdict: Verdict::Won {
+                name: "best".into(),
+                beside: None,
+                original_ns: 100.0,
+                winner_ns: 80.0,
+                in_program: None,
+            },
+        }];
+        let beside = Beside(BTreeMap::from([(key, turns.map(<[u64]>::to_vec))]));
+        weigh(&mut targets, &before, &[after], &beside);
+        match &targets[0].verdict {
+            Verdict::Won { in_program, .. } => *in_program,
+            Verdict::Stays(_) => None,
+        }
+    }
+
+    #[test]
+    fn a_winner_of_few_launches_gains_no_more_than_alone() {
+        // Enough turns tell, whatever it gains alone.
+        assert_eq!(in_program([&[40; 3], &[100; 3]], run(10, 500)), Some(0.4));
+        // Fewer count as far as they do not gain more.
+        assert_eq!(in_program([&[40; 2], &[100; 2]], run(10, 500)), Some(0.8));
+        assert_eq!(in_program([&[90; 2], &[100; 2]], run(10, 500)), Some(0.9));
+        assert_eq!(in_program([&[101], &[100]], run(10, 500)), None);
+        // So do two runs where there were no turns.
+        assert_eq!(in_program([&[], &[]], run(10, 500)), Some(0.8));
+        assert_eq!(in_program([&[], &[]], run(10, 950)), Some(0.95));
+        // Of long launches one of each tells.
+        let [long, longer] = [LONG_NS + 1, 2 * LONG_NS + 2];
+        assert_eq!(in_program([&[long], &[longer]], run(10, 500)), Some(0.5));
+    }
+
+    #[test]
+    fn a_winner_that_was_never_timed_counts_for_nothing() {
+        assert_eq!(in_program([&[], &[]], run(10, 0)), None);
+        assert_eq!(in_program([&[40; 5], &[]], run(0, 0)), None);
+    }
+}

@@ -1,13 +1,17 @@
-//! Has the program functions of its own under names that this library calls?
+//! Has the program functions of its own under names that a library of ours in it calls?
 //!
-//! The dynamic linker looks for what a preloaded library calls in the program first, and a program exports whatever has the
+//! The dynamic linker looks for what a library calls in the program first, and a program exports whatever has the
 //! name of a function in a library that it is linked with. What it calls `close` would be called with our descriptors. Which
-//! names these are is read from this library's own table of symbols. Nothing is called here: it might be the program's.
+//! names these are is read from the table of symbols of the library that this is linked into. Nothing is called here: it might
+//! be the program's.
+//!
+//! Unsafe code is allowed here: the dynamic linker's tables are read.
+#![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
-use warpwright_winners::lines::CAPTURED;
+use crate::lines::CAPTURED;
 
 /// `Elf64_Sym` of elf.h.
 #[repr(C)]
@@ -88,6 +92,9 @@ static HEAP: [&CStr; 7] = [
 
 /// Compilers call these by themselves: they mean the same in every program.
 static OF_COMPILERS: [&CStr; 4] = [c"memcpy", c"memmove", c"memset", c"memcmp"];
+
+/// A library of ours may define these and call them all the same.
+static DEFINED: [&CStr; 2] = [c"prctl", c"syscall"];
 
 /// A loaded object's tables.
 struct Object {
@@ -312,14 +319,12 @@ unsafe fn own_map() -> *const Map {
 }
 
 /// The name under which this library was loaded; null if there is none.
-#[cfg(target_arch = "x86_64")]
 pub fn own_name() -> *const c_char {
     // SAFETY: the list is there whenever this library runs.
     unsafe { own_map().as_ref() }.map_or(std::ptr::null(), |own| own.name)
 }
 
 /// The program's environment.
-#[cfg(target_arch = "x86_64")]
 pub fn environment() -> *const *mut u8 {
     // SAFETY: a word of the C library.
     unsafe { __environ.load(Ordering::Relaxed).cast() }
@@ -335,6 +340,14 @@ fn search() -> *const u8 {
             return none;
         }
         let (program, own) = (Object::of(&*first), Object::of(&*own));
+        let mut at = 0;
+        while at < DEFINED.len() {
+            let name = DEFINED[at].as_ptr().cast();
+            if program.has(name) {
+                return name;
+            }
+            at += 1;
+        }
         // What is called stands before all that the table finds by name.
         let count = match own.gnu_hash.is_null() {
             true => 0,
