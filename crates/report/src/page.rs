@@ -858,7 +858,7 @@ mod tests {
         });
         let html = page(&document).unwrap();
         for part in [
-            "<h1>./a.out &lt;n&gt;</h1>",
+            "a.out &lt;n&gt;</h1>",
             "href=\"#kernel-1\"",
             "id=\"kernel-2\"",
             "75% of the GPU time",
