@@ -12,5 +12,5 @@ __global__ void mm(const float *a, const float *b, float *c, int w, int m, int n
 
 // expect: accesses
 // a[w * idy + i]: the same element for neighbouring threads
-// b[n * i + idx]: neighbouring threads read neighbours: coalesced
-// c[n * idy + idx]: neighbouring threads read neighbours: coalesced
+// b[n * i + idx]: neighbouring threads have neighbours: coalesced
+// c[n * idy + idx]: neighbouring threads have neighbours: coalesced

@@ -19,6 +19,6 @@ __global__ void project(float *a, float *r, const float *q, int k)
 }
 
 // expect: accesses
-// r[2048 * k + j]: neighbouring threads read neighbours: coalesced
+// r[2048 * k + j]: neighbouring threads have neighbours: coalesced
 // q[k + 2048 * i]: the same element for neighbouring threads
-// a[j + 2048 * i]: neighbouring threads read neighbours: coalesced
+// a[j + 2048 * i]: neighbouring threads have neighbours: coalesced

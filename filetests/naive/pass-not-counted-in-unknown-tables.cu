@@ -11,5 +11,5 @@ __global__ void histogram(const int *data, int *bins, int n) {
 // histogram: unchanged: how many elements are counted in is not known, or large
 
 // expect: accesses
-// data[x]: neighbouring threads read neighbours: coalesced
+// data[x]: neighbouring threads have neighbours: coalesced
 // bins: counted in at an unresolved index, and nothing says how many elements it has: `if (0 <= i && i < count)` around it would

@@ -15,5 +15,5 @@ __global__ void permuted(float *q, const float *in, int B, int N, int NH, int d)
 }
 
 // expect: accesses
-// in[N * NH * d * b + NH * d * n + d * h + c]: neighbouring threads read neighbours: coalesced
-// q[N * NH * d * b + N * d * h + d * n + c]: neighbouring threads read neighbours: coalesced
+// in[N * NH * d * b + NH * d * n + d * h + c]: neighbouring threads have neighbours: coalesced
+// q[N * NH * d * b + N * d * h + d * n + c]: neighbouring threads have neighbours: coalesced

@@ -16,5 +16,5 @@ __global__ void values(float *out, const float *att, const float *v, const float
 
 // expect: accesses
 // att[T * T * z + T * t + i]: the same element for neighbouring threads
-// v[T * hs * z + hs * i + d]: neighbouring threads read neighbours: coalesced
-// out[T * hs * z + hs * t + d]: neighbouring threads read neighbours: coalesced
+// v[T * hs * z + hs * i + d]: neighbouring threads have neighbours: coalesced
+// out[T * hs * z + hs * t + d]: neighbouring threads have neighbours: coalesced

@@ -6,10 +6,11 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use warpwright_emu::{
-    DecodeError, EmuError, Emulator, FaultKind, InstructionCount, Options, Outcome,
+    Contention, DecodeError, EmuError, Emulator, FaultKind, InstructionCount, Options, Outcome,
 };
 use warpwright_flow::Function as _;
 use warpwright_launch::{Buffer, ContentsError, Init, Launch, Source, no_files};
+use warpwright_model::atomics::Atomics;
 use warpwright_ptx::{FuncId, Module};
 use warpwright_sass::Elf;
 use warpwright_sass::function::{Calls, Code};
@@ -61,6 +62,8 @@ pub(crate) struct Executions {
     pub counts: Vec<f64>,
     /// The same as the emulator counted it, with how accesses lie in memory.
     pub instructions: Vec<InstructionCount>,
+    /// Its atomic operations, for each warp of the launch.
+    pub atomics: Atomics,
 }
 
 /// Blocks that are run: a few where each takes long, else enough to count.
@@ -192,9 +195,29 @@ impl Counted {
             true => Ok(Executions {
                 counts,
                 instructions,
+                atomics: atomics(
+                    &results.statistics.contention,
+                    (warps, launch.grid_blocks()),
+                ),
             }),
             false => Err(Uncounted::PassedBy),
         }
+    }
+}
+
+/// What the blocks that ran, of so many warps together, say of a launch of so many blocks. A line that most of them go to
+/// is taken for one that all blocks go to.
+fn atomics(found: &Contention, (warps, blocks): (f64, u64)) -> Atomics {
+    let ran = found.blocks.max(1) as f64;
+    let is_shared_by_all = 2 * found.line_blocks > found.blocks;
+    let of_launch = match is_shared_by_all {
+        true => found.line as f64,
+        false => found.line as f64 * ran / blocks.max(1) as f64,
+    };
+    Atomics {
+        blocks,
+        line: of_launch / warps,
+        turns: found.turns as f64 / warps,
     }
 }
 

@@ -188,6 +188,9 @@ impl Optimizer {
                 let known = Facts {
                     lines: &lines,
                     counts: counted.as_ref().map(|(counts, size)| (&counts[..], *size)),
+                    atomics: executions
+                        .as_ref()
+                        .map_or(0.0, |(found, _)| found.atomics.cycles(&gpu)),
                 };
                 of_cycles(&elf, &setting, &mut found, known);
                 let turns = found.cycles.as_mut().map(|cycles| &mut cycles.turns);
@@ -325,7 +328,7 @@ fn of_cubin(
         }
         let known = Facts {
             lines: &lines,
-            counts: None,
+            ..Facts::default()
         };
         of_cycles(elf, &setting, &mut found, known);
         explanations.push(found);

@@ -184,16 +184,23 @@ pub struct Report {
     /// What would make nvcc build the same of the source, kernel by kernel that has such an edit.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub edits: Vec<KernelEdits>,
+    /// Rewrites from source to source, by the kernels' names in the source, by the caller; none at first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rewrites: Vec<KernelEdits>,
     /// Where it was written, by the caller; nothing at first.
     pub output: Option<String>,
     /// `cubin` or `ptx`, or `file` for a host file with its cubins replaced.
     pub emitted: &'static str,
 }
 
+/// What is said of a choice where no build changes what bounds the kernel.
+const WAITING: &str = "atomic operations that wait for each other bound it at the launch that was counted: the predicted \
+                       gain does not know of them";
+
 /// What would make nvcc build the choice of one kernel.
 #[derive(Debug, Clone, Serialize)]
 pub struct KernelEdits {
-    /// Its symbol.
+    /// Its symbol, or its name in the source.
     pub kernel: String,
     /// The edits.
     pub edits: Vec<Edit>,
@@ -226,6 +233,10 @@ impl Report {
             let accesses = found.and_then(|found| found.accesses.as_ref());
             kernel.wasted = accesses.and_then(|accesses| accesses.wasted.clone());
             kernel.counted = cycles.filter(|cycles| cycles.turns != Turns::Assumed);
+            let bound = kernel.counted.as_ref().map(|cycles| &*cycles.bound);
+            if bound == Some("atomics") && kernel.chosen != 0 {
+                kernel.notes.push(WAITING.to_owned());
+            }
         }
     }
 
@@ -325,7 +336,7 @@ fn cycles(explored: &KernelOutcome, index: usize, gpu: &Gpu) -> Option<CyclesRep
     let lines = lines_of_machine_code(&elf, &report.name);
     let known = Facts {
         lines: &lines,
-        counts: None,
+        ..Facts::default()
     };
     let found = cycles_of(&elf, &report.name, &setting, resources, residency, known);
     found.map(|(cycles, _)| cycles)
@@ -572,6 +583,7 @@ impl Optimizer {
                 gpu_is_assumed: is_assumed(input, options.gpu.as_ref(), &options.nvcc),
                 ptxas: assembler.and_then(ptxas_version),
                 edits: one.reports.iter().filter_map(KernelEdits::of).collect(),
+                rewrites: Vec::new(),
                 kernels: one.reports,
                 output: None,
                 emitted: match options.emit {
@@ -643,6 +655,7 @@ fn machine_code(input: &Input, options: &Options, watch: &dyn Watch) -> Result<O
             gpu_is_assumed: false,
             ptxas: None,
             edits: Vec::new(),
+            rewrites: Vec::new(),
             kernels,
             output: None,
             emitted: match input.level {

@@ -330,7 +330,8 @@ impl KernelArgs {
 /// What only concerns stencils.
 #[derive(Debug, Clone, Args)]
 pub struct StencilArgs {
-    /// A size of the stencil; may be repeated [default: 8192 in two dimensions, 512 in three]
+    /// A size of a stencil or naive kernel; may be repeated [default: for `opt` that of the launch that is
+    /// known, else a large one]
     #[arg(long = "grid", value_name = "NAME=N", value_parser = parse_size)]
     pub sizes: Vec<(String, i64)>,
     /// What floating-point sums of a stencil, and results inside a program, permit, whatever the input says
@@ -701,6 +702,10 @@ pub struct CheckArgs {
     /// Run both in the emulator on the launch description and compare the outputs
     #[arg(long)]
     pub run: bool,
+    /// With --run: stop a version that has executed this many warp instructions [default: the original 16 Gi, the
+    /// rewritten one a thousand times what the original takes]
+    #[arg(long, value_name = "N", requires = "run")]
+    pub fuel: Option<u64>,
     /// Threads per block, where the kernel does not state it
     #[arg(long, value_name = "X[,Y[,Z]]", value_parser = parse_block)]
     pub block: Option<[u32; 3]>,

@@ -2,8 +2,9 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::terminal::printable;
@@ -12,7 +13,8 @@ use crate::terminal::printable;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Between two looks at what is done.
 const BETWEEN: Duration = Duration::from_millis(200);
-/// Between two lines where there is no terminal.
+/// Until the first line where there is no terminal, and between two.
+const FIRST_LINE: Duration = Duration::from_secs(10);
 const BETWEEN_LINES: Duration = Duration::from_secs(60);
 
 /// Does work that counts in `done` what it has done of `length`, and says so where it takes long.
@@ -23,7 +25,7 @@ pub fn counted<T>(length: u64, message: &str, done: &AtomicU64, work: impl FnOnc
     let mut shown: Option<ProgressBar> = None;
     let show = |done: Option<u64>| match (done, &shown) {
         (Some(done), Some(bar)) => bar.set_position(done),
-        (Some(_), None) => shown = Some(bar(Some(length), message)),
+        (Some(_), None) => shown = Some(drawn(Some(length), message)),
         (None, Some(bar)) => bar.finish_and_clear(),
         (None, None) => {}
     };
@@ -39,7 +41,7 @@ fn lines<T>(message: &str, length: Option<u64>, done: &AtomicU64, work: impl FnO
             eprintln!("{}", line(message, (done, length), seconds));
         }
     };
-    watched((BETWEEN_LINES, BETWEEN_LINES), done, show, work)
+    watched((FIRST_LINE, BETWEEN_LINES), done, show, work)
 }
 
 fn line(message: &str, (done, length): (u64, Option<u64>), seconds: u64) -> String {
@@ -77,15 +79,132 @@ pub fn waiting<T>(message: &str, work: impl FnOnce() -> T) -> T {
     if !std::io::stderr().is_terminal() {
         return lines(message, None, &AtomicU64::new(0), work);
     }
-    let bar = bar(None, message);
+    let bar = drawn(None, message);
     bar.enable_steady_tick(BETWEEN);
     let result = work();
     bar.finish_and_clear();
     result
 }
 
+/// A bar on a terminal; elsewhere the same in lines, from time to time.
+pub struct Bar {
+    drawn: ProgressBar,
+    /// Ends with the bar.
+    told: Option<Told>,
+}
+
+/// What tells in lines how far work is.
+struct Told {
+    state: Arc<State>,
+    _ended: Sender<()>,
+}
+
+struct State {
+    message: Mutex<String>,
+    done: AtomicU64,
+    length: Option<u64>,
+    is_over: AtomicBool,
+}
+
+impl State {
+    fn message(&self) -> MutexGuard<'_, String> {
+        self.message.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Told {
+    /// `first`: until the first line; `between` two others.
+    fn begin(
+        (length, message): (Option<u64>, &str),
+        (first, between): (Duration, Duration),
+        say: impl Fn(String) + Send + 'static,
+    ) -> Told {
+        let state = Arc::new(State {
+            message: Mutex::new(message.to_owned()),
+            done: AtomicU64::new(0),
+            length,
+            is_over: AtomicBool::new(false),
+        });
+        let (ended, end) = channel::<()>();
+        let shown = Arc::clone(&state);
+        std::thread::spawn(move || {
+            let begun = Instant::now();
+            let mut wait = first;
+            while end.recv_timeout(wait) == Err(RecvTimeoutError::Timeout)
+                && !shown.is_over.load(Ordering::Relaxed)
+            {
+                let done = (shown.done.load(Ordering::Relaxed), shown.length);
+                say(line(&shown.message(), done, begun.elapsed().as_secs()));
+                wait = between;
+            }
+        });
+        Told {
+            state,
+            _ended: ended,
+        }
+    }
+}
+
+impl Bar {
+    /// What is being done.
+    pub fn set_message(&self, message: impl Into<String>) {
+        let message = message.into();
+        if let Some(told) = &self.told {
+            told.state.message().clone_from(&message);
+        }
+        self.drawn.set_message(message);
+        self.drawn.tick();
+    }
+
+    /// So much more is done.
+    pub fn inc(&self, more: u64) {
+        if let Some(told) = &self.told {
+            told.state.done.fetch_add(more, Ordering::Relaxed);
+        }
+        self.drawn.inc(more);
+    }
+
+    /// Something else is printed.
+    pub fn suspend(&self, print: impl FnOnce()) {
+        self.drawn.suspend(print);
+    }
+
+    /// A line above the bar.
+    pub fn println(&self, line: &str) {
+        match &self.told {
+            Some(_) => eprintln!("{line}"),
+            None => self.drawn.println(line),
+        }
+    }
+
+    /// It goes on although nobody says so.
+    pub fn turn(&self) {
+        self.drawn.enable_steady_tick(BETWEEN);
+    }
+
+    /// The bar goes.
+    pub fn finish_and_clear(&self) {
+        if let Some(told) = &self.told {
+            told.state.is_over.store(true, Ordering::Relaxed);
+        }
+        self.drawn.finish_and_clear();
+    }
+}
+
 /// A bar that counts to `length`, or a spinner if that is unknown.
-pub fn bar(length: Option<u64>, message: &str) -> ProgressBar {
+pub fn bar(length: Option<u64>, message: &str) -> Bar {
+    let is_drawn = std::io::stderr().is_terminal();
+    let told = || {
+        let say = |line: String| eprintln!("{line}");
+        Told::begin((length, message), (FIRST_LINE, BETWEEN_LINES), say)
+    };
+    Bar {
+        drawn: drawn(length, message),
+        told: (!is_drawn).then(told),
+    }
+}
+
+fn drawn(length: Option<u64>, message: &str) -> ProgressBar {
     let bar = match length {
         Some(n) => ProgressBar::new(n),
         None => ProgressBar::new_spinner(),
@@ -131,6 +250,26 @@ mod tests {
         assert!(long.contains(&Some(7)), "{long:?}");
         assert_eq!(long.last(), Some(&None));
         assert_eq!(shown_of(Duration::from_secs(60)), [None]);
+    }
+
+    #[test]
+    fn a_bar_without_a_terminal_tells_what_is_done_until_it_goes() {
+        let (lines, said) = channel();
+        let wait = Duration::from_millis(1);
+        let told = Told::begin((Some(8), "compiling"), (wait, wait), move |line| {
+            let _ = lines.send(line);
+        });
+        let bar = Bar {
+            drawn: ProgressBar::hidden(),
+            told: Some(told),
+        };
+        bar.inc(3);
+        bar.set_message("measuring");
+        let is_last = |line: &String| line.starts_with("measuring: 3 of 8 after ");
+        assert!(said.iter().take(10_000).any(|line| is_last(&line)));
+        drop(bar);
+        // Whoever tells has ended when nobody can send any more.
+        assert!(said.iter().count() < 10_000);
     }
 
     #[test]

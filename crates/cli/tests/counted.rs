@@ -813,3 +813,126 @@ fn a_described_launch_may_pass_by_most_of_a_kernel() {
         "{screen}"
     );
 }
+
+/// A table for all, a table for each block, a place for each block, and lanes that meet nowhere.
+const ATOMICS: &str = "__global__ void table(const unsigned char *a, unsigned *h) {
+    atomicAdd(&h[a[blockIdx.x * 256 + threadIdx.x]], 1u);
+}
+__global__ void tables(const unsigned char *a, unsigned *h) {
+    __shared__ unsigned own[256];
+    own[threadIdx.x] = 0;
+    __syncthreads();
+    for (int i = 0; i < 64; ++i) atomicAdd(&own[a[(blockIdx.x * 64 + i) * 256 + threadIdx.x] & 1], 1u);
+    __syncthreads();
+    h[blockIdx.x * 256 + threadIdx.x] = own[threadIdx.x];
+}
+__global__ void places(const unsigned char *a, unsigned *h) {
+    unsigned x = a[blockIdx.x * 256 + threadIdx.x];
+    for (int i = 0; i < 64; ++i) x = x * x + 7;
+    atomicAdd(&h[blockIdx.x * 256], x);
+}
+__global__ void apart(const unsigned char *a, unsigned *h) {
+    int i = blockIdx.x * 256 + threadIdx.x;
+    atomicAdd(&h[i], (unsigned)a[i]);
+}
+";
+
+/// What bounds a kernel is told as the rewrites of its atomic operations tell it.
+#[test]
+fn atomic_operations_that_wait_for_each_other_are_what_bounds() {
+    let test = "atomic_operations_that_wait_for_each_other_are_what_bounds";
+    let Some(toolkit) = require_toolkit(test) else {
+        return;
+    };
+    let bench = Bench::new(&toolkit);
+    bench.file("h.cu", ATOMICS);
+    for (kernel, is_bound) in [
+        ("table", true),
+        ("tables", true),
+        ("places", false),
+        ("apart", false),
+    ] {
+        let per_thread = if kernel == "tables" { 64 } else { 1 };
+        bench.file(
+            "h.toml",
+            &format!(
+                "source = \"h.cu\"
+kernel = \"{kernel}\"
+[sizes.full]
+n = 1048576
+[launch]
+grid = [\"n / 256\"]
+block = [256]
+[[args]]
+name = \"a\"
+type = \"u8\"
+shape = [\"n * {per_thread}\"]
+init = \"bits\"
+[[args]]
+name = \"h\"
+type = \"u32\"
+shape = [\"n\"]
+init = \"zeros\"
+output = true
+"
+            ),
+        );
+        let given = [
+            "h.cu", "--gpu", "h200", "--launch", "h.toml", "--kernel", kernel,
+        ];
+        let found = bench.document(&[&["explain"], &given[..]].concat());
+        let cycles = &found["kernels"][0]["cycles"];
+        assert_eq!(cycles["bound"] == "atomics", is_bound, "{kernel}: {cycles}");
+        let screen = bench.screen(&[&["opt"], &given[..]].concat());
+        let said = "time bound by atomics (predicted";
+        assert_eq!(screen.contains(said), is_bound, "{kernel}: {screen}");
+    }
+}
+
+/// A version that never ends costs as much as one permits, and nothing is said of it then.
+#[test]
+fn a_check_ends_where_its_fuel_does() {
+    let Some(toolkit) = require_toolkit("a_check_ends_where_its_fuel_does") else {
+        return;
+    };
+    let bench = Bench::new(&toolkit);
+    let kernel = |body: &str| {
+        format!(
+            "__global__ void k(int *o, int n) {{ int i = threadIdx.x; {body} o[i] = n; }}
+int main() {{ int *o; cudaMalloc(&o, 256); k<<<1, 64>>>(o, 5); }}
+"
+        )
+    };
+    bench.file("a.cu", &kernel(""));
+    bench.file(
+        "b.cu",
+        &kernel("volatile int *w = o + i; while (*w != n) ;"),
+    );
+    let described = bench.run(&["launch", "a.cu", "-o", "a.toml"]);
+    assert!(described.status.success());
+    let check = ["check", "a.cu", "b.cu", "--run", "--launch", "a.toml"];
+    let bounded = [&check[..], &["--fuel", "100000"]].concat();
+    assert_eq!(bench.run(&bounded).status.code(), Some(5));
+    let screen = bench.screen(&bounded);
+    assert!(
+        screen.contains("is not at its end after 100000 instructions of warps (--fuel)"),
+        "{screen}"
+    );
+    assert!(!screen.contains("equal"), "{screen}");
+    // The original is no judge either.
+    let turned = [
+        "check", "b.cu", "a.cu", "--run", "--launch", "a.toml", "--fuel", "100000",
+    ];
+    assert!(
+        bench
+            .screen(&turned)
+            .contains("the original `PTX of b.cu` is not at its end")
+    );
+    assert_eq!(
+        bench
+            .run(&["check", "a.cu", "b.cu", "--fuel", "9"])
+            .status
+            .code(),
+        Some(2)
+    );
+}

@@ -130,6 +130,7 @@ fn arrays_and_parameters_in_local_memory_are_named() {
     let screen = String::from_utf8(run(&toolkit, folder.path(), &args).stdout).unwrap();
     let screen = screen.split_whitespace().collect::<Vec<_>>().join(" ");
     let page = std::fs::read_to_string(folder.path().join("r.html")).unwrap();
+    let page = page.replace("<code>", "`").replace("</code>", "`");
     for text in [&screen, &page] {
         for part in [
             "`v` (k.cu:4) lies in local memory, 16 B: the index at k.cu:8",

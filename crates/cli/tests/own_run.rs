@@ -180,6 +180,9 @@ fn what_does_not_build_or_end_is_said() {
     }
 }
 
+/// Nobody asks for what is in it, and a program with it ends at once.
+const OTHER: &str = "#include <unistd.h>\nstruct Ends { Ends() { _exit(9); } } ends;\nint another() { return 2; }\n";
+
 #[test]
 fn a_program_of_several_files_is_built_of_them() {
     if require_toolkit("a program of several files").is_none() {
@@ -196,11 +199,12 @@ fn a_program_of_several_files_is_built_of_them() {
             "k.cu",
             "#include \"k.cuh\"\nextern \"C\" void go(float *x, int n) { k<<<n, 64>>>(x); }\n",
         ),
-        // Of something else.
+        // Of something else: one does not compile, the other does.
         (
             "old.cpp",
             "#include \"gone.h\"\nint other() { return 1; }\n",
         ),
+        ("other.cpp", OTHER),
         (
             "get.cpp",
             "#include <cuda_runtime.h>\nextern \"C\" float *get(int n) { float *x; cudaMalloc((void **)&x, n); return x; }\n",

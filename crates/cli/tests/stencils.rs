@@ -408,3 +408,66 @@ fn a_header_beside_the_file_is_found_from_its_folder() {
         "{said}"
     );
 }
+
+/// What a rewrite is predicted at is what the file's own program launches, else what is described; what nobody says is
+/// assumed, and said to be.
+#[test]
+fn rewrites_go_by_the_sizes_of_the_launch() {
+    let Some(_) = require_toolkit("rewrites_go_by_the_sizes_of_the_launch") else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = std::env::current_exe().expect("a path");
+    let library = own.with_file_name("libwarpwright_standin.so");
+    let run = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_warpwright"));
+        let command = command.args(args).current_dir(folder.path());
+        let output = command.env("WARPWRIGHT_STANDIN", &library).output();
+        let output = output.expect("it runs");
+        assert!(output.status.success(), "{}", stderr(&output));
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).expect("JSON alone")
+    };
+    let product = "__global__ void mm(const float *a, const float *b, float *c, int n, int w) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    float s = 0;
+    if (x < n && y < n) { for (int k = 0; k < w; ++k) s += a[y * w + k] * b[k * n + x]; c[y * n + x] = s; }
+}
+";
+    let main = "int main() { float *a; cudaMalloc(&a, 1 << 22);
+    mm<<<dim3(10, 20), dim3(32, 16)>>>(a, a, a, 320, 96); return cudaDeviceSynchronize(); }
+";
+    std::fs::write(folder.path().join("mm.cu"), format!("{product}{main}")).expect("a file");
+    let found = run(&["opt", "mm.cu", "-o", "out.cu", "--json"]);
+    let sizes = &found["sizes"];
+    assert_eq!(sizes["all"], serde_json::json!([["n", 320], ["w", 96]]));
+    assert_eq!(sizes["launched"], serde_json::json!(["n", "w"]));
+    // A slow machine builds no program in time, and reads the code.
+    let is_known =
+        |launch: &serde_json::Value| launch.as_str().is_some_and(|l| l.contains("launch"));
+    assert!(is_known(&sizes["launch"]), "{sizes}");
+    // What the command line says comes first.
+    let found = run(&["opt", "mm.cu", "-o", "out.cu", "--json", "--grid", "w=64"]);
+    assert_eq!(
+        found["sizes"]["all"],
+        serde_json::json!([["n", 320], ["w", 64]])
+    );
+    // The advice beside it goes by the same.
+    let found = run(&["explain", "mm.cu", "--json", "--budget", "200"]);
+    let edit = &found["rewrites"][0]["edits"][0];
+    let text = edit["text"].as_str().expect("an edit");
+    assert!(text.contains("at n = 320, w = 96 (the "), "{edit}");
+    assert_eq!(edit["line"], "mm.cu:1");
+    // Nobody launches it, and no program beside it does.
+    std::fs::remove_file(folder.path().join("out.cu")).expect("it was written");
+    std::fs::write(folder.path().join("mm.cu"), product).expect("a file");
+    let found = run(&["opt", "mm.cu", "-o", "out.cu", "--json"]);
+    assert_eq!(found["sizes"]["assumed"], serde_json::json!(["n", "w"]));
+    // A stencil likewise.
+    let launch = "int main() { float *a; cudaMalloc(&a, 1 << 22); run(a, a, 700); return cudaDeviceSynchronize(); }\n";
+    let text = PROGRAM.replace(", j = blockIdx.y", "") + launch;
+    std::fs::write(folder.path().join("five.cu"), text).expect("a file");
+    let found = run(&["opt", "five.cu", "-o", "out.cu", "--json"]);
+    assert_eq!(found["sizes"], serde_json::json!([["n", 700]]));
+    assert_eq!(found["assumed_sizes"], serde_json::json!([]));
+    assert!(is_known(&found["launch"]), "{found}");
+}

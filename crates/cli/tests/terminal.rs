@@ -192,7 +192,12 @@ fn a_recipe_is_told_with_its_numbers() {
         assert!(flat.contains(part), "{part}:\n{shown}");
     }
     assert_eq!(shown.matches("spill slots moved").count(), 1, "{shown}");
-    assert_eq!(text(&ran.stderr), "");
+    // But for progress where the machine is slow.
+    let said = text(&ran.stderr);
+    assert!(
+        said.lines().all(|line| line.ends_with(" until now")),
+        "{said}"
+    );
     // The table of all candidates has the same spills, in their own column.
     let all = text(&run_in(folder.path(), &["opt", "k.cu", "--all"]).stdout);
     assert!(all.contains("in smem"), "{all}");

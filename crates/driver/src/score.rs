@@ -124,7 +124,7 @@ pub fn predict_one(
 /// What the predicted time consists of.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Cycles {
-    /// The largest part: `issue`, `latency` or `traffic`.
+    /// The largest part: `issue`, `latency`, `traffic` or `atomics`.
     pub bound: String,
     /// What it goes by.
     pub turns: Turns,
@@ -134,6 +134,13 @@ pub struct Cycles {
     pub latency: f64,
     /// Bytes to caches and memory.
     pub traffic: f64,
+    /// Atomic operations that wait for each other, where a launch was counted.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub atomics: f64,
+}
+
+fn is_none(part: &f64) -> bool {
+    *part == 0.0
 }
 
 impl Cycles {
@@ -143,21 +150,31 @@ impl Cycles {
             ("issue", self.issue),
             ("latency", self.latency),
             ("traffic", self.traffic),
+            ("atomics", self.atomics),
         ];
-        parts.into_iter().filter(|(name, _)| *name != self.bound)
+        let others = parts.into_iter().filter(|(name, _)| *name != self.bound);
+        others.filter(|(name, part)| *name != "atomics" || *part > 0.0)
     }
 
-    /// Of machine code that runs at a residency.
-    pub fn of_case(case: &Case) -> Cycles {
+    /// Of machine code that runs at a residency, with the cycles of its atomic operations ([`Atomics::cycles`]).
+    ///
+    /// [`Atomics::cycles`]: warpwright_model::atomics::Atomics::cycles
+    pub fn of_case(case: &Case, atomics: f64) -> Cycles {
         let prediction = predict(case, &Parameters::default());
         let parts = [prediction.issue, prediction.latency, prediction.traffic];
         let largest = parts.into_iter().fold(f64::MIN_POSITIVE, f64::max);
+        let bound = match atomics > largest {
+            true => "atomics",
+            false => prediction.bound().name(),
+        };
+        let largest = largest.max(atomics);
         Cycles {
-            bound: prediction.bound().name().to_owned(),
+            bound: bound.to_owned(),
             turns: turns(case, &profile(case, &Parameters::default())),
             issue: prediction.issue / largest,
             latency: prediction.latency / largest,
             traffic: prediction.traffic / largest,
+            atomics: atomics / largest,
         }
     }
 }

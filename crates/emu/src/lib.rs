@@ -22,5 +22,5 @@ pub use decode::Emulator;
 pub use fault::{DecodeError, EmuError, Fault, FaultKind, Place, Unsupported};
 pub use machine::{Device, Extents, Parameter, Spent, Variable};
 pub use outcome::{Approximation, InstructionCount, Options, Outcome, Results, Statistics};
-pub use pattern::{Pattern, Patterns};
+pub use pattern::{Contention, Pattern, Patterns};
 pub use program::Program;

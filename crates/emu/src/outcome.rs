@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::fault::{Fault, Place};
 use crate::lanes::Mask;
-use crate::pattern::Patterns;
+use crate::pattern::{Contended, Contention, Patterns};
 use crate::program::Program;
 
 /// Options of a run.
@@ -102,6 +102,8 @@ pub struct Statistics {
     pub classes: BTreeMap<String, u64>,
     /// Counts of each instruction of the kernel and the functions it can reach, in program order.
     pub instructions: Vec<InstructionCount>,
+    /// Atomic operations that wait for each other; nothing unless [`Options::patterns`] asks.
+    pub contention: Contention,
 }
 
 /// Counts of one instruction.
@@ -126,6 +128,7 @@ pub struct InstructionCount {
 pub(crate) struct Counts {
     executed: Vec<[u64; 2]>,
     patterns: Vec<Patterns>,
+    pub contended: Contended,
 }
 
 impl Counts {
@@ -134,6 +137,15 @@ impl Counts {
         Counts {
             executed: vec![[0; 2]; sites],
             patterns: vec![Patterns::default(); accessed],
+            contended: Contended::default(),
+        }
+    }
+
+    /// Those of one block.
+    pub fn of_block(sites: usize, options: &Options) -> Self {
+        Counts {
+            contended: Contended::of_block(),
+            ..Counts::new(sites, options)
         }
     }
 
@@ -159,10 +171,14 @@ impl Counts {
         for (a, b) in self.patterns.iter_mut().zip(&other.patterns) {
             a.add(b);
         }
+        self.contended.merge(&other.contended);
     }
 
     pub fn statistics(&self, program: &Program) -> Statistics {
-        let mut statistics = Statistics::default();
+        let mut statistics = Statistics {
+            contention: self.contended.contention(),
+            ..Statistics::default()
+        };
         for (at, (site, &[warps, threads])) in program.sites.iter().zip(&self.executed).enumerate()
         {
             statistics.warp_instructions += warps;

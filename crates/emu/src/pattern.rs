@@ -5,16 +5,114 @@
 //! passes as the fullest bank has different words (CUDA C++ Programming Guide, "Shared Memory", compute capability 5.0
 //! and later). How elements of 8 and 16 bytes go was seen on an H100 (bench/results/accesses-*.json).
 
+use std::collections::BTreeMap;
+
 use crate::lanes::{Lanes, Mask, WARP, lanes_of};
 use crate::machine::access::address_of;
 use crate::memory::{Window, window};
-use crate::program::{Access, AccessSpace, Op};
+use crate::program::{Access, AccessSpace, Atomic, Op};
 
 /// Bytes of a sector.
 const SECTOR: u64 = 32;
 /// Banks, and bytes of a word.
 const BANKS: usize = 32;
 const WORD: u64 = 4;
+
+/// Bytes of a line of the level-2 cache, where atomic operations on global memory are carried out.
+const LINE: u64 = 128;
+
+/// Atomic operations that wait for each other: those on one line of global memory, of whatever block, where those of a warp
+/// in one sector are one, and those of a warp on one bank of shared memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Contention {
+    /// Operations on the line that most go to.
+    pub line: u64,
+    /// Blocks that they come from.
+    pub line_blocks: u64,
+    /// Blocks that ran.
+    pub blocks: u64,
+    /// Turns over shared memory, of all warps together.
+    pub turns: u64,
+}
+
+/// The same while it is counted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Contended {
+    /// By line: operations, and blocks.
+    lines: BTreeMap<u64, [u64; 2]>,
+    turns: u64,
+    blocks: u64,
+}
+
+impl Contended {
+    /// Of one block.
+    pub(crate) fn of_block() -> Contended {
+        Contended {
+            blocks: 1,
+            ..Contended::default()
+        }
+    }
+
+    /// One operation of a block, by lanes.
+    pub(crate) fn note(&mut self, atomic: &Atomic, base: &Lanes, mask: Mask) {
+        let addresses = lanes_of(mask).map(|lane| address_of(&atomic.access, base, lane));
+        let addresses: Vec<u64> = addresses.collect();
+        let is_one = addresses.windows(2).all(|pair| pair[0] == pair[1]);
+        let lanes = match is_one && atomic.combines {
+            true => &addresses[..addresses.len().min(1)],
+            false => &addresses[..],
+        };
+        let (mut banks, mut cells) = ([0_u64; BANKS], BTreeMap::<u64, u64>::new());
+        for &address in lanes {
+            match place(atomic.access.space, address) {
+                Window::Global => *cells.entry(address).or_default() += 1,
+                Window::Shared(offset) => banks[(offset / WORD) as usize % BANKS] += 1,
+                _ => {}
+            }
+        }
+        // Neighbours in a sector go together, lanes at one address do not.
+        let mut sectors = BTreeMap::<u64, u64>::new();
+        for (address, lanes) in cells {
+            let most = sectors.entry(address / SECTOR).or_default();
+            *most = lanes.max(*most);
+        }
+        for (sector, turns) in sectors {
+            let line = self.lines.entry(sector * SECTOR / LINE).or_default();
+            *line = [line[0] + turns, 1];
+        }
+        self.turns += banks.into_iter().max().unwrap_or(0);
+    }
+
+    pub(crate) fn merge(&mut self, other: &Contended) {
+        for (line, [operations, blocks]) in &other.lines {
+            let [all, of] = self.lines.entry(*line).or_default();
+            (*all, *of) = (*all + operations, *of + blocks);
+        }
+        self.turns += other.turns;
+        self.blocks += other.blocks;
+    }
+
+    /// What it comes to.
+    pub(crate) fn contention(&self) -> Contention {
+        let fullest = self.lines.values().max().copied();
+        let [line, line_blocks] = fullest.unwrap_or_default();
+        Contention {
+            line,
+            line_blocks,
+            blocks: self.blocks,
+            turns: self.turns,
+        }
+    }
+}
+
+/// What an address of an access lies in.
+fn place(space: AccessSpace, address: u64) -> Window {
+    match space {
+        AccessSpace::Global => Window::Global,
+        AccessSpace::Shared => Window::Shared(address),
+        AccessSpace::Generic | AccessSpace::Local | AccessSpace::Param => window(address),
+    }
+}
 
 /// The accesses of an instruction to one kind of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

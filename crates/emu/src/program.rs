@@ -295,6 +295,8 @@ pub(crate) struct Atomic {
     pub value: SmallVec<[Src; 4]>,
     /// Second operand (`cas`).
     pub second: Option<Src>,
+    /// ptxas makes one operation of those of a warp at one address.
+    pub combines: bool,
 }
 
 pub(crate) enum Callee {

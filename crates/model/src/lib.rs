@@ -17,6 +17,7 @@
 //! Beside it stands CRAT (MICRO 2015): [`opt_tlp`] estimates how many resident blocks a kernel can
 //! make use of, from its PTX, and [`tpsc`] is the paper's measure of a candidate. `docs/regs.md`.
 
+pub mod atomics;
 pub mod attribution;
 pub mod constants;
 pub mod correction;

@@ -34,10 +34,10 @@ pub fn accesses(kernel: &Kernel) -> Vec<String> {
                     None => "the same element for neighbouring threads".to_owned(),
                     Some(form) => match (form.is_unit(), form.times(x)) {
                         (true, 1) if kernel.arrays[access.array].bytes > WIDEST => format!(
-                            "neighbouring threads read neighbours of {} bytes: coalesced as far as all of each is read",
+                            "neighbouring threads have neighbours of {} bytes: coalesced as far as all of each is read",
                             kernel.arrays[access.array].bytes
                         ),
-                        (true, 1) => "neighbouring threads read neighbours: coalesced".to_owned(),
+                        (true, 1) => "neighbouring threads have neighbours: coalesced".to_owned(),
                         (_, times) => {
                             let stride = form.stride.text(|s| name_of(kernel, s));
                             let apart = match (times, form.is_unit()) {

@@ -222,13 +222,12 @@ impl AccessReport {
             )
         });
         let wasted = is_wasting.then(|| format!("{}{}", wasted.join(", "), place(first)));
-        let wasted: Vec<String> = wasted.into_iter().chain(crowded).collect();
-        let wasted = (!wasted.is_empty()).then(|| format!("not in that: {}", wasted.join(", ")));
+        let wasted = wasted.map(|text| format!("not in that: {text}"));
         let idle = active.as_ref().map(|found| {
             let line = place(found.line.as_deref());
             format!("{:.1} of {WARP_SIZE} lanes are active{line}", found.mean)
         });
-        let wasted: Vec<String> = idle.into_iter().chain(wasted).collect();
+        let wasted: Vec<String> = idle.into_iter().chain(crowded).chain(wasted).collect();
         let wasted = (!wasted.is_empty()).then(|| wasted.join("; "));
         (!parts.is_empty()).then(|| AccessReport {
             counted_at: counted_at.to_owned(),
@@ -416,7 +415,7 @@ mod tests {
         ] {
             assert!(screen.contains(part), "{screen}");
         }
-        let wasted = "22.0 of 32 lanes are active (k.cu:4); not in that: 16.0 lanes at the fullest address of atomic operations (k.cu:5)";
+        let wasted = "22.0 of 32 lanes are active (k.cu:4); 16.0 lanes at the fullest address of atomic operations (k.cu:5)";
         assert_eq!(found.wasted.as_deref(), Some(wasted));
     }
 

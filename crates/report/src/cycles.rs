@@ -52,6 +52,8 @@ pub struct Facts<'a> {
     pub lines: &'a [Option<String>],
     /// How often a warp executes each, and at which launch that was counted.
     pub counts: Option<(&'a [f64], &'a str)>,
+    /// SM cycles of a warp's atomic operations that wait for each other.
+    pub atomics: f64,
 }
 
 /// A cause and its part of the cycles.
@@ -102,7 +104,7 @@ pub fn cycles_of(
     let line = |at: usize| known.lines.get(at)?.clone();
     let mut report = report(&cycles, line, text);
     report.counted_at = known.counts.map(|(_, at)| at.to_owned());
-    let bound = Bound::of_case(&case);
+    let bound = Bound::of_case(&case, known.atomics);
     report.turns = bound.turns;
     Some((report, bound))
 }

@@ -38,13 +38,15 @@ pub enum Gives {
     Part(f64),
     /// It can be launched.
     Launch,
+    /// Whoever tries it learns that.
+    Unknown,
 }
 
 impl Edit {
     /// The edit in a sentence. How many bytes may leave local memory stands beside it.
     pub fn in_words(&self) -> String {
         let gives = match self.gives {
-            Gives::LocalBytes(_) => String::new(),
+            Gives::LocalBytes(_) | Gives::Unknown => String::new(),
             Gives::Predicted(time) => format!(" (predicted {} of the time)", part(time)),
             Gives::Measured(time) => format!(" (measured {} of the time)", part(time)),
             Gives::Part(time) => format!(

@@ -65,12 +65,15 @@ pub const TERMS: &[Term] = &[
             "latency",
             "issue",
             "traffic",
+            "atomics",
             "latency bound",
             "issue bound",
             "traffic bound",
         ],
         "What the predicted time consists of: `issue` (the busiest execution unit or the issue slots), `latency` (too \
-         few resident warps to hide waiting), or `traffic` (bytes to memory, spills included).",
+         few resident warps to hide waiting), `traffic` (bytes to memory, spills included), or, where a launch was counted, \
+         `atomics` (operations that wait for each other: on one line of global memory those of all blocks, on one bank of \
+         shared memory those of a warp).",
     ),
     term(
         "budget",

@@ -76,11 +76,19 @@ for (const box of document.querySelectorAll(".listing")) {
     choose(last.children[last.dataset.first] || last.firstElementChild, false);
   };
   box.addEventListener("toggle", begin);
+  // What is folded has no places to scroll to.
+  for (const fold of box.querySelectorAll(".pane")) {
+    fold.addEventListener("toggle", () => {
+      const pane = fold.querySelector("ol");
+      if (fold.open && current.has(pane)) show(pane, current.get(pane));
+    });
+  }
   begin();
   const follow = () => {
     const row = document.getElementById(location.hash.slice(1));
     if (!row || !row.matches("li") || !box.contains(row)) return;
     box.open = true;
+    row.closest(".pane").open = true;
     begin();
     choose(row);
   };

@@ -11,7 +11,7 @@ use std::fmt::Write;
 use crate::svg::escape;
 use warpwright_diag::count;
 
-/// With more rows than that a listing is folded at first.
+/// With more rows than that the code of a listing is folded at first, and all of it where there is no source.
 const OPEN: usize = 1500;
 
 /// The lines of the source that rows of a kernel belong to, numbered by their first occurrence.
@@ -76,6 +76,7 @@ pub(crate) fn listing(kernel: &Value, id: &str, lines: &Lines) -> Option<String>
         return None;
     }
     let rows: usize = panes.iter().map(|pane| pane.rows.len()).sum();
+    let has_source = panes.iter().any(|pane| pane.title == SOURCE);
     let sizes: Vec<String> = panes
         .iter()
         .map(|pane| format!("{}: {}", pane.title, count(pane.rows.len(), "row")))
@@ -84,7 +85,11 @@ pub(crate) fn listing(kernel: &Value, id: &str, lines: &Lines) -> Option<String>
     let mut out = format!(
         "<details class=\"listing\"{} data-names=\"{}\"><summary>{}</summary>\
          <p class=\"soft\" role=\"status\">{}</p><div class=\"panes\">",
-        if rows <= OPEN { " open" } else { "" },
+        if rows <= OPEN || has_source {
+            " open"
+        } else {
+            ""
+        },
         names.join("\n"),
         sizes.join(", "),
         if panes.len() > 1 {
@@ -99,8 +104,13 @@ pub(crate) fn listing(kernel: &Value, id: &str, lines: &Lines) -> Option<String>
         let widest = pane.rows.iter().map(|row| row.text.chars().count()).max();
         let _ = write!(
             out,
-            "<details class=\"pane\" open><summary>{}</summary><div class=\"head\" aria-hidden=\"true\">{}</div>\
+            "<details class=\"pane\"{}><summary>{}</summary><div class=\"head\" aria-hidden=\"true\">{}</div>\
              <ol{} tabindex=\"0\" aria-label=\"{}\" data-first=\"{}\" style=\"--w:{}\">",
+            if rows <= OPEN || pane.title == SOURCE || !has_source {
+                " open"
+            } else {
+                ""
+            },
             pane.title,
             pane.head,
             if pane.title == SOURCE {
@@ -356,7 +366,13 @@ mod tests {
         kernel["pressure"] = side("fma.rn.f32 \t%f1000, %f1001, %f1002, %f1003");
         kernel["machine_code"] = side("FFMA R100, R101, R102, R103");
         let html = listing(&kernel, "k", &Lines::of(&kernel)).unwrap();
-        assert!(!html.starts_with("<details class=\"listing\" open"));
+        // The source is seen at once, what was made of it is not.
+        assert!(html.starts_with("<details class=\"listing\" open"));
+        assert_eq!(html.matches("<details class=\"pane\" open>").count(), 1);
+        assert_eq!(html.matches("<details class=\"pane\">").count(), 2);
         assert!(html.len() < 2_500_000, "{} bytes", html.len());
+        kernel["source"] = json!([]);
+        let html = listing(&kernel, "k", &Lines::of(&kernel)).unwrap();
+        assert!(!html.starts_with("<details class=\"listing\" open"));
     }
 }

@@ -9,7 +9,7 @@ use warpwright_driver::opt::DEFAULT_MARGIN;
 use warpwright_driver::why_not::why_not;
 use warpwright_driver::{Candidate, KernelReport};
 use warpwright_model::attribution::Cause;
-use warpwright_pass::names::source_name;
+use warpwright_pass::names::{base_name, source_name};
 use warpwright_target::{lookup, staircase};
 
 use crate::ReportError;
@@ -18,7 +18,7 @@ use crate::glossary::TERMS;
 use crate::listing::{Lines, listing};
 use crate::local::LocalArray;
 use crate::plane::{Point, Stairs, plane};
-use crate::screen::{bound_by, decision, extents, launched_of, proof};
+use crate::screen::{bound_by, decision, extents, launched, launched_of, proof};
 use crate::svg;
 
 /// Instructions, of PTX and machine code, that the listings of a page have together: some five megabytes.
@@ -38,8 +38,19 @@ struct Kernel {
     rows: Vec<Row>,
     notes: Vec<String>,
     edits: Vec<Edit>,
+    /// What the choice changes, where there is one.
+    changes: Vec<Change>,
+    gained: Option<String>,
     /// What `explain` says of the build that is there.
     explained: Option<Value>,
+}
+
+/// A figure before and after.
+#[derive(Debug, Serialize)]
+struct Change {
+    what: &'static str,
+    before: String,
+    after: String,
 }
 
 /// A candidate; what has the same code as an earlier one stands in that one's row.
@@ -76,6 +87,7 @@ pub fn page(document: &Value) -> Result<String, ReportError> {
         "warpwright.check" => "check",
         "warpwright.naive-opt" => "naive",
         "warpwright.stencil-opt" => "stencil",
+        "warpwright.tune-in-place" => "in-place",
         _ => return Err(ReportError::UnknownSchema(schema)),
     };
     let gpu = document["gpu"].as_str().map(str::to_owned);
@@ -94,6 +106,14 @@ pub fn page(document: &Value) -> Result<String, ReportError> {
                     let is_it = |kernel: &&Value| kernel["kernel"].as_str() == Some(&report.name);
                     let explained = explained.and_then(|all| all.iter().find(is_it));
                     let mut shown = shown(report, gpu, explained.cloned());
+                    let placed = document["edits"].as_array().into_iter().flatten();
+                    let mut placed = placed.filter(|own| own["kernel"] == *report.name);
+                    if let Some(own) = placed.next() {
+                        shown.edits = edits_in(own);
+                    }
+                    shown
+                        .edits
+                        .extend(rewrites(&document["rewrites"], &report.name));
                     if document["python"].is_object() {
                         shown.launched = shown.launched.replace("--block", "block=");
                     }
@@ -107,9 +127,15 @@ pub fn page(document: &Value) -> Result<String, ReportError> {
             }
         }
         "explain" => {
+            let all = document["rewrites"].clone();
             let kernels = document["kernels"].as_array_mut();
             for (at, kernel) in kernels.into_iter().flatten().enumerate() {
                 planes.push(explained(kernel));
+                kernel["launched"] = launched_at(kernel).into();
+                let symbol = kernel["kernel"].as_str().unwrap_or_default();
+                let edits = rewrites(&all, symbol);
+                let own = edits_in(kernel).into_iter().chain(edits);
+                kernel["edits"] = serde_json::to_value(own.collect::<Vec<Edit>>())?;
                 link(kernel, &format!("kernel-{}", at + 1), &mut room);
             }
         }
@@ -122,11 +148,69 @@ pub fn page(document: &Value) -> Result<String, ReportError> {
         document["rewritten"].as_str(),
     ) {
         ("check", Some(a), Some(b)) => format!("{a} and {b}"),
+        ("in-place", ..) => {
+            let words = document["program"].as_array().into_iter().flatten();
+            let words: Vec<&str> = words.filter_map(Value::as_str).collect();
+            words.join(" ")
+        }
         _ => document["input"].as_str().unwrap_or_default().to_owned(),
     };
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| minijinja::AutoEscape::Html);
     environment.add_template("page", include_str!("page.html"))?;
+    add_filters(&mut environment);
+    let terms: Vec<(&str, &str)> = TERMS.iter().map(|term| (term.word, term.text)).collect();
+    let template = environment.get_template("page")?;
+    let again = document["again"].as_str().map(str::to_owned);
+    let again = again.or(document["input"].as_str().map(str::to_owned));
+    let has_listing = |kernel: &Value| !kernel["listing"].is_null();
+    let explained = kernels
+        .iter()
+        .filter_map(|kernel| kernel.explained.as_ref());
+    let documented = document["kernels"].as_array().into_iter().flatten();
+    let script = explained
+        .chain(documented)
+        .any(has_listing)
+        .then_some(include_str!("listing.js"));
+    Ok(template.render(context! {
+        document, title, kind, kernels, planes, terms, again, script
+    })?)
+}
+
+/// The rewrites from source to source that a document has of a kernel, by its symbol.
+fn rewrites(all: &Value, symbol: &str) -> Vec<Edit> {
+    let all = all.as_array().into_iter().flatten();
+    let own = all.filter(|one| one["kernel"].as_str() == Some(&base_name(symbol)));
+    own.flat_map(edits_in).collect()
+}
+
+/// The edits of a part of a document.
+fn edits_in(part: &Value) -> Vec<Edit> {
+    serde_json::from_value(part["edits"].clone()).unwrap_or_default()
+}
+
+/// The launch that a kernel of `explain` goes by.
+fn launched_at(kernel: &Value) -> String {
+    let read = |name: &str| kernel.get(name).cloned().unwrap_or_default();
+    let block = serde_json::from_value(read("block"));
+    let source = serde_json::from_value(read("block_source"));
+    let (Ok(block), Ok(source)) = (block, source) else {
+        return String::new();
+    };
+    let grid = read("grid").as_u64();
+    let idle = read("idle_sms")
+        .as_u64()
+        .and_then(|n| u32::try_from(n).ok());
+    let guessed = read("guessed");
+    launched(
+        (block, source),
+        (grid, idle),
+        guessed.as_str().unwrap_or_default(),
+    )
+}
+
+/// What the template makes words and pictures with.
+fn add_filters(environment: &mut Environment<'_>) {
     environment.add_filter(
         "curve",
         |values: Vec<u64>, peaks: minijinja::Value, id: String| {
@@ -150,33 +234,46 @@ pub fn page(document: &Value) -> Result<String, ReportError> {
         bound_by(bound, turns, &[])
     });
     environment.add_filter("local_array", |array: minijinja::Value| {
-        read::<LocalArray>(&array).map_or_else(String::new, |array| array.in_words())
+        words(&read::<LocalArray>(&array).map_or_else(String::new, |array| array.in_words()))
     });
     environment.add_filter("edit", |edit: minijinja::Value| {
-        read::<Edit>(&edit).map_or_else(String::new, |edit| edit.in_words())
+        words(&read::<Edit>(&edit).map_or_else(String::new, |edit| edit.in_words()))
     });
+    environment.add_filter("words", |text: String| words(&text));
+    environment.add_filter("sentence", |text: String| words(&begun(&text)));
     environment.add_filter("word", |word: u32, how: &str| match how {
         "integer" => word.cast_signed().to_string(),
         "float" => format!("{:?}", f32::from_bits(word)),
         _ => format!("{word:#010x}"),
     });
     environment.add_filter("source_name", |name: String| source_name(&name));
-    let terms: Vec<(&str, &str)> = TERMS.iter().map(|term| (term.word, term.text)).collect();
-    let template = environment.get_template("page")?;
-    let again = document["again"].as_str().map(str::to_owned);
-    let again = again.or(document["input"].as_str().map(str::to_owned));
-    let has_listing = |kernel: &Value| !kernel["listing"].is_null();
-    let explained = kernels
-        .iter()
-        .filter_map(|kernel| kernel.explained.as_ref());
-    let documented = document["kernels"].as_array().into_iter().flatten();
-    let script = explained
-        .chain(documented)
-        .any(has_listing)
-        .then_some(include_str!("listing.js"));
-    Ok(template.render(context! {
-        document, title, kind, kernels, planes, terms, again, script
-    })?)
+}
+
+/// A text whose code stands between backquotes.
+fn words(text: &str) -> minijinja::Value {
+    let mut parts = text.split('`');
+    let mut out = svg::escape(parts.next().unwrap_or_default());
+    while let Some(code) = parts.next() {
+        match parts.next() {
+            Some(rest) => {
+                out += &format!("<code>{}</code>{}", svg::escape(code), svg::escape(rest));
+            }
+            None => out += &format!("`{}", svg::escape(code)),
+        }
+    }
+    minijinja::Value::from_safe_string(out)
+}
+
+/// A sentence begins with a capital, unless it does with a name.
+fn begun(text: &str) -> String {
+    let word = text.split(' ').next().unwrap_or_default();
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(first) if word.chars().all(char::is_alphabetic) => {
+            first.to_uppercase().to_string() + letters.as_str()
+        }
+        _ => text.to_owned(),
+    }
 }
 
 /// A part of the document as what it is.
@@ -252,10 +349,9 @@ fn shown(report: &KernelReport, gpu: Option<&str>, explained: Option<Value>) -> 
         recipe: chosen.recipe.to_string(),
         plane: plane(&stairs(report, gpu), &points(report)),
         rows: rows(report),
-        notes: report
-            .gained
-            .iter()
-            .chain(&report.notes)
+        changes: changes(report),
+        gained: report.gained.clone(),
+        notes: (report.notes.iter())
             .chain(&report.promises)
             .cloned()
             .collect(),
@@ -283,6 +379,54 @@ fn stairs(report: &KernelReport, gpu: Option<&str>) -> Stairs {
             .map(|stair| (stair.regs, stair.warps))
             .collect(),
     }
+}
+
+/// The build that is there beside the choice; of what is kept nothing changes.
+fn changes(report: &KernelReport) -> Vec<Change> {
+    if report.chosen == 0 {
+        return Vec::new();
+    }
+    let both = [0, report.chosen].map(|at| &report.candidates[at]);
+    let figure = |what: &'static str, of: &dyn Fn(&Candidate) -> Option<String>| {
+        let [before, after] = both.map(|one| of(one).unwrap_or_else(|| "–".to_owned()));
+        Change {
+            what,
+            before,
+            after,
+        }
+    };
+    let spilled = |c: &Candidate| {
+        let r = c.resources()?;
+        Some(match (r.local_spill_bytes(), r.spill_moved_bytes) {
+            (bytes, 0) => bytes.to_string(),
+            (bytes, moved) => format!("{bytes}, and {moved} in shared memory"),
+        })
+    };
+    let shared =
+        |c: &Candidate| Some((c.resources()?.shared_bytes + report.dynamic_smem).to_string());
+    let warps = |c: &Candidate| {
+        let found = c.residency()?;
+        Some(format!("{} ({:.0}%)", found.warps, found.percent))
+    };
+    let mut all = vec![
+        figure("registers of a thread", &|c| {
+            Some(c.resources()?.registers.to_string())
+        }),
+        figure("spilled bytes of a thread", &spilled),
+        figure("shared memory of a block, bytes", &shared),
+        figure("warps on an SM", &warps),
+    ];
+    let is_measured = both[1].measured().is_some();
+    let of_default = |time: Option<f64>| time.map(|time| format!("{time:.3}"));
+    all.push(match is_measured {
+        true => figure("time, measured", &|c| {
+            of_default(c.measured().map(|m| m.relative_time))
+        }),
+        false => figure("time, predicted", &|c| {
+            of_default(c.score().map(|s| s.relative_time))
+        }),
+    });
+    all
 }
 
 fn points(report: &KernelReport) -> Vec<Point> {
@@ -387,6 +531,7 @@ fn explained(kernel: &Value) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+    use warpwright_pass::BlockSource;
 
     fn document() -> Value {
         json!({
@@ -415,7 +560,7 @@ mod tests {
     fn opt_shows_every_candidate_and_marks_the_chosen_one() {
         let html = page(&document()).unwrap();
         assert!(
-            html.contains("a&lt;b&gt;.cu") && html.contains("a &lt;note&gt;"),
+            html.contains("a&lt;b&gt;.cu") && html.contains("A &lt;note&gt;"),
             "texts are escaped"
         );
         assert_eq!(html.matches("<tr class=\"chosen\">").count(), 1);
@@ -507,6 +652,38 @@ mod tests {
     }
 
     #[test]
+    fn a_page_is_ordered_by_what_is_asked() {
+        let mut document = document();
+        document["rewrites"] = json!([{"kernel": "k", "edits": [
+            {"line": "a.cu:3", "text": "`warpwright opt` writes another", "gives": {"predicted": 0.25}}]}]);
+        document["explained"] = json!([{
+            "kernel": "_Z1kPf", "causes": {"cycles": 1.0, "causes": [], "places": []}, "edits": [],
+            "cycles": {"bound": "atomics", "turns": "counted", "issue": 0.1, "latency": 0.2, "traffic": 0.3, "atomics": 1.0}}]);
+        let html = page(&document).unwrap();
+        let parts = [
+            "1.11 times",
+            "What limits it now",
+            "Time bound by atomics",
+            "atomics 100%",
+            "What to edit",
+            "a.cu:3: <code>warpwright opt</code> writes another (predicted 0.25 of the time)",
+            "What to know of it",
+            "Where the cycles of a warp go",
+            "Registers and resident warps",
+            "Candidates",
+            "Before and after",
+            "<td>registers of a thread</td><td>68</td><td>64</td>",
+            "<td>time, predicted</td><td>1.000</td><td>0.900</td>",
+        ];
+        let place = |part: &&str| html.find(*part).unwrap_or_else(|| panic!("{part}\n{html}"));
+        let places: Vec<usize> = parts.iter().map(place).collect();
+        assert!(places.is_sorted(), "{places:?}");
+        // What is kept changes nothing.
+        document["kernels"][0]["chosen"] = 0.into();
+        assert!(!page(&document).unwrap().contains("Before and after"));
+    }
+
+    #[test]
     fn a_result_of_python_names_the_call_that_makes_it_again() {
         let mut document = document();
         document["python"] = json!({"code": "code", "how": ", gpu='h200', block=(64, 1, 1)"});
@@ -541,7 +718,7 @@ mod tests {
         let document = json!({
             "schema": "warpwright.explain/1", "input": "k.ptx", "gpu": "sm_90",
             "kernels": [{
-                "kernel": "k", "block": [32, 1, 1], "block_source": "bound",
+                "kernel": "k", "block": [32, 1, 1], "block_source": "ran", "grid": 7, "idle_sms": 125,
                 "resources": {"registers": 10, "stack_bytes": 0, "shared_bytes": 0},
                 "residency": null, "staircase": [{"blocks": 1, "warps": 8, "percent": 12.5, "regs": 255}],
                 "pressure": {"peak_units": 7, "instructions": 2, "loop_depth": 0, "curve": [3, 7],
@@ -550,6 +727,9 @@ mod tests {
         let html = page(&document).unwrap();
         assert_eq!(html.matches("<svg").count(), 2);
         assert!(html.contains("255"));
+        // The launch that it goes by.
+        let launch = launched(([32, 1, 1], BlockSource::Ran), (Some(7), Some(125)), "");
+        assert!(html.contains(&launch), "{launch}\n{html}");
     }
 
     #[test]
@@ -662,6 +842,32 @@ mod tests {
             "It stays as it is",
         ] {
             assert!(html.contains(part), "{part}");
+        }
+    }
+
+    #[test]
+    fn a_tuned_program_leads_to_its_kernels() {
+        let document = json!({
+            "schema": "warpwright.tune-in-place/1", "gpu": "NVIDIA H200", "program": ["./a.out", "<n>"], "date": "today",
+            "kernels": [
+                {"kernel": "_Z1kPf", "name": "k(float*)", "digest": "12", "class": "block 256", "share": 0.75,
+                 "candidates": 9, "original_ns": 4000.0, "winner_ns": 3000.0, "in_program": 0.8, "winner": "unroll(8)",
+                 "stays": null, "edit": {"text": "`#pragma unroll 8` at its loops", "gives": {"measured": 0.8}}},
+                {"kernel": "g", "name": "g", "digest": "13", "class": "block 32", "share": 0.25, "candidates": 0,
+                 "original_ns": null, "winner_ns": null, "in_program": null, "winner": null, "stays": "it calls <assert>"}]
+        });
+        let html = page(&document).unwrap();
+        for part in [
+            "a.out &lt;n&gt;</h1>",
+            "href=\"#kernel-1\"",
+            "id=\"kernel-2\"",
+            "75% of the GPU time",
+            "unroll(8)",
+            "1.25 times as fast in the program",
+            "<code>#pragma unroll 8</code> at its loops (measured 0.80 of the time)",
+            "it calls &lt;assert&gt;",
+        ] {
+            assert!(html.contains(part), "{part}\n{html}");
         }
     }
 

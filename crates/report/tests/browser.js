@@ -1,6 +1,7 @@
 // usage: node browser.js CHROMIUM FOLDER PAGE...
-// Opens each page at 1280 and 390 px, light and dark, clicks what can be clicked, and fails for errors of the console,
-// requests to anywhere, text wider than the window, or content that moves. Screenshots go to FOLDER.
+// Opens each page at 390, 768, 1280 and 1920 px, light and dark, clicks what can be clicked, and fails for errors of the
+// console, requests to anywhere, text wider than the window, text over text or outside of its picture, or content that
+// moves. Screenshots go to FOLDER.
 const [chromium, folder, ...pages] = process.argv.slice(2);
 const path = require("path");
 const { chromium: driver } = require(process.env.WARPWRIGHT_PLAYWRIGHT || "playwright-core");
@@ -8,10 +9,62 @@ const { chromium: driver } = require(process.env.WARPWRIGHT_PLAYWRIGHT || "playw
 const wrong = [];
 const hold = (is, what) => is || wrong.push(what);
 
+// Texts that lie over each other, and texts of a picture that lie outside of it, as far as they are to be seen.
+function clashes() {
+  const found = [];
+  const name = (text) => JSON.stringify(text.slice(0, 40));
+  for (const picture of document.querySelectorAll("svg")) {
+    const frame = picture.getBoundingClientRect();
+    const texts = [...picture.querySelectorAll("text")].filter((e) => e.getClientRects().length);
+    for (const e of texts) {
+      const box = e.getBoundingClientRect();
+      const is = box.left >= frame.left - 1 && box.right <= frame.right + 1 && box.top >= frame.top - 1
+        && box.bottom <= frame.bottom + 1;
+      if (!is) found.push(`${name(e.textContent)} lies outside of its picture`);
+    }
+  }
+  const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  const boxes = [];
+  // What a frame cuts off is not to be seen.
+  const seen = (node, box) => {
+    let { left, right, top, bottom } = box;
+    for (let e = node.parentElement; e; e = e.parentElement) {
+      const style = getComputedStyle(e);
+      if (style.overflowX === "visible" && style.overflowY === "visible") continue;
+      const frame = e.getBoundingClientRect();
+      [left, right] = [Math.max(left, frame.left), Math.min(right, frame.right)];
+      [top, bottom] = [Math.max(top, frame.top), Math.min(bottom, frame.bottom)];
+    }
+    return { left, right, top, bottom };
+  };
+  for (let node = walker.nextNode(); node && boxes.length < 4000; node = walker.nextNode()) {
+    if (!node.textContent.trim() || !node.parentElement.checkVisibility()) continue;
+    // Names of columns stand on end, closer than their lines are high.
+    if (node.parentElement.closest(".v")) continue;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    for (const rect of range.getClientRects()) {
+      const box = seen(node, rect);
+      if (box.right - box.left > 1 && box.bottom - box.top > 1) boxes.push([node, box]);
+    }
+  }
+  boxes.sort((a, b) => a[1].top - b[1].top);
+  boxes.forEach(([node, a], at) => {
+    for (let next = at + 1; next < boxes.length && boxes[next][1].top < a.bottom - 4; ++next) {
+      const [other, b] = boxes[next];
+      const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+      const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+      if (node !== other && wide > 2 && high > 5)
+        found.push(`${name(node.textContent)} lies over ${name(other.textContent)}`);
+    }
+  });
+  return found.slice(0, 8);
+}
+
 (async () => {
   const browser = await driver.launch({ executablePath: chromium, args: ["--no-sandbox"] });
   for (const file of pages)
-    for (const [width, colorScheme] of [[1280, "light"], [390, "dark"]]) {
+    for (const [width, colorScheme] of [[1280, "light"], [390, "dark"], [768, "light"], [1920, "dark"]]) {
       const name = `${path.basename(file, ".html")} at ${width} px`;
       const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
       page.on("console", (said) => wrong.push(`${name}: ${said.text()}`));
@@ -28,6 +81,7 @@ const hold = (is, what) => is || wrong.push(what);
       hold(shifts === 0, `${name}: its layout shifts by ${shifts}`);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       hold(wide <= 0, `${name}: ${wide} px wider than the window`);
+      for (const what of await page.evaluate(clashes)) wrong.push(`${name}: ${what}`);
       await page.screenshot({ path: path.join(folder, name.replaceAll(" ", "-") + ".png"), fullPage: true });
       // The words open with a click and close with a key.
       const words = page.locator("summary").last();
@@ -62,6 +116,12 @@ const hold = (is, what) => is || wrong.push(what);
           await box.locator("summary").first().click();
         }
         if (!(await box.evaluate((e) => e.open))) await box.locator("summary").first().click();
+        // Of much code the source alone is seen at first.
+        const folded = box.locator(".pane:not([open]) > summary");
+        for (const count = await folded.count(); await folded.count(); ) {
+          await folded.first().press("Enter");
+          if (await folded.count() === count) { wrong.push(`${name}: a key does not open a pane`); break; }
+        }
         // The rows of each pane that belong to the chosen one exactly, else those of its line.
         const marked = () => box.evaluate((e) => [...e.querySelectorAll("ol")].map((pane) => {
           const are = (name) => [...pane.children].flatMap((row, at) => (row.classList.contains(name) ? [at] : []));

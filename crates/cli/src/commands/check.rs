@@ -15,7 +15,7 @@ use super::{print_json, write_page};
 use crate::args::{CheckArgs, Cli};
 use crate::failure::Failure;
 use crate::input::{self, Input, Level};
-use crate::session;
+use crate::{progress, session};
 
 /// Runs the command. The exit code is that of the worst verdict: refuted, then undecided.
 pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
@@ -59,7 +59,8 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
                 optimizer.compared(&a, &nvcc(&a)?)?,
                 optimizer.compared(&b, &nvcc(&b)?)?,
             );
-            let found = in_emulator(args, &modules)?;
+            let run = || in_emulator(args, &modules);
+            let found = progress::waiting("running both in the emulator (--fuel ends it)", run)?;
             has_run = found.is_ok();
             let mut verdict = found.unwrap_or_else(|verdict| verdict);
             // What is equal here may be known to differ elsewhere.
@@ -246,8 +247,21 @@ fn in_emulator(
     };
     let verdict = |verdict, text| FunctionVerdict::of_run(launch.kernel.clone(), verdict, text);
     let all = RunOptions::default();
+    let fuel = args.fuel.unwrap_or(u64::MAX);
+    let all = RunOptions {
+        budget: all.budget.min(fuel),
+        total: all.total.min(fuel),
+        ..all
+    };
     let (first, executed) = match run(a, &all)? {
         Outcome::Finished(results) => (results.buffers, results.statistics.warp_instructions),
+        Outcome::Faulted(fault) if fault.kind == FaultKind::Budget && args.fuel.is_some() => {
+            let text = format!(
+                "undecided: the original `{}` is not at its end after {fuel} instructions of warps (--fuel)",
+                a.name
+            );
+            return Ok(Err(verdict("undecided", text)));
+        }
         Outcome::Faulted(fault) => {
             let guesses = session::guesses(args.setup.launch.as_deref());
             let guesses = guesses.map_or_else(String::new, |text| format!("\n{text}"));
@@ -266,22 +280,32 @@ fn in_emulator(
         total: all.total.min(most),
         ..all
     };
-    Ok(Ok(match run(b, &bounded)? {
-        Outcome::Finished(results) => compared(
+    let name = &b.name;
+    let spent = bounded.total;
+    Ok(match run(b, &bounded)? {
+        Outcome::Finished(results) => Ok(compared(
             (&launch, &args.setup.set),
             &inputs,
             &first,
             &results.buffers,
-        ),
-        Outcome::Faulted(fault) if fault.kind == FaultKind::Budget => verdict(
+        )),
+        // Whoever gives it less learns nothing of it.
+        Outcome::Faulted(fault) if fault.kind == FaultKind::Budget && spent < most => Err(verdict(
+            "undecided",
+            format!(
+                "undecided: `{name}` is not at its end after {spent} instructions of warps (--fuel), where the original \
+                 needs {executed}"
+            ),
+        )),
+        Outcome::Faulted(fault) if fault.kind == FaultKind::Budget => Ok(verdict(
             "refuted",
             format!(
-                "`{}` is not at its end after {} instructions of warps, where the original needs {executed}: {fault}",
-                b.name, bounded.total
+                "`{name}` is not at its end after {spent} instructions of warps, where the original needs {executed}: \
+                 {fault}"
             ),
-        ),
-        Outcome::Faulted(fault) => verdict("refuted", format!("`{}` is at fault: {fault}", b.name)),
-    }))
+        )),
+        Outcome::Faulted(fault) => Ok(verdict("refuted", format!("`{name}` is at fault: {fault}"))),
+    })
 }
 
 fn on_device(

@@ -3,19 +3,23 @@
 use std::path::Path;
 
 use serde::Serialize;
+use warpwright::Counted;
 use warpwright::device_code::some_names;
 use warpwright::front::{architecture, refuse_options};
+use warpwright::optimise::KernelEdits;
 use warpwright_cudac::diag::{Diagnostic, Source};
 use warpwright_cudac::{File, marked};
 use warpwright_driver::naive::promise;
 use warpwright_naive::versions::is_emulated;
-use warpwright_pass::names::is_definition_named;
+use warpwright_pass::names::{base_name, is_definition_named};
+use warpwright_report::edit::{Edit, Gives};
 use warpwright_report::screen::part as in_words;
 use warpwright_stencil::extract;
 use warpwright_stencil::ir::Stencil;
 use warpwright_target::Gpu;
 use warpwright_toolkit::{NvccJob, ToolError, Toolkit};
 
+use super::own_sizes::OwnSizes;
 use super::stencil::failure;
 use super::{naive_opt, quoted, stencil_opt};
 use crate::args::{Cli, KernelArgs};
@@ -182,9 +186,23 @@ pub fn named(file: &File, pattern: &str) -> Result<Vec<String>, Failure> {
     }
 }
 
-/// What `opt FILE -o OUT.cu` would do, in a sentence, by the decisions that it makes itself; nothing where it would
-/// write no other kernel.
-pub fn advice(file: &File, args: &KernelArgs, nvcc: &[String]) -> Option<String> {
+/// What `opt FILE -o OUT.cu` would do.
+pub struct Advice {
+    /// In a sentence.
+    pub text: String,
+    /// By kernel, as edits.
+    pub rewrites: Vec<KernelEdits>,
+}
+
+/// What `opt FILE -o OUT.cu` would do, by the decisions that it makes itself at the sizes of launches that are known;
+/// nothing where it would write no other kernel.
+pub fn advice(
+    file: &File,
+    args: &KernelArgs,
+    nvcc: &[String],
+    counted: &[Counted],
+) -> Option<Advice> {
+    let own = &OwnSizes::of(file, counted);
     let stated = architecture(None, nvcc).ok().and_then(|(stated, _)| stated);
     let (kernel, gpu) = (args.one().ok()?, args.gpu.as_deref().or(stated.as_deref()));
     let (named, gpu) = (gpu, stencil_opt::target(gpu).ok()?);
@@ -192,7 +210,7 @@ pub fn advice(file: &File, args: &KernelArgs, nvcc: &[String]) -> Option<String>
     if !naive.is_empty() {
         // Of several kernels the others would be written as well, or be in the way.
         let is_one_of_many = file.kernels.len() > 1;
-        return what_pays(file, &naive, (named, &gpu), is_one_of_many);
+        return what_pays((file, own), naive, (named, &gpu), is_one_of_many);
     }
     let headers = match kernel {
         None => extract::choose_all(file).ok()?,
@@ -214,55 +232,117 @@ pub fn advice(file: &File, args: &KernelArgs, nvcc: &[String]) -> Option<String>
     let others = others.filter(|name| is_other(name));
     let found = others.filter_map(|name| naive_opt::wanted_in(file, Some(name)).ok());
     let found: Vec<_> = found.flat_map(|(found, _)| found).collect();
-    if let Some(more) = what_pays(file, &found, (named, &gpu), true) {
-        advice = format!("{advice}; {more}");
+    if let Some(more) = what_pays((file, own), found, (named, &gpu), true) {
+        advice.text = format!("{}; {}", advice.text, more.text);
+        advice.rewrites.extend(more.rewrites);
     }
     Some(advice)
+}
+
+/// A rewrite of a kernel as an edit at its definition.
+fn rewrite(file: &File, kernel: &str, text: String, gives: Gives) -> KernelEdits {
+    let line = defined_at(file, kernel);
+    KernelEdits {
+        kernel: kernel.to_owned(),
+        edits: vec![Edit { line, text, gives }],
+    }
+}
+
+/// `file:line` where a kernel is defined, by its name.
+fn defined_at(file: &File, kernel: &str) -> Option<String> {
+    let mut all = file.kernels.iter();
+    let header = all.find(|header| header.name.text == kernel)?;
+    let before = file.source.text.get(..header.span.start)?;
+    let name = file.source.name.rsplit('/').next().unwrap_or_default();
+    Some(format!("{name}:{}", before.matches('\n').count() + 1))
+}
+
+/// Says of edits at kernels where these are defined; options of nvcc stand nowhere.
+pub fn place(edits: &mut [KernelEdits], file: &File) {
+    for of in edits {
+        let line = defined_at(file, &base_name(&of.kernel));
+        let at_kernel = of
+            .edits
+            .iter_mut()
+            .filter(|edit| !edit.text.starts_with("`-"));
+        at_kernel.for_each(|edit| edit.line.clone_from(&line));
+    }
 }
 
 /// What `opt FILE -o OUT.cu` would do with the naive kernels that it finds, in a sentence; nothing where none is
 /// predicted to gain.
 fn what_pays(
-    file: &File,
-    found: &[naive_opt::Found],
+    (file, own): (&File, &OwnSizes),
+    found: Vec<naive_opt::Found>,
     (named, gpu): (Option<&str>, &Gpu),
     wants_name: bool,
-) -> Option<String> {
-    let kernels = found.iter().map(|found| &found.problem.kernel);
+) -> Option<Advice> {
     // What cannot be compared is not advised.
-    let kernels = kernels.filter(|kernel| is_emulated(kernel));
-    let gains = kernels.filter_map(|kernel| Some((&kernel.name, promise(kernel, gpu)?)));
+    let problems = found.into_iter().map(|found| found.problem);
+    let problems = problems.filter(|problem| is_emulated(&problem.kernel));
+    let gains = problems.filter_map(|mut problem| {
+        let sizes = naive_opt::state(&mut problem, &[], own);
+        Some((promise(&problem.kernel, gpu)?, problem.kernel.name, sizes))
+    });
     let gains: Vec<_> = gains.collect();
-    let (first, part) = gains.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let (part, first, sizes) = gains.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
     let also = match gains.len() {
         1 => String::new(),
         count => format!(" ({} more)", count - 1),
     };
-    let mut option = named.map_or_else(String::new, |gpu| format!(" --gpu {}", quoted(gpu)));
-    if wants_name {
-        option += &format!(" --kernel {first}");
-    }
-    Some(format!(
-        "`{first}` computes one element in a thread{also}: `warpwright opt {} -o OUT.cu{option}` writes a tuned kernel \
-         in CUDA C, predicted to take {} of its time on {}",
-        file.source.name,
-        in_words(*part),
-        gpu.target(),
-    ))
+    let gpu_option = named.map_or_else(String::new, |gpu| format!(" --gpu {}", quoted(gpu)));
+    let command = |kernel: &str| {
+        let kernel = match wants_name {
+            true => format!(" --kernel {kernel}"),
+            false => String::new(),
+        };
+        let name = &file.source.name;
+        format!(
+            "`warpwright opt {name} -o OUT.cu{gpu_option}{kernel}` writes a tuned kernel in CUDA C"
+        )
+    };
+    let rewrites = gains.iter().map(|(part, kernel, sizes)| {
+        let text = format!("{}{}", command(kernel), sizes.at());
+        rewrite(file, kernel, text, Gives::Predicted(*part))
+    });
+    Some(Advice {
+        text: format!(
+            "`{first}` computes one element in a thread{also}: {}, predicted to take {} of its time on {}{}",
+            command(first),
+            in_words(*part),
+            gpu.target(),
+            sizes.at(),
+        ),
+        rewrites: rewrites.collect(),
+    })
 }
 
 /// What can be done with the stencils of a file, in a sentence; nothing where there are none.
-fn what_to_do(file: &File, stencils: &[Stencil]) -> Option<String> {
+fn what_to_do(file: &File, stencils: &[Stencil]) -> Option<Advice> {
     let names: Vec<String> = stencils.iter().map(|s| format!("`{}`", s.name)).collect();
     let (is, one) = match stencils {
         [] => return None,
         [_] => ("is a stencil", ""),
         _ => ("are stencils", " --kernel NAME"),
     };
-    Some(format!(
-        "{} {is}: `warpwright opt {} -o OUT.cu{one}` looks for a faster kernel in CUDA C (more points \
-         for a thread, streaming through planes, an order that needs fewer registers)",
-        names.join(", "),
-        file.source.name,
-    ))
+    let name = &file.source.name;
+    let what = "looks for a faster kernel in CUDA C (more points for a thread, streaming through planes, an order that \
+                needs fewer registers)";
+    let own = |stencil: &Stencil| {
+        let kernel = &stencil.name;
+        let named = if one.is_empty() {
+            String::new()
+        } else {
+            format!(" --kernel {kernel}")
+        };
+        let text = format!("a stencil: `warpwright opt {name} -o OUT.cu{named}` {what}");
+        rewrite(file, kernel, text, Gives::Unknown)
+    };
+    Some(Advice {
+        text: format!(
+            "{} {is}: `warpwright opt {name} -o OUT.cu{one}` {what}",
+            names.join(", ")
+        ),
+        rewrites: stencils.iter().map(own).collect(),
+    })
 }

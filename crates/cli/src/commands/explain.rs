@@ -21,10 +21,15 @@ use crate::progress;
 use crate::session;
 use warpwright::Counted;
 use warpwright::front::{ASSUMED, is_assumed};
+use warpwright::optimise::KernelEdits;
 use warpwright_launch::{LaunchFile, Source};
 use warpwright_pass::names::{is_named, source_name};
 use warpwright_report::screen::{beside, bound_by, launched, spills, titled, wrap};
 use warpwright_report::table::Table;
+
+/// What takes time, in words.
+pub const LOOKING: &str = "looking for a launch to count";
+pub const COUNTING: &str = "building, and counting what a launch executes";
 
 #[derive(Serialize)]
 struct Document {
@@ -39,6 +44,9 @@ struct Document {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     not_stencils: Vec<cuda::Other>,
     kernels: Vec<Explanation>,
+    /// Rewrites from source to source, by the kernels' names in the source.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rewrites: Vec<KernelEdits>,
 }
 
 /// Runs the command.
@@ -66,14 +74,22 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
             }
         }
     };
-    let (gpu, kernels) = built.unzip();
+    let (gpu, kernels, counted) = match built {
+        Some((gpu, kernels, counted)) => (Some(gpu), kernels, counted),
+        None => (None, Vec::new(), Vec::new()),
+    };
+    let advice =
+        (file.as_ref()).and_then(|file| cuda::advice(file, &args.kernel, &args.nvcc, &counted));
     let document = Document {
         schema: "warpwright.explain/1",
         input: input.name.clone(),
         gpu: gpu.as_ref().map(ToString::to_string),
         stencils,
         not_stencils: found.others,
-        kernels: kernels.unwrap_or_default(),
+        kernels,
+        rewrites: advice
+            .as_ref()
+            .map_or_else(Vec::new, |advice| advice.rewrites.clone()),
     };
     write_page(args.output.report.as_deref(), &document)?;
     if args.output.json {
@@ -96,10 +112,8 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
             print_kernel(kernel, (&gpu, &args.kernel), cli.verbose > 0);
         }
     }
-    if let Some(file) = &file
-        && let Some(advice) = cuda::advice(file, &args.kernel, &args.nvcc)
-    {
-        println!("{}\n", wrap(&advice, "  ", "  ").join("\n"));
+    if let Some(advice) = &advice {
+        println!("{}\n", wrap(&advice.text, "  ", "  ").join("\n"));
     }
     // Most kernels are no stencils; only who asks hears why.
     let is_asked = cli.verbose > 0 || !document.stencils.is_empty();
@@ -113,12 +127,12 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The kernels, and what they run on.
+/// What the kernels run on, the kernels, and the launches that are known.
 fn of_kernels(
     cli: &Cli,
     args: &ExplainArgs,
     (input, file): (&Input, Option<&File>),
-) -> Result<(Gpu, Vec<Explanation>), Failure> {
+) -> Result<(Gpu, Vec<Explanation>, Vec<Counted>), Failure> {
     let mut options = session::options(input, &args.kernel, &args.nvcc)?;
     let until = own_run::until(args.budget);
     let wanted = own_run::Wanted {
@@ -128,16 +142,14 @@ fn of_kernels(
         gpu: options.gpu.as_ref(),
     };
     let run = || own_run::of(cli, input, &args.kernel, wanted);
-    let ran = progress::waiting("running the file's own program without a GPU", run);
+    let ran = progress::waiting(own_run::DOING, run);
     let seen = (ran.as_ref(), until);
     let own = || counted(cli, (input, file), &args.kernel, &args.nvcc, seen);
-    options.counted = progress::waiting("looking for a launch to count", own)?;
+    options.counted = progress::waiting(LOOKING, own)?;
     options.ran = own_run::known(ran.as_ref(), &args.kernel);
     let optimizer = session::optimizer(cli, input)?;
-    let found = progress::waiting("building, and counting what a launch executes", || {
-        optimizer.explain(input, &options)
-    })?;
-    Ok((found.gpu, found.kernels))
+    let found = progress::waiting(COUNTING, || optimizer.explain(input, &options))?;
+    Ok((found.gpu, found.kernels, options.counted))
 }
 
 /// The launches whose executions are counted: that which is described, else that which its program made, else the code's

@@ -497,10 +497,10 @@ pub fn counted_launches(
     let mut unseen = Vec::new();
     for symbol in wanted {
         let seen = seen(symbol);
-        match seen.is_empty() {
-            true => unseen.push(symbol),
-            false => all.extend(seen),
+        if !seen.iter().any(Counted::fits) {
+            unseen.push(symbol);
         }
+        all.extend(seen);
     }
     if unseen.len() <= MOST_OWN {
         all.extend(unseen.into_iter().filter_map(read).flatten());
@@ -641,6 +641,13 @@ fn head(file: &File, header: Option<&Header>, symbol: &str) -> Result<Function, 
         None => Err(not_found(file, symbol)),
     };
     read.or_else(|failure| signature::of(file, header, symbol).ok_or(failure))
+}
+
+/// The names of a kernel's parameters, in order.
+pub fn parameter_names(file: &File, header: &Header) -> Option<Vec<String>> {
+    let function = read_head(file, header).ok()?;
+    let names = function.parameters.into_iter();
+    Some(names.map(|parameter| parameter.name.text).collect())
 }
 
 fn read_head(file: &File, header: &Header) -> Result<Function, Failure> {

@@ -219,7 +219,7 @@ fn load_state(folder: &Path) -> Option<State> {
 }
 
 /// Shows news and stores checkpoints. A checkpoint that cannot be written costs only the resuming.
-fn follow(news: &Progress<'_>, bar: &indicatif::ProgressBar, folder: &Path) {
+fn follow(news: &Progress<'_>, bar: &crate::progress::Bar, folder: &Path) {
     match news {
         Progress::Checked { id, done, of, .. } => {
             bar.set_message(format!("checked {id} ({done} of {of})"));
@@ -233,7 +233,7 @@ fn follow(news: &Progress<'_>, bar: &indicatif::ProgressBar, folder: &Path) {
         } => bar.set_message(format!(
             "{alive} left, best so far {best} at {ratio:.3} ({spent:.0} of {budget:.0} s)"
         )),
-        Progress::Excluded { id, verdict } => bar.println(format!("{id} is out: {verdict}")),
+        Progress::Excluded { id, verdict } => bar.println(&format!("{id} is out: {verdict}")),
         Progress::Checkpoint(state) => {
             if let Ok(text) = serde_json::to_string(state) {
                 let _ = write_atomically(&folder.join(STATE_FILE), text.as_bytes());

@@ -13,6 +13,7 @@ pub mod nvcc;
 pub mod occupancy;
 pub mod opt;
 mod own_run;
+mod own_sizes;
 mod parameters;
 pub mod pass;
 pub mod report;

@@ -17,12 +17,14 @@ use warpwright_pass::names::is_definition_named;
 use warpwright_pass::{Artifact, Builders, Caution, Executor, Fuel, Setting, Target};
 use warpwright_target::Gpu;
 
+use super::own_sizes::OwnSizes;
 use super::pass::source;
 use super::stencil_opt::{left as uses_left, target};
 use crate::args::{Cli, Floating, OptArgs, StencilArgs};
 use crate::build;
 use crate::failure::Failure;
 use crate::input::{Input, Level, write_atomically};
+use crate::progress;
 use warpwright_report::screen::{dropped, wrap};
 use warpwright_report::table::Table;
 
@@ -34,6 +36,8 @@ struct Document {
     kernel: String,
     gpu: String,
     accesses: Vec<String>,
+    /// What the predictions go by.
+    sizes: Sizes,
     versions: Vec<Row>,
     /// The chosen version; none: the kernel stays as written.
     chosen: Option<usize>,
@@ -60,6 +64,74 @@ struct Row {
     predicted_ms: f64,
     bound: &'static str,
     rejected: Option<String>,
+}
+
+/// What takes time, in words.
+pub const TRYING: &str =
+    "writing faster kernels, and comparing them with the input in the emulator";
+
+/// The sizes that a kernel is rewritten for.
+#[derive(Debug, Serialize)]
+pub struct Sizes {
+    all: Vec<(String, i64)>,
+    /// Those of them that a launch has.
+    launched: Vec<String>,
+    /// Which launch.
+    launch: Option<String>,
+    /// Those of them that nobody says.
+    assumed: Vec<String>,
+}
+
+impl Sizes {
+    /// In words, behind what goes by them.
+    pub fn at(&self) -> String {
+        let is_one = |names: &[String], name: &str| names.iter().any(|n| n == name);
+        let one = |(name, size): &(String, i64)| match is_one(&self.assumed, name) {
+            true => format!("{name} = {size} (assumed: --grid {name}=N)"),
+            false => format!("{name} = {size}"),
+        };
+        let all: Vec<String> = self.all.iter().map(one).collect();
+        let launch = self.launch.as_ref().filter(|_| !self.launched.is_empty());
+        let launch = launch.map_or_else(String::new, |launch| format!(" ({launch})"));
+        match all[..] {
+            [] => String::new(),
+            _ => format!(" at {}{launch}", all.join(", ")),
+        }
+    }
+
+    /// The options that state them again.
+    fn options(&self) -> String {
+        let launched = self.all.iter();
+        let launched = launched.filter(|(name, _)| self.launched.contains(name));
+        launched
+            .map(|(name, size)| format!(" --grid {name}={size}"))
+            .collect()
+    }
+}
+
+/// States the sizes of a kernel: those that are given, then what its pragma says, then those of its launch.
+pub fn state(problem: &mut Problem, given: &[(String, i64)], own: &OwnSizes) -> Sizes {
+    problem.state(given);
+    let stated: Vec<String> = problem
+        .kernel
+        .pragma
+        .sizes
+        .iter()
+        .map(|(n, _)| n.clone())
+        .collect();
+    let own = own.state(problem);
+    let (launched, launch) = own.map_or((Vec::new(), None), |(names, at)| {
+        (names, Some(at.to_owned()))
+    });
+    let all = problem.expected_sizes();
+    let is_assumed = |name: &&String| !stated.contains(name) && !launched.contains(name);
+    let assumed = all.iter().map(|(name, _)| name).filter(is_assumed);
+    Sizes {
+        assumed: assumed.cloned().collect(),
+        all,
+        launched,
+        launch,
+    }
 }
 
 /// A kernel that stays as written.
@@ -250,6 +322,7 @@ pub fn run(
     args: &OptArgs,
     input: &Input,
     (mut found, mut left): (Vec<Found>, Vec<Left>),
+    own: &OwnSizes,
 ) -> Result<(), Failure> {
     if found.len() > 1 && args.show.report.is_some() {
         let what = "--report shows one kernel: --kernel NAME names it";
@@ -267,12 +340,14 @@ pub fn run(
             if number > 0 {
                 let name = problem.kernel.name.clone();
                 problem = again(cli, &args.nvcc, input, (&name, &text))?;
-                problem.state(&args.stencil.sizes);
             }
+            let sizes = state(&mut problem, &args.stencil.sizes, own);
             let kernel = &problem.kernel;
             let file = source(input, text.clone());
-            let target = target_of(&kernel.name, &gpu, &args.stencil.sizes);
-            let chosen = choose(kernel, (&file, &target), &mut executor);
+            let target = target_of(&kernel.name, &gpu, &problem.kernel.pragma.sizes);
+            let doing = format!("{}: {TRYING}", kernel.name);
+            let chosen = || choose(kernel, (&file, &target), &mut executor);
+            let chosen = progress::waiting(&doing, chosen);
             let mut chosen = chosen.map_err(|e| Failure::from(failure(e)))?;
             if let Some(kept) = &chosen.kept
                 && let Err(why) = compiles(&source(input, kept.text.clone()), &executor.builders)
@@ -284,7 +359,7 @@ pub fn run(
                 chosen.kept = None;
                 chosen.version = None;
             }
-            let mut document = document(args, input, kernel, &chosen, gpu.to_string());
+            let mut document = document(args, input, (kernel, sizes), &chosen, gpu.to_string());
             document.no_stencil = of.no_stencil;
             document.uses = uses_left(chosen.kept.as_ref(), &kernel.name, [input.text()?, &text]);
             if let Some(kept) = chosen.kept {
@@ -352,7 +427,7 @@ pub fn compiles(file: &Artifact, builders: &Builders<'_>) -> Result<(), String> 
 fn document(
     args: &OptArgs,
     input: &Input,
-    kernel: &Kernel,
+    (kernel, sizes): (&Kernel, Sizes),
     chosen: &Chosen,
     gpu: String,
 ) -> Document {
@@ -365,6 +440,7 @@ fn document(
         kernel: kernel.name.clone(),
         gpu,
         accesses: explain::accesses(kernel),
+        sizes,
         versions: chosen
             .versions
             .iter()
@@ -425,6 +501,13 @@ fn print(document: &Document) {
         String::new(),
     ]);
     print!("{}", table.render_within(1));
+    let at = document.sizes.at();
+    if !at.is_empty() {
+        println!(
+            "{}",
+            wrap(&format!("predicted{at}"), "    ", "      ").join("\n")
+        );
+    }
     println!();
     let all = document.versions.iter();
     let why = all.filter_map(|row| Some((&*row.schedule, row.rejected.as_deref()?)));
@@ -441,6 +524,11 @@ fn print(document: &Document) {
     }
     for step in &document.steps {
         println!("{}", wrap(step, "", "  ").join("\n"));
+    }
+    let again = document.sizes.options();
+    if !document.recipe_text.is_empty() && !again.is_empty() {
+        let text = format!("once more: --recipe '{}'{again}", document.recipe_text);
+        println!("{}", wrap(&text, "", "  ").join("\n"));
     }
     if let Some(checked) = &document.checked {
         let how = match document.reordered {

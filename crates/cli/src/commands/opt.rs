@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use indicatif::ProgressBar;
 use warpwright::optimise::{self, Outcome, Report, Watch};
 use warpwright::{Candidate, Emit as Emitted, Error, Explanation, placed};
 use warpwright_diag::count;
@@ -17,7 +16,8 @@ use warpwright_sass::Cubin;
 use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, Toolkit};
 
-use super::explain::counted;
+use super::explain::{COUNTING, LOOKING, counted};
+use super::own_sizes::{self, OwnSizes};
 use super::pass::say;
 use super::{own_run, print_json, quoted, write_page};
 use crate::args::{Cli, Emit, OptArgs};
@@ -47,13 +47,7 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         if let Some(recipe) = &args.recipe {
             return super::pass::replay(cli, args, &input, recipe);
         }
-        let kernel = args.kernel.one()?;
-        let found = super::naive_opt::wanted(cli, kernel, &args.nvcc, &input)?;
-        if !found.0.is_empty() {
-            super::naive_opt::refuse_reassociate(&args.stencil)?;
-            return super::naive_opt::run(cli, args, &input, found);
-        }
-        return super::stencil_opt::run(cli, args, &input);
+        return rewrite(cli, args, &input);
     }
     let of_sources = [
         ("--grid", !args.stencil.sizes.is_empty()),
@@ -91,15 +85,12 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         budget: own_run::BUDGET,
         gpu: options.gpu.as_ref(),
     };
-    let ran = own_run::of(cli, &input, &args.kernel, wanted);
+    let ran = || own_run::of(cli, &input, &args.kernel, wanted);
+    let ran = progress::waiting(own_run::DOING, ran);
     let of_file = (&input, file.as_ref());
-    options.counted = counted(
-        cli,
-        of_file,
-        &args.kernel,
-        &args.nvcc,
-        (ran.as_ref(), until),
-    )?;
+    let seen = (ran.as_ref(), until);
+    let own = || counted(cli, of_file, &args.kernel, &args.nvcc, seen);
+    options.counted = progress::waiting(LOOKING, own)?;
     options.ran = own_run::known(ran.as_ref(), &args.kernel);
     let watch = Progress::new(cli, !args.no_database);
     let mut outcome = optimizer.optimise_watched(&input, &options, &watch)?;
@@ -109,6 +100,7 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
     let is_explained = args.show.report.is_some() || is_limited;
     let explained = match is_explained && outcome.report.kernels.len() <= EXPLAINED {
         true => {
+            watch.bar.set_message(COUNTING);
             let found = optimizer.explain(&input, &options);
             found.map(|found| found.kernels).unwrap_or_default()
         }
@@ -139,9 +131,16 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         }
     }
     outcome.report.output = written_to(args);
-    let advice = file.as_ref().filter(|_| !args.show.json);
-    let advice = advice.and_then(|file| super::cuda::advice(file, &args.kernel, &args.nvcc));
-    let advice = advice.map(|advice| wrap(&advice, "", ""));
+    if let Some(file) = &file {
+        super::cuda::place(&mut outcome.report.edits, file);
+    }
+    let advice = (file.as_ref())
+        .and_then(|file| super::cuda::advice(file, &args.kernel, &args.nvcc, &options.counted));
+    if let Some(advice) = &advice {
+        outcome.report.rewrites.clone_from(&advice.rewrites);
+    }
+    let advice = advice.filter(|_| !args.show.json);
+    let advice = advice.map(|advice| wrap(&advice.text, "", ""));
     let reserved = advice.as_ref().map_or(0, |lines| lines.len() + 1);
     finish(args, &outcome, &explained, reserved)?;
     if let Some(advice) = advice {
@@ -152,6 +151,26 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// From source to source: the naive kernels of a file, else its stencils, at the sizes of its launches.
+fn rewrite(cli: &Cli, args: &OptArgs, input: &Input) -> Result<(), Failure> {
+    let kernel = args.kernel.one()?;
+    let found = super::naive_opt::wanted(cli, kernel, &args.nvcc, input)?;
+    let sizes = || match input.level {
+        Level::Cuda => {
+            let file = super::cuda::read(cli, input, None, &args.nvcc)?;
+            own_sizes::known(cli, (input, &file), &args.kernel, (&args.own, &args.nvcc))
+        }
+        _ => Ok(OwnSizes::default()),
+    };
+    match found.0.is_empty() {
+        false => {
+            super::naive_opt::refuse_reassociate(&args.stencil)?;
+            super::naive_opt::run(cli, args, input, found, &sizes()?)
+        }
+        true => super::stencil_opt::run(cli, args, input, &sizes),
+    }
 }
 
 /// What is written: as `--emit` says, else by the ending of OUT.
@@ -182,7 +201,7 @@ fn emitted(args: &OptArgs, input: &Input) -> Result<Emitted, Failure> {
 
 /// Progress on stderr, and the database of measurements.
 pub struct Progress {
-    bar: ProgressBar,
+    bar: progress::Bar,
     verbose: bool,
     has_database: bool,
     /// The kernel at hand, for messages, and when its work began.
@@ -224,7 +243,6 @@ impl Watch for Progress {
         let name = self.kernel().0.clone();
         self.bar
             .set_message(format!("{name}: {} built", count(built, "candidate")));
-        self.bar.tick();
     }
 
     fn ends(&self, kernel: &str, candidates: usize) {

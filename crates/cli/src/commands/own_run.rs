@@ -26,6 +26,8 @@ use crate::args::{Cli, KernelArgs, NoGpuArgs, OwnArgs};
 use crate::failure::Failure;
 use crate::session;
 
+/// What takes time, in words.
+pub const DOING: &str = "running the file's own program without a GPU";
 /// Seconds for build and run where no option says so.
 pub const BUDGET: f64 = 30.0;
 /// The part of the budget that kernels get in the emulator, in work.
@@ -275,24 +277,62 @@ fn build(
         Ok::<_, Unseen>(())
     };
     add(&mut objects, &own)?;
-    let alone = made.link_shared(&objects, &others, &program);
-    let Err(alone) = alone else {
-        return Ok(program);
-    };
-    // Of several files. One that does not compile belongs to something else, or the linker says what it lacks.
-    for source in &sources.beside {
-        match add(&mut objects, source) {
-            Ok(()) | Err(Unseen::NotBuilt(_)) => {}
-            Err(other) => return Err(other),
+    let mut beside: Vec<&(PathBuf, String)> = sources.beside.iter().collect();
+    loop {
+        let missing = match made.link_shared(&objects, &others, &program) {
+            Ok(()) => return Ok(program),
+            Err(error) => error,
+        };
+        let before = objects.len();
+        for (source, _) in of_the_same(&missing, &mut beside) {
+            // What does not compile belongs to something else, or the linker says what it lacks.
+            match add(&mut objects, source) {
+                Ok(()) | Err(Unseen::NotBuilt(_)) => {}
+                Err(other) => return Err(other),
+            }
+        }
+        if objects.len() == before {
+            return Err(failed(missing));
         }
     }
-    match objects.len() {
-        1 => Err(failed(alone)),
-        _ => made
-            .link_shared(&objects, &others, &program)
-            .map_err(failed)
-            .map(|()| program),
-    }
+}
+
+/// Of the sources beside those of a program, the ones that name what its linker lacks; all, if it does not say what that
+/// is. The others belong to something else.
+fn of_the_same<'s>(
+    missing: &ToolError,
+    beside: &mut Vec<&'s (PathBuf, String)>,
+) -> Vec<&'s (PathBuf, String)> {
+    let names = match missing {
+        ToolError::Rejected { log, .. } => undefined(log),
+        _ => Vec::new(),
+    };
+    let is_one = |(_, text): &(PathBuf, String)| {
+        names.is_empty() || names.iter().any(|name| has_word(text, name))
+    };
+    let (own, rest) = beside.drain(..).partition(|source| is_one(source));
+    *beside = rest;
+    own
+}
+
+/// The functions and variables that a linker lacks, without their scopes and parameters.
+fn undefined(log: &str) -> Vec<String> {
+    let names = log.split("undefined reference to `").skip(1);
+    let names = names.filter_map(|rest| {
+        let name = rest.split(['\'', '(', '<', '[']).next()?;
+        Some(name.rsplit("::").next().unwrap_or(name).to_owned())
+    });
+    names.filter(|name| !name.is_empty()).collect()
+}
+
+/// Has a text a word that is no part of a longer one?
+fn has_word(text: &str, word: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(word).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + word.len()..].chars().next();
+        !before.is_some_and(is_word) && !after.is_some_and(is_word)
+    })
 }
 
 /// What nvcc takes a host's source for.
@@ -308,8 +348,8 @@ fn language(source: &Path) -> Option<&'static str> {
 struct Sources {
     /// That with the `main`; none of what stands in no file.
     main: Option<PathBuf>,
-    /// Others in its folder, for what does not link alone.
-    beside: Vec<PathBuf>,
+    /// Others in its folder with their texts, for what does not link alone.
+    beside: Vec<(PathBuf, String)>,
 }
 
 /// Sources in a folder of which more than these are no program.
@@ -358,7 +398,7 @@ impl Sources {
         let beside = all
             .iter()
             .filter(|(path, text)| *path != main && !has_main(text) && !is_included(path));
-        let beside: Vec<PathBuf> = beside.map(|(path, _)| path.clone()).collect();
+        let beside: Vec<(PathBuf, String)> = beside.cloned().collect();
         Ok(Sources {
             main: Some(main),
             beside: if beside.len() <= MOST_SOURCES {
@@ -485,10 +525,13 @@ pub fn known(ran: Option<&Ran>, kernel: &KernelArgs) -> Option<Trace> {
 }
 
 impl Ran {
-    /// The launches of a kernel that can be counted.
+    /// The launch of a kernel that counts, and the first that can be counted if it is too large.
     pub fn counted(&self, module: &Module, kernel: &str) -> Vec<Counted> {
-        let all = ran::counted(&self.trace, &self.contents, module, kernel);
-        all.filter(Counted::fits).take(1).collect()
+        let mut all = ran::counted(&self.trace, &self.contents, module, kernel);
+        let first = all.next();
+        let other = first.as_ref().filter(|first| !first.fits());
+        let other = other.and_then(|_| all.find(Counted::fits));
+        first.into_iter().chain(other).collect()
     }
 
     /// The launch of a kernel that counts.
@@ -508,6 +551,15 @@ mod tests {
             ["-n", "5", "a bc", "d e", ""]
         );
         assert!(words("  ").is_empty());
+    }
+
+    #[test]
+    fn the_linker_says_what_it_lacks() {
+        let log = "/tmp/0.o: in function `main':\nk.cu:(.text+0x1): undefined reference to `ns::go<int>(float*, int)'\n\
+                   k.cu:(.text+0x2): undefined reference to `table'\n";
+        assert_eq!(undefined(log), ["go", "table"]);
+        assert!(has_word("void go(float *)", "go") && has_word("go", "go"));
+        assert!(!has_word("goes ago go_on", "go"));
     }
 
     #[test]

@@ -18,12 +18,14 @@ use warpwright_stencil::versions::{Family, Problem, Version, versions};
 use warpwright_stencil::{dsl, extract};
 use warpwright_target::{Gpu, lookup};
 
+use super::naive_opt::TRYING;
+use super::own_sizes::OwnSizes;
 use super::pass::source;
 use crate::args::{Cli, Floating, OptArgs, StencilArgs};
 use crate::build::with_builders;
 use crate::failure::Failure;
 use crate::input::{Input, Level, is_stdout, write_atomically};
-use crate::session;
+use crate::{progress, session};
 use warpwright::front::{DEFAULT_GPU, architecture};
 use warpwright_report::screen::{dropped, wrap};
 use warpwright_report::table::Table;
@@ -41,6 +43,8 @@ struct Document {
     sizes: Vec<(String, i64)>,
     /// Those of them that nobody gave.
     assumed_sizes: Vec<String>,
+    /// The launch that has the others that nobody gave.
+    launch: Option<String>,
     reassociate: bool,
     versions: Vec<StencilVersion>,
     chosen: usize,
@@ -84,12 +88,15 @@ pub fn refuse_what_has_no_effect(args: &OptArgs) -> Result<(), Failure> {
         ("--keep", args.keep.is_some()),
         ("--block", !args.kernel.block.is_empty()),
         ("--dynamic-smem", args.kernel.dynamic_smem.is_some()),
-        ("--launch", args.kernel.launch.is_some()),
+        (
+            "--launch beside --recipe",
+            args.kernel.launch.is_some() && args.recipe.is_some(),
+        ),
     ];
     match session::first_given(&given) {
         None => Ok(()),
         Some(name) => Err(Failure::Usage(format!(
-            "{name} has no effect from source to source (--grid NAME=N states a size); without OUT.cu, candidates of \
+            "{name} has no effect from source to source (--grid NAME=N or --launch states sizes); without OUT.cu, candidates of \
              a build are tried"
         ))),
     }
@@ -114,16 +121,28 @@ struct Documents {
     output: Option<String>,
 }
 
-/// Runs the command.
-pub fn run(cli: &Cli, args: &OptArgs, input: &Input) -> Result<(), Failure> {
+/// Runs the command. `own` are the sizes of the file's launches.
+pub fn run(
+    cli: &Cli,
+    args: &OptArgs,
+    input: &Input,
+    own: &dyn Fn() -> Result<OwnSizes, Failure>,
+) -> Result<(), Failure> {
     refuse_other_levels(args.output.as_deref())?;
     let names = stencils(cli, args, input)?;
+    let own = &own()?;
     if let [name] = &names[..] {
         let name = name.as_deref();
         let problem = read_problem(cli, input, name, (&args.stencil, &args.nvcc))?;
         let stencil = &problem.stencil;
         let text = input.text()?.to_owned();
-        let (document, chosen, text) = one(cli, args, input, (stencil, text), &args.stencil.sizes)?;
+        let (document, chosen, text) = one(
+            cli,
+            args,
+            input,
+            (stencil, text),
+            (&args.stencil.sizes, own),
+        )?;
         write(args, &text, document.unchecked.is_some())?;
         super::write_page(args.show.report.as_deref(), &document)?;
         if args.show.json {
@@ -135,7 +154,7 @@ pub fn run(cli: &Cli, args: &OptArgs, input: &Input) -> Result<(), Failure> {
         }
         return decided(args, document.unchecked.is_none());
     }
-    several(cli, args, input, &names)
+    several(cli, args, input, (&names, own))
 }
 
 /// Exit code 5 for what was not checked, unless that was permitted.
@@ -168,7 +187,7 @@ fn several(
     cli: &Cli,
     args: &OptArgs,
     input: &Input,
-    names: &[Option<String>],
+    (names, own): (&[Option<String>], &OwnSizes),
 ) -> Result<(), Failure> {
     if args.show.report.is_some() {
         let what = "--report shows one stencil: --kernel NAME names it";
@@ -183,11 +202,11 @@ fn several(
         let header = extract::choose(&file, Some(name)).map_err(|p| problems(vec![p]))?[0].clone();
         let problem = Problem::of_cuda(file.clone(), &header, reassociate).map_err(problems)?;
         let has = |size: &String| problem.stencil.parameters.values().any(|p| p == size);
-        let own = args.stencil.sizes.iter().filter(|(size, _)| has(size));
-        let own: Vec<(String, i64)> = own.cloned().collect();
+        let given = args.stencil.sizes.iter().filter(|(size, _)| has(size));
+        let given: Vec<(String, i64)> = given.cloned().collect();
         unknown.retain(|(size, _)| !has(size));
-        let given = (&problem.stencil, text.clone());
-        let (document, chosen, new) = one(cli, args, input, given, &own)?;
+        let of = (&problem.stencil, text.clone());
+        let (document, chosen, new) = one(cli, args, input, of, (&given, own))?;
         text = new;
         if !args.show.json {
             print(&document, &chosen, args.all);
@@ -226,17 +245,22 @@ fn one(
     args: &OptArgs,
     input: &Input,
     (stencil, text): (&Stencil, String),
-    given: &[(String, i64)],
+    (given, own): (&[(String, i64)], &OwnSizes),
 ) -> Result<(Document, Chosen, String), Failure> {
     let gpu = target(args.kernel.gpu.as_deref())?;
-    let sizes = sizes(stencil, given)?;
+    sizes(stencil, given)?;
+    let launched = own.of_stencil(stencil, given);
+    let (own, launch) = launched.map_or((Vec::new(), None), |(sizes, at)| (sizes, Some(at)));
+    let known = [given, &own].concat();
+    let sizes = sizes(stencil, &known)?;
     let found = versions(stencil, &gpu, &sizes, SHOWN, false);
     let file = source(input, text.clone());
     let target = target_of(stencil, &gpu);
     let chosen = with_builders(cli, &gpu, &args.nvcc, |builders| {
         let mut executor = Executor::new(builders);
         executor.fuel = args.fuel.map_or_else(Fuel::default, Fuel::limited);
-        choose(&found, (&file, &target), &mut executor)
+        let doing = format!("{}: {TRYING}", stencil.name);
+        progress::waiting(&doing, || choose(&found, (&file, &target), &mut executor))
     });
     let chosen = chosen.map_err(|e| Failure::from(failure(e)))?;
     let chosen = chosen.ok_or_else(|| {
@@ -250,7 +274,8 @@ fn one(
         stencil: stencil.name.clone(),
         gpu: gpu.to_string(),
         sizes: named_sizes(stencil, &sizes),
-        assumed_sizes: assumed(stencil, given),
+        assumed_sizes: assumed(stencil, &known),
+        launch: launch.filter(|_| !own.is_empty()).map(str::to_owned),
         reassociate: stencil.reassociate,
         versions: found.iter().zip(&chosen.verdicts).map(measured).collect(),
         chosen: chosen.version,
@@ -396,6 +421,10 @@ fn print(document: &Document, chosen: &Chosen, all: bool) {
         ]);
     }
     print!("{}", table.render_within(1));
+    if let Some(launch) = &document.launch {
+        let text = format!("sizes of {launch}");
+        println!("{}", wrap(&text, "    ", "      ").join("\n"));
+    }
     let assumed = document.assumed_sizes.iter();
     let mut assumed: Vec<String> = assumed
         .map(|name| format!("{name} (--grid {name}=N)"))

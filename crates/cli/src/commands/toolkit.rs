@@ -68,7 +68,7 @@ pub fn run(cli: &Cli, args: &ToolkitArgs) -> Result<(), Failure> {
 /// Installs the toolkit with progress on stderr.
 pub fn install(version: Option<String>) -> Result<Installed, Failure> {
     let bar = progress::bar(None, "toolkit");
-    bar.enable_steady_tick(std::time::Duration::from_millis(100));
+    bar.turn();
     let options = InstallOptions {
         version,
         ..InstallOptions::default()

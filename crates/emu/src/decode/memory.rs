@@ -203,6 +203,7 @@ impl Decoder<'_> {
             dsts,
             value,
             second,
+            combines: commutes,
         }));
         Ok(())
     }

@@ -122,7 +122,7 @@ impl<'a> BlockRun<'a> {
                 shared: Shared::new(layout, POISON, options.uninitialised, races),
                 barriers: Barriers::new(warp_count),
                 pool: program.entry_registers.map(|n| Pool::new(warp_count, n)),
-                counts: Counts::new(program.sites.len(), options),
+                counts: Counts::of_block(program.sites.len(), options),
                 printed: String::new(),
                 clock: 0,
                 left: u64::MAX,

@@ -59,6 +59,10 @@ impl Warp {
             if let Some(patterns) = block.counts.patterns_of(step.site) {
                 patterns.add(&own);
             }
+            if let Op::Atomic(atomic) = &step.op {
+                let base = self.value(block, frame, atomic.access.base);
+                block.counts.contended.note(atomic, base, mask);
+            }
         }
         if block.check.registers {
             self.check_reads(frame, step, mask)?;

@@ -1,6 +1,6 @@
 //! A naive kernel, its file, and the text that a schedule makes of both.
 
-use crate::emit::{Generated, Names, NoLauncher};
+use crate::emit::{Generated, Names, NoLauncher, expected};
 use crate::ir::{Kernel, Parameter, ParameterKind};
 use crate::recognise::recognise;
 use crate::replace::replaced;
@@ -69,6 +69,13 @@ impl Problem {
         let parameters = self.kernel.parameters.iter();
         let is_size = |p: &&Parameter| matches!(p.kind, ParameterKind::Size(..));
         parameters.filter(is_size).map(|p| p.name.clone()).collect()
+    }
+
+    /// The sizes that predictions go by.
+    pub fn expected_sizes(&self) -> Vec<(String, i64)> {
+        let all = expected(&self.kernel).into_iter().enumerate();
+        let name = |size: usize| self.kernel.size_name(size).to_owned();
+        all.map(|(size, value)| (name(size), value)).collect()
     }
 
     /// The file with these kernels in the place of the one that was written.

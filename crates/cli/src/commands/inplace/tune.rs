@@ -35,7 +35,7 @@ use super::stdin;
 use super::trace::{look, nothing_was_seen, tell_cut};
 use super::verify;
 use crate::args::{Cli, TuneArgs};
-use crate::commands::print_json;
+use crate::commands::{print_json, write_page};
 use crate::failure::Failure;
 use crate::session;
 use crate::signals::asked_to_end;
@@ -243,6 +243,7 @@ fn tune(
         super::kept::write(path, measured, &facts, !args.without_names)?;
     }
     let document = document(&targets, &facts.name, &last.trace);
+    write_page(args.show.report.as_deref(), &document)?;
     match &args.report_to {
         Some(path) => {
             let text = serde_json::to_string_pretty(&document)
