@@ -349,9 +349,11 @@ impl<'a> Bounds<'a> {
             Meaning::Itself(x) => (x, x),
             Meaning::Fraction(above, below) => {
                 let value = above as f64 / below as f64;
-                match value * below as f64 == above as f64 && value == held {
-                    true => (value, value),
-                    false => around(value),
+                let is_exact = below & (below - 1) == 0 && above.unsigned_abs() < 1 << 53;
+                if is_exact {
+                    (value, value)
+                } else {
+                    around(value)
                 }
             }
             Meaning::Log2e { negative } => {
@@ -362,6 +364,7 @@ impl<'a> Bounds<'a> {
         let error = (held - low).abs().max((held - high).abs());
         Ok(Bound {
             error: error * GROWN,
+            floor: held,
             ..Bound::exact(low, high)
         })
     }
