@@ -34,7 +34,7 @@ pub use explain::Explained;
 pub use input::{Input, Level};
 pub use optimise::{Emit, Optimizer, Options, Outcome, Report, Unwatched, Watch};
 pub use refused::{Made, RefusedPtx, placed};
-pub use rewrite::{Reason, RewriteOptions, Rewritten, Word};
+pub use rewrite::{Beyond, Limit, Reason, RewriteOptions, Rewritten, Word};
 pub use warpwright_driver::{Candidate, KernelReport};
 pub use warpwright_launch::{Launch, LaunchFile};
 pub use warpwright_pass::Recipe;
@@ -42,6 +42,7 @@ pub use warpwright_pass::names::source_name;
 pub use warpwright_pass::witness::{Happens, Witness};
 pub use warpwright_report::explain::Explanation;
 pub use warpwright_report::page;
+pub use warpwright_rewrite::{Bounded, Rounded, Which};
 pub use warpwright_target::Gpu;
 pub use warpwright_toolkit::Toolkit;
 

@@ -7,8 +7,13 @@ use warpwright_emu::Emulator;
 use warpwright_launch::{ContentsError, Expr, Launch, LaunchFile};
 use warpwright_ptx::{Linkage, Module, Space};
 use warpwright_rewrite::{
-    AtLaunch, Options, Paired, Side, Standing, Step, Which, Why, addresses, compare, outputs,
+    AtLaunch, Bounded, Look, Options, Paired, PairingError, Side, Standing, Step, Which, Why,
+    addresses, compare, outputs,
 };
+
+mod limits;
+
+pub use limits::{Beyond, Limit};
 
 use crate::optimise::launch_among;
 use crate::{CheckOptions, Error, Input, Optimizer};
@@ -84,6 +89,8 @@ pub struct RewriteOptions<'o> {
     pub requires: Vec<String>,
     /// Buffers whose contents are as described.
     pub fixed: Vec<String>,
+    /// Buffers with the least and the largest number that they hold, for bounds of the error.
+    pub ranges: Vec<(String, f64, f64)>,
     /// Only the described sizes: none that is derived from them.
     pub only_described: bool,
     /// Options for nvcc of each.
@@ -106,6 +113,9 @@ pub struct Rewritten {
     /// Sizes that were not tried, or that do not count.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<Skipped>,
+    /// Up to where addresses are right.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<Limit>,
     /// What nothing here was tried for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub untried: Vec<Reason>,
@@ -127,6 +137,9 @@ pub struct LaunchVerdict {
     pub terms: usize,
     /// Why.
     pub why: Vec<Reason>,
+    /// How far rounding may move outputs that are equal up to it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bounds: Vec<Bounded>,
 }
 
 /// A reason.
@@ -227,6 +240,7 @@ impl Optimizer {
             verdict: Word::Proved,
             launches: Vec::new(),
             skipped,
+            limits: Vec::new(),
             untried: Vec::new(),
         };
         let (mut terms, mut largest) = (0, 0);
@@ -256,6 +270,7 @@ impl Optimizer {
             let lengths = steps.flat_map(|step| step.launch.buffers().map(|buffer| buffer.len));
             largest = lengths.map(|n| n as u64).fold(largest, u64::max);
             let paired = Paired::of(&sides[0], &sides[1], &options.pairs)?;
+            are_buffers(&sides, &options.ranges)?;
             is_same &= launched_alike(&sides, &paired);
             let result = one(&sides, &paired, options);
             terms += result.terms;
@@ -283,11 +298,15 @@ impl Optimizer {
             found.prove();
         }
         if !matches!(found.verdict, Word::Proved) && !found.has_failed() {
+            if let Some(smallest) = tries.first().filter(|_| are_derived(options)) {
+                let sides = sides(inputs, &modules, options, smallest, Contents::None)?;
+                let (limits, elements) = limits::of(inputs, &modules, options, (smallest, sides));
+                found.limits = limits;
+                largest = largest.max(elements);
+            }
             found.untried.extend(constants(options));
             found.untried.extend(variables(&modules, &set));
             found.untried.extend(older_devices(&modules));
-        }
-        if !matches!(found.verdict, Word::Proved) && !found.has_failed() {
             found.untried.push(Reason {
                 code: "index-overflow",
                 text: format!(
@@ -351,6 +370,7 @@ impl Rewritten {
                 code: "checker",
                 text: "proved for every launch".to_owned(),
             }];
+            launch.bounds.clear();
         }
     }
 
@@ -381,7 +401,7 @@ impl Rewritten {
         let sides = sides(inputs, modules, options, at, Contents::None)?;
         let mut blocks = Vec::new();
         for (side, which) in sides.iter().zip([Which::First, Which::Second]) {
-            match addresses(side, which) {
+            match addresses(side, which, Look::THOROUGH) {
                 Ok(Some(looked)) => blocks.push(looked),
                 Ok(None) => return Ok(0),
                 Err(why) if which == Which::First => {
@@ -396,6 +416,7 @@ impl Rewritten {
                         elements: 0,
                         terms: 0,
                         why: vec![reason(&why)],
+                        bounds: Vec::new(),
                     });
                     return Ok(0);
                 }
@@ -454,6 +475,7 @@ fn verdict(at: &Try, result: &AtLaunch) -> LaunchVerdict {
         elements: result.elements,
         terms: result.terms,
         why: result.why.iter().map(reason).collect(),
+        bounds: result.bounds().cloned().collect(),
     }
 }
 
@@ -463,9 +485,21 @@ fn one([a, b]: &[Side; 2], paired: &Paired, options: &RewriteOptions<'_>) -> AtL
     fixed.retain(|name| !numbers.contains(&name.as_str()));
     let options = Options {
         fixed,
+        ranges: options.ranges.clone(),
         ..Options::default()
     };
     compare(a, b, paired, &options)
+}
+
+/// What has a range must be a buffer of either side.
+fn are_buffers(sides: &[Side; 2], ranges: &[(String, f64, f64)]) -> Result<(), Error> {
+    let steps = sides.iter().flat_map(|side| &side.steps);
+    let buffers = steps.flat_map(|step| step.launch.buffers());
+    let known: BTreeSet<&String> = buffers.map(|buffer| &buffer.name).collect();
+    match ranges.iter().find(|(name, ..)| !known.contains(name)) {
+        Some((name, ..)) => Err(PairingError::Unknown(name.clone()).into()),
+        None => Ok(()),
+    }
 }
 
 /// Are the launches of both sides the same at every size, tried or not?
@@ -642,7 +676,7 @@ fn tries(options: &RewriteOptions<'_>) -> Result<(Vec<Try>, Vec<Skipped>), Error
         return Err(Error::NoCommonSize("what is required holds".to_owned()));
     };
     let mut all = described;
-    if options.only_described || options.size.is_some() || !options.set.is_empty() {
+    if !are_derived(options) {
         return Ok((all, skipped));
     }
     let values = parameters(options, &smallest);
@@ -681,6 +715,11 @@ fn tries(options: &RewriteOptions<'_>) -> Result<(Vec<Try>, Vec<Skipped>), Error
         });
     }
     Ok((all, skipped))
+}
+
+/// Are sizes tried that nobody has described?
+fn are_derived(options: &RewriteOptions<'_>) -> bool {
+    !options.only_described && options.size.is_none() && options.set.is_empty()
 }
 
 /// What is required or set must be a size that some description has.

@@ -748,6 +748,9 @@ pub struct RewriteArgs {
     /// A buffer, or a floating-point argument, that is what the description says and nothing else
     #[arg(long, value_name = "NAME")]
     pub fixed: Vec<String>,
+    /// The numbers that a buffer holds, for bounds of the error [default: those of its description]
+    #[arg(long, value_name = "NAME=LOW..HIGH", allow_hyphen_values = true)]
+    pub range: Vec<String>,
     /// Only the described sizes, no odd or tiny ones made of them
     #[arg(long)]
     pub only_described: bool,

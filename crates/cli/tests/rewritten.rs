@@ -372,7 +372,7 @@ fn what_is_not_tried_is_said() {
         "huge: the original's description has no such size",
         "rows: it is not varied, since only the original's description has it",
         "its addresses were looked at, in 64 of 140625 and 64 of 140625 blocks",
-        "not tried: indices of 32 bits that overflow: the largest buffer that was looked at has 9000000 elements",
+        "not tried: indices of 32 bits that overflow: the largest buffer that was looked at has 1073741825 elements",
     ] {
         assert!(screen.contains(said), "{said}: {screen}");
     }
@@ -436,6 +436,75 @@ fn indices_that_overflow_at_a_described_size_are_found() {
             "{screen}"
         );
     }
+}
+
+/// Nobody describes a large size: where an index wraps is found all the same, and said.
+#[test]
+fn the_size_at_which_an_index_wraps_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = map("k", "x", "y", "mul.rn.f32 %f1, %f0, 0f40800000;");
+    let of_bytes = |offset: &str| {
+        let narrow = format!("shl.b32 %r5, %r4, 2; {offset} %d2, %r5;");
+        one.replace("mul.wide.s32 %d2, %r4, 4;", &narrow)
+    };
+    let (signed, unsigned) = (of_bytes("cvt.s64.s32"), of_bytes("cvt.u64.u32"));
+    let toml = |block| launch("k", block, "x", "y", true);
+    let tomls = [toml(64), toml(128)];
+    let tomls = tomls.each_ref().map(String::as_str);
+    let wraps = |value: i64, which, why| (value, which, why);
+    for (kernels, up_to, beyond) in [
+        (
+            [&one, &signed],
+            1 << 29,
+            wraps((1 << 29) + 1, "second", "outside of its memory"),
+        ),
+        (
+            [&signed, &one],
+            1 << 29,
+            wraps((1 << 29) + 1, "first", "outside of its memory"),
+        ),
+        // Offset 2³² is 0: nothing leaves the memory, but two blocks write there.
+        (
+            [&one, &unsigned],
+            1 << 30,
+            wraps((1 << 30) + 1, "second", "byte 0 of `y`"),
+        ),
+        // From there on `n` has a sign.
+        (
+            [&one, &one],
+            i64::from(i32::MAX),
+            wraps(1 << 31, "first", "writes nothing"),
+        ),
+    ] {
+        let kernels = kernels.map(|kernel| &**kernel);
+        let (exit, document, screen) = described(folder.path(), kernels, tomls, &[]);
+        assert_eq!(
+            (exit, &document["verdict"]),
+            (0, &Value::from("proved-at-launches")),
+            "{screen}"
+        );
+        let limit = &document["limits"][0];
+        assert_eq!(
+            (&limit["name"], &limit["up_to"]),
+            (&"n".into(), &up_to.into()),
+            "{screen}"
+        );
+        assert!(
+            screen.contains(&format!("right up to n = {up_to}")),
+            "{screen}"
+        );
+        let ((value, which, why), found) = (beyond, &limit["beyond"]);
+        assert_eq!(
+            (&found["value"], &found["which"]),
+            (&value.into(), &which.into()),
+            "{screen}"
+        );
+        assert!(found["why"].as_str().unwrap().contains(why), "{screen}");
+    }
+    // What is required keeps to it.
+    let within = ["--require", "n <= 1000"];
+    let (_, document, screen) = described(folder.path(), [&one, &signed], tomls, &within);
+    assert_eq!(document["limits"], Value::Null, "{screen}");
 }
 
 #[test]

@@ -238,6 +238,7 @@ fn check_launched(
             pairs: Vec::new(),
             requires: Vec::new(),
             fixed,
+            ranges: Vec::new(),
             only_described: true,
             nvcc: [nvcc.clone(), nvcc],
         };

@@ -3,23 +3,49 @@
 //! An index of 32 bits that overflows shows at no small size. Without data a block of any launch runs, so what a
 //! description claims of large sizes is looked at: the first and the last block, and others as far apart.
 
-use warpwright_emu::symbolic::{Buffer, Options as MachineOptions, Stop};
+use warpwright_emu::symbolic::{Buffer, Met, Options as MachineOptions, Stop, Visited};
 
 use crate::standing::{Which, Why};
 use crate::{Side, Step};
 
-/// Blocks of a launch that are looked at.
-const BLOCKS: u64 = 64;
-/// Warp instructions that they may take.
-const BUDGET: u64 = 1 << 21;
+/// How much of a launch is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// Blocks.
+    pub blocks: u64,
+    /// Warp instructions that they may take together.
+    pub budget: u64,
+}
+
+impl Look {
+    /// At a size that is described.
+    pub const THOROUGH: Look = Look {
+        blocks: 64,
+        budget: 1 << 21,
+    };
+    /// At one that nobody has described.
+    pub const QUICK: Look = Look {
+        blocks: 64,
+        budget: 1 << 18,
+    };
+    /// At one of many.
+    pub const SHORT: Look = Look {
+        blocks: 12,
+        budget: 1 << 17,
+    };
+}
 
 /// Blocks that were looked at, of all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Looked {
     /// Those that ran to their end.
     pub blocks: u64,
     /// All of the launches.
     pub of: u64,
+    /// Any of them wrote to memory, other than by an atomic operation.
+    pub wrote: bool,
+    /// Where two of them wrote to one place.
+    pub met: Option<Met>,
 }
 
 /// Runs blocks of a side's launches for their addresses. [`Step::contents`] is not read. `None`: what is done here does not
@@ -27,13 +53,15 @@ pub struct Looked {
 ///
 /// # Errors
 /// [`Why`]: a fault.
-pub fn addresses(side: &Side, which: Which) -> Result<Option<Looked>, Why> {
-    let mut all = Looked { blocks: 0, of: 0 };
+pub fn addresses(side: &Side, which: Which, look: Look) -> Result<Option<Looked>, Why> {
+    let mut all = Looked::default();
     for step in &side.steps {
-        match blocks_of(step) {
-            Ok(blocks) => {
-                all.blocks += blocks;
+        match blocks_of(step, look) {
+            Ok(visited) => {
+                all.blocks += visited.blocks as u64;
                 all.of += step.launch.grid_blocks();
+                all.wrote |= visited.wrote;
+                all.met = all.met.or(visited.met);
             }
             Err(Stop::Fault(fault)) => return Err(Why::Faulty { which, fault }),
             Err(Stop::Refused(..) | Stop::Launch(_)) => return Ok(None),
@@ -42,7 +70,7 @@ pub fn addresses(side: &Side, which: Which) -> Result<Option<Looked>, Why> {
     Ok(Some(all))
 }
 
-fn blocks_of(step: &Step) -> Result<u64, Stop> {
+fn blocks_of(step: &Step, look: Look) -> Result<Visited, Stop> {
     let launch = &step.launch;
     let bare = |buffer: &warpwright_launch::Buffer| {
         let bytes = buffer.len as u64 * buffer.ty.size() as u64;
@@ -51,20 +79,19 @@ fn blocks_of(step: &Step) -> Result<u64, Stop> {
     let mut memory: Vec<Buffer> = launch.buffers().map(bare).collect();
     let places: Vec<usize> = (0..memory.len()).collect();
     let options = MachineOptions {
-        budget: BUDGET,
+        budget: look.budget,
         ..MachineOptions::default()
     };
-    let blocks = some_of(launch.grid_blocks());
+    let blocks = some_of(launch.grid_blocks(), look.blocks);
     let program = &step.program;
-    let done = program.addresses(launch, &mut memory, &places, &blocks, &options)?;
-    Ok(done as u64)
+    program.addresses(launch, &mut memory, &places, &blocks, &options)
 }
 
 /// The last block, the first one, and others in between.
-fn some_of(all: u64) -> Vec<u32> {
+fn some_of(all: u64, count: u64) -> Vec<u32> {
     let last = all.saturating_sub(1);
-    let between = (1..BLOCKS - 1)
-        .map(|at| (u128::from(last) * u128::from(at) / u128::from(BLOCKS - 1)) as u64);
+    let between =
+        (1..count - 1).map(|at| (u128::from(last) * u128::from(at) / u128::from(count - 1)) as u64);
     let mut blocks = vec![last, 0];
     for block in between {
         if !blocks.contains(&block) {

@@ -9,6 +9,8 @@ use warpwright_emu::symbolic::{
 use warpwright_launch::{ElemType, Init};
 
 use crate::alike::{Chosen, Launched, chosen};
+use crate::bounds::Range;
+use crate::errors::{self, Root};
 use crate::guards;
 use crate::pairing::{self, Paired, buffers};
 use crate::reals::Reals;
@@ -19,12 +21,14 @@ use crate::tested::{
 use crate::{Side, Step};
 
 /// Options of a comparison.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     /// What the machine on terms may spend.
     pub machine: MachineOptions,
     /// Buffers that hold what the description says.
     pub fixed: Vec<String>,
+    /// Buffers with the numbers that they hold, from the least to the largest.
+    pub ranges: Vec<(String, f64, f64)>,
 }
 
 /// Compares two sides at their launches.
@@ -65,6 +69,9 @@ pub fn compare(a: &Side, b: &Side, paired: &Paired, options: &Options) -> AtLaun
         };
     }
 }
+
+/// Behind the name of an input that the rewritten kernel alone has.
+const OTHERS: &str = " of the rewritten kernel";
 
 /// Characters of a term that is shown.
 const SHOWN: usize = 100;
@@ -229,6 +236,9 @@ impl<'c> Comparison<'c> {
             standing = standing.max(found);
             why.extend(held);
         }
+        if standing == Standing::UpToRounding {
+            why.extend(self.bounded(&outputs, &elements));
+        }
         Ok((standing, why))
     }
 
@@ -280,6 +290,39 @@ impl<'c> Comparison<'c> {
         }
     }
 
+    /// How far rounding may move elements that are not the same, or all of them where all are.
+    fn bounded(&mut self, outputs: &[Output], elements: &[Element]) -> Vec<Why> {
+        let differ = |e: &&Element| e.values[0] != e.values[1];
+        let is_same = !elements.iter().any(|e| differ(&e));
+        let root = |element: &Element, terms: &mut Terms| Root {
+            output: &outputs[element.output].name,
+            index: element.index,
+            domain: domain(outputs[element.output].ty),
+            values: element.values.map(|value| terms.term(value)),
+        };
+        let chosen = elements.iter().filter(|e| is_same || differ(e));
+        let roots: Vec<Root<'_>> = chosen.map(|e| root(e, &mut self.terms)).collect();
+        errors::bounded(&self.terms, &self.names, &self.ranges(), &roots)
+    }
+
+    /// The numbers that each input may hold: as stated, else as described.
+    fn ranges(&self) -> Vec<Option<Range>> {
+        let (first, second) = (buffers(self.a), buffers(self.b));
+        let range = |key: &String| {
+            let (name, all) = match key.strip_suffix(OTHERS) {
+                Some(name) => (name, &second),
+                None => (key.as_str(), &first),
+            };
+            let (_, described) = all.iter().find(|(own, _)| own == name)?;
+            let stated = self.options.ranges.iter().find(|(own, ..)| own == name);
+            match stated {
+                Some(&(_, low, high)) => Some(errors::stated(described.buffer, low, high)),
+                None => errors::described(described),
+            }
+        };
+        self.names.iter().map(range).collect()
+    }
+
     /// A buffer that both write and the other description alone calls an output.
     fn one_sided(&self) -> Option<Why> {
         let theirs = buffers(self.a);
@@ -319,7 +362,7 @@ impl<'c> Comparison<'c> {
             let (key, content) = match leading {
                 Some((x, other)) => (x.clone(), self.content(x, other)),
                 None => {
-                    let key = format!("{name} of the rewritten kernel");
+                    let key = format!("{name}{OTHERS}");
                     (key, self.content(&name, &described))
                 }
             };
@@ -362,7 +405,7 @@ impl<'c> Comparison<'c> {
         }
         let name = |own: &str| match self.paired.partner.get(own) {
             Some(partner) => partner.clone(),
-            None => format!("{own} of the rewritten kernel"),
+            None => format!("{own}{OTHERS}"),
         };
         let own = first.memory.iter().map(|buffer| buffer.name.clone());
         let theirs = second.memory.iter().map(|buffer| name(&buffer.name));
@@ -1101,7 +1144,7 @@ fn noted(left: &Left, note: Note) -> bool {
         .any(|report| report.notes.contains(&note))
 }
 
-fn domain(ty: ElemType) -> Domain {
+pub(crate) fn domain(ty: ElemType) -> Domain {
     match ty {
         ElemType::F16 => Domain::F16,
         ElemType::Bf16 => Domain::Bf16,

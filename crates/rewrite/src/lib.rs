@@ -7,19 +7,23 @@
 
 mod addresses;
 mod alike;
+mod bounds;
 mod compare;
+mod constants;
+mod errors;
 pub mod field;
 mod guards;
 pub mod pairing;
 pub mod reals;
 pub mod sets;
 mod standing;
+mod taken;
 mod tested;
 
-pub use addresses::{Looked, addresses};
+pub use addresses::{Look, Looked, addresses};
 pub use compare::{Options, compare};
 pub use pairing::{Paired, PairingError};
-pub use standing::{AtLaunch, Standing, Which, Why};
+pub use standing::{AtLaunch, Bounded, Rounded, Standing, Which, Why};
 pub use tested::{Memory, outputs};
 
 use warpwright_emu::Program;

@@ -12,8 +12,10 @@
 use rustc_hash::FxHashMap;
 use warpwright_emu::symbolic::term::{Cmp, Domain, Id, Kind, Mode, Node, Order, Terms};
 
+use crate::constants::{Meaning, doubles, half, number};
 use crate::field::{P, Value};
 use crate::sets::{Set, Sets};
+use crate::taken::{DOMAINS, Place, operands, wanted};
 
 /// What a selection depends on: a comparison of two values, or a predicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,9 +53,6 @@ impl Extreme {
         }
     }
 }
-
-/// A term in what its reader takes it for.
-type Place = (Id, Domain);
 
 /// Values of terms.
 pub struct Reals<'a> {
@@ -136,7 +135,7 @@ impl<'a> Reals<'a> {
 
     /// The values of some terms, each taken for something.
     pub fn of(&mut self, roots: &[Place]) -> Vec<Value> {
-        let wanted = self.wanted(roots);
+        let wanted = wanted(self.terms, roots);
         for (id, &domains) in wanted.iter().enumerate() {
             if domains == 0 {
                 continue;
@@ -164,73 +163,6 @@ impl<'a> Reals<'a> {
             .iter()
             .map(|&(id, domain)| self.value(id, domain))
             .collect()
-    }
-
-    /// What each term is taken for, as bits; 0 of those that no root needs.
-    fn wanted(&self, roots: &[Place]) -> Vec<u16> {
-        let mut wanted = vec![0u16; self.terms.len()];
-        let mut most = 0;
-        for &(id, domain) in roots {
-            wanted[id as usize] |= 1 << domain as u32;
-            most = most.max(id as usize + 1);
-        }
-        for id in (0..most).rev() {
-            let domains = wanted[id];
-            if domains == 0 {
-                continue;
-            }
-            let node = self.terms.node(id as Id);
-            let own = self.terms.domain(id as Id);
-            if own == Domain::Any && node.kind() == Kind::Select {
-                wanted[node.a as usize] |= 1 << Domain::Pred as u32;
-                wanted[node.b as usize] |= domains;
-                wanted[node.c as usize] |= domains;
-                continue;
-            }
-            for (arg, domain) in self.operands(&node, own) {
-                wanted[arg as usize] |= 1 << domain as u32;
-            }
-        }
-        wanted
-    }
-
-    /// A term's arguments with what it takes them for.
-    fn operands(&self, node: &Node, own: Domain) -> Vec<Place> {
-        let taken = |arg: Id| match node.kind() {
-            Kind::FCvt => DOMAINS[node.b as usize % DOMAINS.len()],
-            Kind::FromInt => Domain::int(node.b >> 1),
-            Kind::Sext => Domain::int(node.imm() & 0xff),
-            Kind::Cmp => Cmp(node.imm()).domain(),
-            Kind::Not | Kind::And | Kind::Xor => Domain::Pred,
-            Kind::Extract | Kind::Concat | Kind::Pair => self.terms.domain(arg),
-            Kind::App => self.argument(node, arg),
-            _ => own,
-        };
-        let args = node.args().enumerate();
-        args.map(|(at, arg)| match (node.kind(), at) {
-            (Kind::Select, 0) => (arg, Domain::Pred),
-            _ => (arg, taken(arg)),
-        })
-        .collect()
-    }
-
-    /// What a named function takes an argument for: its own format, or the one behind it in a conversion's name.
-    fn argument(&self, node: &Node, arg: Id) -> Domain {
-        let own = self.terms.domain(arg);
-        if own != Domain::Any {
-            return own;
-        }
-        let (name, domain) = self.terms.name(node.imm());
-        if name.starts_with("cvt") {
-            return match name.rsplit('.').next() {
-                Some("f32") => Domain::F32,
-                Some("f64") => Domain::F64,
-                Some("f16") => Domain::F16,
-                Some("bf16") => Domain::Bf16,
-                _ => Domain::Any,
-            };
-        }
-        domain
     }
 
     // ---- values
@@ -310,73 +242,26 @@ impl<'a> Reals<'a> {
         }
     }
 
-    /// A number of so many significant bits as the simplest fraction that rounds to it.
+    /// A number of so many significant bits as what it is meant to be.
     fn float(&self, x: f64, digits: i32, most: f64) -> Value {
-        const LOG2E: f64 = std::f64::consts::LOG2_E;
-        let near = |a: f64, b: f64| (a - b).abs() <= b.abs() * 2f64.powi(1 - digits);
-        if x.is_nan() {
-            return Value::random(&[tag::NOT_A_NUMBER, self.seed]);
-        }
-        if x.abs() >= most {
-            return if x < 0.0 { Value::LEAST } else { Value::MOST };
-        }
-        if digits >= 24 && near(x.abs(), LOG2E) {
-            return if x < 0.0 {
-                self.log2e.negative()
-            } else {
-                self.log2e
-            };
-        }
-        fraction(x, digits)
-    }
-
-    /// Does it add to a product with `log2e` what that lacks in its first half, times the same factor? So does `expf`.
-    fn completes_log2e(&self, node: &Node) -> bool {
-        const FIRST: u64 = 0x3fb8_aa3b;
-        const SECOND: u64 = 0x32a5_7060;
-        let scaled = |node: &Node, by: u64| {
-            let is_by = |id: Id| self.terms.bits_of(id) == Some(by);
-            match (node.kind(), is_by(node.a), is_by(node.b)) {
-                (Kind::FFma, true, false) => Some(node.b),
-                (Kind::FFma, false, true) => Some(node.a),
-                _ => None,
+        match Meaning::of(x, digits, most) {
+            Meaning::NotANumber => Value::random(&[tag::NOT_A_NUMBER, self.seed]),
+            Meaning::Least => Value::LEAST,
+            Meaning::Most => Value::MOST,
+            Meaning::Log2e { negative: true } => self.log2e.negative(),
+            Meaning::Log2e { negative: false } => self.log2e,
+            Meaning::Fraction(above, below) => {
+                let inverse = Value::integer(below).inverse().unwrap_or(Value::ONE);
+                Value::integer(above).times(inverse)
             }
-        };
-        let factor = scaled(node, SECOND);
-        factor.is_some() && factor == scaled(&self.terms.node(node.c), FIRST)
+            Meaning::Itself(x) => exact(x),
+        }
     }
 
-    /// `2^j` of an integer `j`, made by shifting the bits of `252 x + 12582913` rounded down into the exponent.
+    /// `2^j` of an integer `j` in the lower bits of a sum.
     fn scaled_by_bits(&mut self, node: &Node, domain: Domain) -> Option<Value> {
-        if domain != Domain::F32 || node.kind() != Kind::Concat || node.imm() & 0xff != 23 {
-            return None;
-        }
-        let (below, part) = (self.terms.bits_of(node.a)?, self.terms.node(node.b));
-        let is_low = part.kind() == Kind::Extract && part.imm() & 0xff == 0;
-        if below != 0 || !is_low {
-            return None;
-        }
-        let sum = self.terms.node(part.a);
-        let mode = Mode::new(Domain::F32, Mode::DOWN);
-        if sum.kind() != Kind::FFma || sum.mode() != mode {
-            return None;
-        }
-        let is = |id: Id, bits: u64| self.terms.bits_of(id) == Some(bits);
-        let scale = 0x437c_0000;
-        let x = match (is(sum.a, scale), is(sum.b, scale)) {
-            (true, false) => sum.b,
-            (false, true) => sum.a,
-            _ => return None,
-        };
-        let clamped = self.terms.node(x);
-        let is_clamped = match clamped.kind() {
-            Kind::FCvt | Kind::FFma => clamped.mode().has(Mode::SAT),
-            _ => false,
-        };
-        if !is(sum.c, 0x4b40_0001) || !is_clamped {
-            return None;
-        }
-        let value = self.value(part.a, Domain::F32);
+        let (sum, _) = scaled_by_bits(self.terms, node).filter(|_| domain == Domain::F32)?;
+        let value = self.value(sum, Domain::F32);
         Some(value.plus(Value::integer(-12_583_039)).power_of_two())
     }
 
@@ -450,7 +335,7 @@ impl<'a> Reals<'a> {
 
     /// A term whose arguments depend on a comparison is looked at on both sides of it.
     fn followed(&mut self, place: Place, node: &Node) -> Value {
-        let args = self.operands(node, place.1);
+        let args = operands(self.terms, node, place.1);
         let deepest = args
             .iter()
             .filter_map(|at| Some((*at, *self.splits.get(at)?)))
@@ -894,7 +779,7 @@ impl<'a> Reals<'a> {
                 );
                 self.times((node.a, a), (node.b, b))
             }
-            Kind::FFma if place.1 == Domain::F32 && self.completes_log2e(node) => {
+            Kind::FFma if place.1 == Domain::F32 && completes_log2e(self.terms, node) => {
                 self.argument_value(at(node.c), case)
             }
             Kind::FFma => {
@@ -938,7 +823,7 @@ impl<'a> Reals<'a> {
             }
             Kind::FMin | Kind::FMax if !own.is_float() => self.extreme(place, node, case),
             Kind::FCvt => {
-                let from = self.operands(node, own)[0];
+                let from = operands(self.terms, node, own)[0];
                 self.argument_value(from, case)
             }
             Kind::IAdd => {
@@ -990,7 +875,7 @@ impl<'a> Reals<'a> {
             Kind::FromInt | Kind::FCvt => words.extend([u64::from(node.imm()), u64::from(node.b)]),
             _ => words.push(u64::from(node.imm())),
         }
-        for at in self.operands(node, place.1) {
+        for at in operands(self.terms, node, place.1) {
             let value = self.argument_value(at, case);
             words.extend([at.1 as u64, value.p, value.q]);
         }
@@ -1035,17 +920,56 @@ impl Glance<'_, '_> {
     }
 }
 
-const DOMAINS: [Domain; 9] = [
-    Domain::Any,
-    Domain::F16,
-    Domain::Bf16,
-    Domain::F32,
-    Domain::F64,
-    Domain::I16,
-    Domain::I32,
-    Domain::I64,
-    Domain::Pred,
-];
+/// Does it add to a product with `log2e` what that lacks in its first half, times the same factor? So does `expf`.
+pub(crate) fn completes_log2e(terms: &Terms, node: &Node) -> bool {
+    const FIRST: u64 = 0x3fb8_aa3b;
+    const SECOND: u64 = 0x32a5_7060;
+    let scaled = |node: &Node, by: u64| {
+        let is_by = |id: Id| terms.bits_of(id) == Some(by);
+        match (node.kind(), is_by(node.a), is_by(node.b)) {
+            (Kind::FFma, true, false) => Some(node.b),
+            (Kind::FFma, false, true) => Some(node.a),
+            _ => None,
+        }
+    };
+    let factor = scaled(node, SECOND);
+    factor.is_some() && factor == scaled(&terms.node(node.c), FIRST)
+}
+
+/// The other operand of one that is a constant, and its bits.
+pub(crate) fn with_constant(terms: &Terms, node: &Node) -> Option<(Id, u64)> {
+    match (terms.bits_of(node.a), terms.bits_of(node.b)) {
+        (Some(bits), None) => Some((node.b, bits)),
+        (None, Some(bits)) => Some((node.a, bits)),
+        _ => None,
+    }
+}
+
+/// The sum `252 x + 12582913`, rounded down, whose lower bits are shifted to where an exponent stands, and `x`, which is
+/// between 0 and 1: `2^j` of an integer `j`.
+pub(crate) fn scaled_by_bits(terms: &Terms, node: &Node) -> Option<(Id, Id)> {
+    if node.kind() != Kind::Concat || node.imm() & 0xff != 23 {
+        return None;
+    }
+    let (below, part) = (terms.bits_of(node.a)?, terms.node(node.b));
+    let is_low = part.kind() == Kind::Extract && part.imm() & 0xff == 0;
+    if below != 0 || !is_low {
+        return None;
+    }
+    let sum = terms.node(part.a);
+    let mode = Mode::new(Domain::F32, Mode::DOWN);
+    if sum.kind() != Kind::FFma || sum.mode() != mode {
+        return None;
+    }
+    let (x, scale) = with_constant(terms, &sum)?;
+    let clamped = terms.node(x);
+    let is_clamped = match clamped.kind() {
+        Kind::FCvt | Kind::FFma => clamped.mode().has(Mode::SAT),
+        _ => false,
+    };
+    let is_sum = scale == 0x437c_0000 && terms.bits_of(sum.c) == Some(0x4b40_0001);
+    (is_sum && is_clamped).then_some((part.a, x))
+}
 
 fn is_leaf(node: &Node) -> bool {
     matches!(node.kind(), Kind::Const | Kind::Input | Kind::Unset)
@@ -1064,75 +988,6 @@ fn key_words(key: Key) -> [u64; 5] {
         Key::Compared(code, a, b) => [2 + (u64::from(code) << 8), a.p, a.q, b.p, b.q],
         Key::Predicate(a) => [0, a.p, a.q, 0, 0],
     }
-}
-
-/// A finite constant as a number.
-fn number(bits: u64, domain: Domain) -> Option<f64> {
-    let shift = 64 - domain.bits();
-    let x = match domain {
-        Domain::F32 => f64::from(f32::from_bits(bits as u32)),
-        Domain::F64 => f64::from_bits(bits),
-        Domain::Bf16 => f64::from(f32::from_bits((bits as u32) << 16)),
-        Domain::F16 => half(bits as u16),
-        Domain::I16 | Domain::I32 => ((bits << shift) as i64 >> shift) as f64,
-        Domain::Any | Domain::I64 | Domain::Pred => return None,
-    };
-    x.is_finite().then_some(x)
-}
-
-/// Constants that need double precision, by what they are in single precision.
-fn doubles(terms: &Terms) -> FxHashMap<u32, f64> {
-    let constants = (0..terms.len() as Id).filter_map(|id| terms.bits_of(id));
-    let wide = constants.filter(|bits| bits >> 32 != 0).map(f64::from_bits);
-    let rounded = wide.map(|x| (x as f32, x));
-    let needed = rounded.filter(|&(narrow, x)| narrow.is_normal() && f64::from(narrow) != x);
-    needed.map(|(narrow, x)| (narrow.to_bits(), x)).collect()
-}
-
-/// A binary16 number.
-fn half(bits: u16) -> f64 {
-    let sign = if bits >> 15 != 0 { -1.0 } else { 1.0 };
-    let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 0x3ff));
-    match exponent {
-        0 => sign * fraction * 2f64.powi(-24),
-        31 if fraction == 0.0 => sign * f64::INFINITY,
-        31 => f64::NAN,
-        _ => sign * (1024.0 + fraction) * 2f64.powi(exponent - 25),
-    }
-}
-
-/// The simplest fraction that is nearer to a number than its neighbours of so many significant bits, or the number.
-fn fraction(x: f64, digits: i32) -> Value {
-    if x == 0.0 {
-        return Value::ZERO;
-    }
-    let magnitude = x.abs();
-    let close = magnitude * 2f64.powi(-digits);
-    // Convergents of the continued fraction.
-    let (mut a, mut b) = ((0i128, 1i128), (1i128, 0i128));
-    let mut rest = magnitude;
-    for _ in 0..40 {
-        let whole = rest.floor();
-        if whole > 1e15 {
-            break;
-        }
-        let next = (whole as i128 * b.0 + a.0, whole as i128 * b.1 + a.1);
-        (a, b) = (b, next);
-        if b.0 > 1 << 60 || b.1 > 1 << 60 {
-            break;
-        }
-        if (b.0 as f64 / b.1 as f64 - magnitude).abs() <= close {
-            let value =
-                Value::integer(b.0).times(Value::integer(b.1).inverse().unwrap_or(Value::ONE));
-            return if x < 0.0 { value.negative() } else { value };
-        }
-        let left = rest - whole;
-        if left <= 0.0 {
-            break;
-        }
-        rest = 1.0 / left;
-    }
-    exact(x)
 }
 
 /// The number itself: a whole number times a power of two.
@@ -1164,6 +1019,9 @@ mod tests {
 
     #[test]
     fn constants_are_simple_fractions() {
+        let terms = Terms::default();
+        let reals = Reals::new(&terms, 1);
+        let fraction = |x: f64, digits: i32| reals.float(x, digits, f64::MAX);
         let tenth = fraction(f64::from(0.1f32), 24);
         assert_eq!(tenth.times(Value::integer(10)), Value::ONE);
         let third = fraction(f64::from(1.0f32 / 3.0), 24);

@@ -43,8 +43,36 @@ impl fmt::Display for Which {
     }
 }
 
+/// How far rounding may move an element of an output, at the worst.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Bounded {
+    /// The output.
+    pub output: String,
+    /// The element for which both bounds together are the largest.
+    pub index: usize,
+    /// The inputs with the numbers that they may hold.
+    pub ranges: Vec<(String, f64, f64)>,
+    /// The largest magnitude that it may have over the reals.
+    pub magnitude: f64,
+    /// Both sides.
+    pub sides: [Rounded; 2],
+}
+
+/// An element as one side computes it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Rounded {
+    /// It is no further from the value over the reals.
+    pub error: f64,
+    /// Summands of the longest sum in it.
+    pub summands: u32,
+    /// Roundings in a row.
+    pub depth: u32,
+    /// Roundings.
+    pub roundings: usize,
+}
+
 /// Why it stands as it does.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Why {
     /// So many sums of products may be rounded once or twice by ptxas.
     Fusible(u64),
@@ -82,6 +110,17 @@ pub enum Why {
         index: usize,
         /// Both values.
         values: [String; 2],
+    },
+    /// How far both may be off, for inputs in ranges.
+    Bounded(Box<Bounded>),
+    /// How far both may be off is not known, and why.
+    Unbounded {
+        /// The output.
+        output: String,
+        /// The element.
+        index: usize,
+        /// What stands in the way.
+        lack: String,
     },
     /// The described inputs were not run, and why.
     Unheld(String),
@@ -233,6 +272,14 @@ pub struct AtLaunch {
 }
 
 impl AtLaunch {
+    /// How far rounding may move each output, where that is known.
+    pub fn bounds(&self) -> impl Iterator<Item = &Bounded> {
+        self.why.iter().filter_map(|why| match why {
+            Why::Bounded(bounded) => Some(&**bounded),
+            _ => None,
+        })
+    }
+
     /// What the buffers of both sides hold before launches that show a difference.
     pub fn witness(&self) -> Option<&[Memory; 2]> {
         self.why.iter().find_map(|why| match why {
@@ -257,6 +304,8 @@ impl Why {
             Why::Reals { .. } => "reals",
             Why::Beyond(..) => "beyond-tolerance",
             Why::Far { .. } => "far",
+            Why::Bounded(_) => "bounded",
+            Why::Unbounded { .. } => "unbounded",
             Why::Unheld(_) => "not-run",
             Why::OneSided(_) => "one-sided",
             Why::Integers(_) => "integers",
@@ -370,6 +419,36 @@ fn fault_text(fault: &Fault) -> String {
     text + &format!(": {}", place.instruction)
 }
 
+impl fmt::Display for Bounded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b] = &self.sides;
+        let ranges = self.ranges.iter();
+        let ranges: Vec<String> = ranges
+            .map(|(name, low, high)| format!("`{name}` in [{low}, {high}]"))
+            .collect();
+        if !ranges.is_empty() {
+            write!(f, "with {}, ", ranges.join(", "))?;
+        }
+        write!(
+            f,
+            "`{}` is at most {:.1e} off in the original ({a}), {:.1e} in the rewritten kernel ({b}), at values up to {:.2e}",
+            self.output, a.error, b.error, self.magnitude
+        )
+    }
+}
+
+impl fmt::Display for Rounded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Rounded {
+            summands, depth, ..
+        } = self;
+        match summands {
+            0..=1 => write!(f, "depth {depth}"),
+            _ => write!(f, "sums of {summands}, depth {depth}"),
+        }
+    }
+}
+
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -409,6 +488,10 @@ impl fmt::Display for Why {
                 f,
                 "with the inputs as described, `{output}[{index}]` is {b} in place of {a}: further off than rounding is, and no tolerance is described"
             ),
+            Why::Bounded(bounded) => write!(f, "{bounded}"),
+            Why::Unbounded { output, index, lack } => {
+                write!(f, "no bound of the error of `{output}[{index}]`: {lack}")
+            }
             Why::Unheld(why) => write!(f, "how far off results are was not seen: {why}"),
             Why::OneSided(name) => write!(
                 f,

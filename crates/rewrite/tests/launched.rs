@@ -5,7 +5,7 @@
 use warpwright_emu::Emulator;
 use warpwright_launch::{LaunchFile, no_files};
 use warpwright_ptx::Module;
-use warpwright_rewrite::{Options, Paired, PairingError, Side, Standing, Step, compare};
+use warpwright_rewrite::{AtLaunch, Options, Paired, PairingError, Side, Standing, Step, compare};
 
 /// `y[i] = f(x[i])`
 fn map(instructions: &str) -> String {
@@ -125,6 +125,66 @@ fn tolerances_are_held_on_the_described_inputs() {
             stands == standing && why.contains(said),
             "{stands:?}: {why}"
         );
+    }
+}
+
+/// How far both may be off is said for the described ranges, or for those that are stated.
+#[test]
+fn rounding_is_bounded_for_ranges() {
+    let twice = map("mul.rn.f32 %f2, %f0, %f0; add.rn.f32 %f1, %f2, %f0;");
+    let once = map("fma.rn.f32 %f1, %f0, %f0, %f0;");
+    let quotient = map("rcp.rn.f32 %f2, %f0; mul.rn.f32 %f1, %f2, %f0;");
+    let one = map("div.rn.f32 %f1, %f0, %f0;");
+    let stated = |kernels: [&str; 2], toml: &str, ranges: &[(&str, f64, f64)]| {
+        let (a, b) = (side(kernels[0], toml), side(kernels[1], toml));
+        let paired = Paired::of(&a, &b, &[]).unwrap();
+        let ranges = ranges
+            .iter()
+            .map(|&(name, low, high)| (name.to_owned(), low, high));
+        let options = Options {
+            ranges: ranges.collect(),
+            ..Options::default()
+        };
+        compare(&a, &b, &paired, &options)
+    };
+    let error = |found: &AtLaunch| -> Option<[f64; 2]> {
+        let bounded = found.bounds().next()?;
+        Some(bounded.sides.each_ref().map(|side| side.error))
+    };
+    let half = 2f64.powi(-24);
+    let found = stated([&twice, &once], TOML, &[]);
+    // x² is rounded at 1, the sum at 2; the other sum alone.
+    let [a, b] = error(&found).unwrap();
+    assert!(
+        (a - 3.0 * half).abs() < 1e-3 * half && (b - 2.0 * half).abs() < 1e-3 * half,
+        "{a} {b}"
+    );
+    let wide = stated([&twice, &once], TOML, &[("x", 0.0, 16.0)]);
+    let [a, b] = error(&wide).unwrap();
+    assert!(
+        (a / half - 528.0).abs() < 1.0 && (b / half - 272.0).abs() < 1.0,
+        "{a} {b}"
+    );
+    let unsaid = with("uniform\", low = -1.0, high = 1.0", "bits\"");
+    for (kernels, toml, ranges, said) in [
+        (
+            [&twice, &once],
+            &*unsaid,
+            &[][..],
+            "nothing says which numbers `x` holds",
+        ),
+        ([&one, &quotient], TOML, &[], "a divisor may be 0"),
+        (
+            [&twice, &once],
+            TOML,
+            &[("x", 0.0, 1e30)],
+            "a value may leave its format",
+        ),
+        ([&one, &quotient], TOML, &[("x", 1.0, 2.0)], "`x` in [1, 2]"),
+    ] {
+        let found = stated(kernels.map(|kernel| &**kernel), toml, ranges);
+        let why: Vec<String> = found.why.iter().map(ToString::to_string).collect();
+        assert!(why.join("; ").contains(said), "{said}: {why:?}");
     }
 }
 

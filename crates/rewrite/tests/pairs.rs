@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use warpwright_emu::Emulator;
 use warpwright_launch::{LaunchFile, no_files};
 use warpwright_ptx::Module;
-use warpwright_rewrite::{AtLaunch, Options, Paired, Side, Standing, Step, Why, compare};
+use warpwright_rewrite::{AtLaunch, Options, Paired, Side, Standing, Step, Why, compare, outputs};
 use warpwright_toolkit::NvccJob;
 use warpwright_toolkit::testing::require_toolkit;
 
@@ -138,6 +138,34 @@ fn stands(a: At, b: At, lengths: &[i64], standing: Standing) {
             a.kernel,
             said(&found)
         );
+        are_within_bounds(a, b, n, &found);
+    }
+}
+
+/// Where rounding is bounded, the emulator's results are no further apart than both bounds together.
+#[track_caller]
+fn are_within_bounds(a: At, b: At, n: i64, found: &AtLaunch) {
+    let Some(module) = module().filter(|_| found.bounds().next().is_some()) else {
+        return;
+    };
+    let sides = [a, b].map(|at| side(module, at, &[("n", n)]));
+    let [first, second] = sides.each_ref().map(|side| outputs(side).unwrap());
+    for bounded in found.bounds() {
+        let of = |all: &[(String, Vec<u8>)]| -> Vec<f64> {
+            let (_, bytes) = all
+                .iter()
+                .find(|(name, _)| *name == bounded.output)
+                .unwrap();
+            let mut buffers = sides[0].steps[0].launch.buffers();
+            let ty = buffers.find(|b| b.name == bounded.output).unwrap().ty;
+            let elements = bytes.chunks_exact(ty.size());
+            elements.map(|e| ty.to_f64(ty.read(e))).collect()
+        };
+        let (x, y) = (of(&first), of(&second));
+        let apart = x.iter().zip(&y).map(|(x, y)| (x - y).abs());
+        let most = bounded.sides[0].error + bounded.sides[1].error;
+        let apart = apart.fold(0.0, f64::max);
+        assert!(apart <= most, "{} is {apart:e} off: {bounded}", b.kernel);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use warpwright::{Reason, RewriteOptions, Rewritten, Word};
+use warpwright::{Beyond, Limit, Reason, RewriteOptions, Rewritten, Which, Word};
 use warpwright_launch::{ContentsError, LaunchFile};
 use warpwright_report::screen::wrap;
 
@@ -52,6 +52,7 @@ pub fn run(cli: &Cli, args: &CheckArgs, a: &Input, b: &Input) -> Result<(), Fail
         pairs: pairs(&args.rewrite.pair)?,
         requires: args.rewrite.require.clone(),
         fixed: args.rewrite.fixed.clone(),
+        ranges: ranges(&args.rewrite.range)?,
         only_described: args.rewrite.only_described,
         nvcc: [nvcc(a, 0)?, nvcc(b, 1)?],
     };
@@ -91,6 +92,21 @@ fn pairs(stated: &[String]) -> Result<Vec<(String, String)>, Failure> {
     stated.iter().map(split).collect()
 }
 
+fn ranges(stated: &[String]) -> Result<Vec<(String, f64, f64)>, Failure> {
+    let number = |text: &str| text.parse::<f64>().ok().filter(|x| x.is_finite());
+    let range = |text: &String| {
+        let (name, ends) = text.split_once('=')?;
+        let (low, high) = ends.split_once("..")?;
+        let (low, high) = (number(low)?, number(high)?);
+        (!name.is_empty() && low <= high).then(|| (name.to_owned(), low, high))
+    };
+    let wrong = |text| Failure::Usage(format!("--range {text}: it takes NAME=LOW..HIGH"));
+    let all = stated
+        .iter()
+        .map(|text| range(text).ok_or_else(|| wrong(text)));
+    all.collect()
+}
+
 fn print(document: &Rewritten) {
     let count = document.launches.len();
     let launches = if count == 1 { "launch" } else { "launches" };
@@ -127,9 +143,36 @@ fn print(document: &Rewritten) {
         let text = format!("{what}, {}: {why}", all.join("; "));
         println!("{}", wrap(&text, "  ", "    ").join("\n"));
     }
+    for limit in &document.limits {
+        println!("{}", wrap(&reach(limit), "  ", "    ").join("\n"));
+    }
     for untried in &document.untried {
         let text = format!("not tried: {}", untried.text);
         println!("{}", wrap(&text, "  ", "    ").join("\n"));
+    }
+}
+
+/// `right up to n = 46340; at 46341 …`
+fn reach(limit: &Limit) -> String {
+    let Limit {
+        name,
+        up_to,
+        beyond,
+    } = limit;
+    match beyond {
+        None => {
+            format!("no index leaves its memory up to {name} = {up_to}, in the blocks looked at")
+        }
+        Some(Beyond {
+            value,
+            which: Which::First,
+            why,
+        }) => {
+            format!("right up to {name} = {up_to}, as the original is: at {name} = {value} {why}")
+        }
+        Some(Beyond { value, why, .. }) => format!(
+            "right up to {name} = {up_to}, in the blocks looked at; beyond, an index wraps: at {name} = {value} {why}"
+        ),
     }
 }
 

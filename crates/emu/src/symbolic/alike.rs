@@ -99,7 +99,7 @@ impl Program {
     }
 
     /// Runs some blocks for their addresses alone: nothing of the memory is read but its extents, which may exceed this
-    /// machine's. Gives how many ended within the budget.
+    /// machine's.
     ///
     /// # Errors
     /// [`Stop`]: a fault, or something that is not done here.
@@ -110,7 +110,7 @@ impl Program {
         places: &[usize],
         blocks: &[u32],
         options: &Options,
-    ) -> Result<usize, Stop> {
+    ) -> Result<Visited, Stop> {
         let mut terms = Terms::default();
         let mut machine = Machine::new(
             self,
@@ -121,13 +121,28 @@ impl Program {
             Aim::Addresses,
         )?;
         machine.tracer = Tracer::new(&mut machine, None).map(Box::new);
-        for (done, &number) in blocks.iter().enumerate() {
+        let mut done = 0;
+        for &number in blocks {
             match machine.run_block(u64::from(number)) {
-                Err(Stop::Refused(Refusal::TooLarge, _)) => return Ok(done),
+                Err(Stop::Refused(Refusal::TooLarge, _)) => break,
                 result => result?,
             }
+            done += 1;
         }
-        Ok(blocks.len())
+        let tracer = machine.tracer.take();
+        let wrote = tracer.as_ref().is_some_and(|t| !t.writers.is_empty());
+        let met = tracer.and_then(|tracer| tracer.met);
+        let name = |of: usize| memory.get(of).map(|buffer| buffer.name.clone());
+        let met = met.map(|(blocks, of, byte)| Met {
+            blocks,
+            memory: name(of).unwrap_or_default(),
+            byte,
+        });
+        Ok(Visited {
+            blocks: done,
+            wrote,
+            met,
+        })
     }
 }
 
@@ -142,6 +157,31 @@ struct Touched {
     /// More than one block has touched it.
     shared: bool,
 }
+
+/// Blocks that ran for their addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Visited {
+    /// Those that ended within the budget.
+    pub blocks: usize,
+    /// Any of them wrote to global memory, other than by an atomic operation.
+    pub wrote: bool,
+    /// The first place to which two of them wrote.
+    pub met: Option<Met>,
+}
+
+/// A place to which two blocks write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Met {
+    /// Their numbers.
+    pub blocks: [u32; 2],
+    /// The name of the memory.
+    pub memory: String,
+    /// The byte in it.
+    pub byte: u64,
+}
+
+/// Places of which is kept which block wrote to them.
+const KEPT: usize = 1 << 18;
 
 /// The record of a block.
 pub(crate) struct Tracer {
@@ -160,6 +200,9 @@ pub(crate) struct Tracer {
     known: FxHashMap<(usize, u64), u32>,
     /// A block touches what another one writes.
     clash: bool,
+    /// Where addresses alone count: which block wrote to a memory's byte, and the first that two wrote to.
+    writers: FxHashMap<(usize, u64), u32>,
+    met: Option<([u32; 2], usize, u64)>,
 }
 
 impl Tracer {
@@ -187,6 +230,8 @@ impl Tracer {
             written: Vec::new(),
             known: FxHashMap::default(),
             clash: false,
+            writers: FxHashMap::default(),
+            met: None,
         })
     }
 
@@ -331,6 +376,17 @@ impl Tracer {
         }
     }
 
+    /// A block writes where addresses alone count.
+    fn wrote(&mut self, block: u32, of: usize, offset: u64) {
+        if self.is_record || self.writers.len() >= KEPT {
+            return;
+        }
+        let first = *self.writers.entry((of, offset)).or_insert(block);
+        if first != block && self.met.is_none() {
+            self.met = Some(([first, block], of, offset));
+        }
+    }
+
     fn value(&mut self, value: Val) {
         match value {
             Val::Bits(bits) => {
@@ -431,11 +487,13 @@ impl Warp {
         {
             return Err(m.fault(FaultClass::ReadOnly, self, (pc, lane), None));
         }
+        let block = m.block_number();
         let Some(tracer) = &mut m.tracer else {
             return Ok(());
         };
         match target {
             Target::Global(of, offset) => {
+                tracer.wrote(block, of, offset);
                 tracer.write(&m.memory[of], of, (offset, size), value);
             }
             Target::Shared(offset) => {

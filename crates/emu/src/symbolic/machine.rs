@@ -397,6 +397,11 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
+    /// The number of the block that runs.
+    pub fn block_number(&self) -> u32 {
+        self.number
+    }
+
     /// Runs the block of a number.
     pub fn run_block(&mut self, number: u64) -> Result<(), Stop> {
         self.number = number as u32;

@@ -18,6 +18,6 @@ mod pointers;
 pub mod term;
 mod warp;
 
-pub use alike::{Bases, Digest, Footprint, Place};
+pub use alike::{Bases, Digest, Footprint, Met, Place, Visited};
 pub use machine::{Fault, FaultClass, Note, Options, Refusal, Report, Stop};
 pub use memory::{Buffer, Clash, Content};

@@ -1,0 +1,260 @@
+//! How large a launch may be before an index of 32 bits overflows.
+//!
+//! No size that terms take shows it. So each parameter that grows a buffer is set to where the largest one passes 2³¹
+//! or 2³² bytes or elements, and some blocks of both sides run for their addresses alone. The first such size at which
+//! one of the two leaves its memory, writes to one place in two blocks, or writes nothing, is narrowed down to the
+//! parameter's value. What the original does not do either is no fault of the rewriting.
+
+use serde::Serialize;
+use warpwright_launch::Launch;
+use warpwright_ptx::Module;
+use warpwright_rewrite::{Look, Looked, Side, Which, addresses};
+
+use super::{Condition, RewriteOptions, Try, known, parameters, scales};
+use crate::optimise::launch_among;
+use crate::{Error, Input};
+
+/// Up to where addresses are right.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Limit {
+    /// The parameter; the others are those of the smallest size.
+    pub name: String,
+    /// The largest value at which no fault was found.
+    pub up_to: i64,
+    /// The next one that was tried, and what is wrong there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beyond: Option<Beyond>,
+}
+
+/// What is wrong at a value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Beyond {
+    /// The value.
+    pub value: i64,
+    /// Of which kernel.
+    pub which: Which,
+    /// What.
+    pub why: String,
+}
+
+/// Bytes and elements at which an index may overflow.
+const EDGES: [u64; 2] = [1 << 31, 1 << 32];
+/// Bytes of a buffer that is looked at.
+const MOST: u64 = 1 << 37;
+/// Values tried for one that keeps to what is required.
+const NEAR: i64 = 64;
+
+/// The limits of each parameter, and the elements of the largest buffer in which all was right.
+pub(super) fn of(
+    inputs: [&Input; 2],
+    modules: &[Module; 2],
+    options: &RewriteOptions<'_>,
+    (smallest, sides): (&Try, [Side; 2]),
+) -> (Vec<Limit>, u64) {
+    let requires = options.requires.iter();
+    let requires = requires.filter_map(|text| Condition::parse(text).ok());
+    let mut search = Search {
+        inputs,
+        modules,
+        options,
+        smallest,
+        sides,
+        requires: requires.collect(),
+        usual: Vec::new(),
+        elements: 0,
+    };
+    let Some(usual) = search.usual() else {
+        return (Vec::new(), 0);
+    };
+    search.usual = usual;
+    let (names, _) = scales(options);
+    let limits = names.into_iter().filter_map(|name| search.limit(name));
+    let limits = limits.collect();
+    (limits, search.elements)
+}
+
+struct Search<'s> {
+    inputs: [&'s Input; 2],
+    modules: &'s [Module; 2],
+    options: &'s RewriteOptions<'s>,
+    smallest: &'s Try,
+    sides: [Side; 2],
+    requires: Vec<Condition>,
+    /// What blocks of both sides do at the smallest size.
+    usual: Vec<Looked>,
+    elements: u64,
+}
+
+/// What was found at a value.
+enum Found {
+    Right,
+    Wrong(Which, String),
+    /// Nothing tells.
+    Open,
+}
+
+impl Search<'_> {
+    fn usual(&self) -> Option<Vec<Looked>> {
+        let sides = self.sides.iter().zip([Which::First, Which::Second]);
+        let looked = sides.map(|(side, which)| addresses(side, which, Look::QUICK));
+        looked.map(|looked| looked.ok().flatten()).collect()
+    }
+
+    /// What blocks do here that they do not at the smallest size.
+    fn unusual(&self, which: Which, looked: Looked) -> Option<String> {
+        let usual = &self.usual[which as usize];
+        match looked.met.filter(|_| usual.met.is_none()) {
+            Some(met) => {
+                let ([a, b], byte, memory) = (met.blocks, met.byte, met.memory);
+                Some(format!(
+                    "{which} writes byte {byte} of `{memory}` in block {a} and in block {b}"
+                ))
+            }
+            None => (usual.wrote && !looked.wrote).then(|| format!("{which} writes nothing")),
+        }
+    }
+
+    fn at(&self, name: &str, value: i64) -> Try {
+        Try {
+            set: vec![(name.to_owned(), value)],
+            derived: true,
+            ..self.smallest.clone()
+        }
+    }
+
+    /// The launches of both sides with another value of a parameter.
+    fn launches(&self, name: &str, value: i64) -> Result<[Vec<Launch>; 2], Error> {
+        let at = self.at(name, value);
+        let side = |which: usize| {
+            let module = &self.modules[which];
+            let kernels: Vec<String> = module.kernels().map(|(_, f)| f.name.to_string()).collect();
+            let files = self.options.launches[which].iter();
+            let launches = files.map(|file| {
+                let launch = file.resolve(&at.size, &known(file, &at))?;
+                launch_among(&launch, &self.inputs[which].name, &kernels)
+            });
+            launches.collect::<Result<Vec<Launch>, Error>>()
+        };
+        Ok([side(0)?, side(1)?])
+    }
+
+    /// Bytes and elements of the largest buffer at a value; `None` where there is no such launch.
+    fn extents(&self, name: &str, value: i64) -> Option<[u64; 2]> {
+        let launches = self.launches(name, value).ok()?;
+        let buffers = launches.iter().flatten().flat_map(Launch::buffers);
+        let extents = buffers.map(|buffer| {
+            let elements = buffer.len as u64;
+            [elements.saturating_mul(buffer.ty.size() as u64), elements]
+        });
+        let all = extents.fold([0, 0], |[a, b], [c, d]| [a.max(c), b.max(d)]);
+        (all[0] <= MOST).then_some(all)
+    }
+
+    fn holds(&self, name: &str, value: i64) -> bool {
+        let values = parameters(self.options, &self.at(name, value));
+        self.requires.iter().all(|required| required.holds(&values))
+    }
+
+    /// The least value above another one at which the largest buffer has so many bytes, or elements.
+    fn edge(&self, name: &str, from: i64, (measure, edge): (usize, u64)) -> Option<i64> {
+        let is_there = |value: i64| self.extents(name, value).map(|all| all[measure] > edge);
+        let (mut low, mut high) = (from, from);
+        while !is_there(high)? {
+            low = high;
+            high = high.checked_mul(2)?;
+            // The last doubling may be too much where the edge is not.
+            while is_there(high).is_none() {
+                high = low + (high - low) / 2;
+                if high == low {
+                    return None;
+                }
+            }
+        }
+        while low + 1 < high {
+            let middle = low + (high - low) / 2;
+            match is_there(middle)? {
+                true => high = middle,
+                false => low = middle,
+            }
+        }
+        (high..high + NEAR).find(|&value| self.holds(name, value))
+    }
+
+    fn look(&mut self, name: &str, value: i64, look: Look) -> Found {
+        let Ok(launches) = self.launches(name, value) else {
+            return Found::Open;
+        };
+        for (side, launches) in self.sides.iter_mut().zip(launches) {
+            for (step, launch) in side.steps.iter_mut().zip(launches) {
+                step.launch = launch;
+            }
+        }
+        for (side, which) in self.sides.iter().zip([Which::First, Which::Second]) {
+            match addresses(side, which, look) {
+                Ok(Some(looked)) if looked.blocks > 0 => {
+                    if let Some(why) = self.unusual(which, looked) {
+                        return Found::Wrong(which, why);
+                    }
+                }
+                Ok(_) => return Found::Open,
+                Err(why) => return Found::Wrong(which, why.to_string()),
+            }
+        }
+        Found::Right
+    }
+
+    fn limit(&mut self, name: &str) -> Option<Limit> {
+        let from = *parameters(self.options, self.smallest).get(name)?;
+        let mut right = None;
+        let edges = EDGES.into_iter().flat_map(|edge| [(0, edge), (1, edge)]);
+        let edges = edges.filter_map(|edge| self.edge(name, from.max(1), edge));
+        let mut values: Vec<i64> = edges.collect();
+        values.sort_unstable();
+        values.dedup();
+        for value in values {
+            match self.look(name, value, Look::QUICK) {
+                Found::Right => {
+                    right = Some(value);
+                    let extents = self.extents(name, value);
+                    self.elements = self.elements.max(extents.map_or(0, |all| all[1]));
+                }
+                Found::Open => break,
+                Found::Wrong(which, why) => {
+                    let low = right.unwrap_or(from);
+                    return Some(self.narrowed(name, low, (value, which, why)));
+                }
+            }
+        }
+        right.map(|up_to| Limit {
+            name: name.to_owned(),
+            up_to,
+            beyond: None,
+        })
+    }
+
+    /// Between a value at which all is right and one at which it is not: where that begins.
+    fn narrowed(&mut self, name: &str, mut low: i64, wrong: (i64, Which, String)) -> Limit {
+        let (mut high, mut which, mut why) = wrong;
+        while low + 1 < high {
+            let middle = low + (high - low) / 2;
+            let down = (low + 1..=middle).rev().take(NEAR as usize);
+            let Some(value) = down.into_iter().find(|&value| self.holds(name, value)) else {
+                break;
+            };
+            match self.look(name, value, Look::SHORT) {
+                Found::Right => low = value,
+                Found::Wrong(of, what) => (high, which, why) = (value, of, what),
+                Found::Open => break,
+            }
+        }
+        Limit {
+            name: name.to_owned(),
+            up_to: low,
+            beyond: Some(Beyond {
+                value: high,
+                which,
+                why,
+            }),
+        }
+    }
+}
