@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use warpwright_diag::count;
-use warpwright_launch::Version;
+use warpwright_launch::{Condition, Guard, Quantity, Version};
 use warpwright_pass::passes::{Reduce, SmemSpilling};
 use warpwright_pass::ptx::facts::{kernel_pressure, uses_dynamic_shared};
+use warpwright_pass::ptx::specialize::loaded;
 use warpwright_pass::ptx::{fusion, slice::Slices};
 use warpwright_pass::scope::too_large;
 use warpwright_pass::{
@@ -416,6 +417,18 @@ impl<'a> Exploration<'a> {
         self.build(known)
     }
 
+    /// A guard without parameters that the kernel does not load.
+    fn used(&self, guard: &Guard) -> Guard {
+        let module = self.bench.start.as_module();
+        let kernel = module.and_then(|module| Some((module, module.function(self.bench.kernel)?)));
+        let used = kernel.map_or_else(Vec::new, |(module, kernel)| loaded(module, kernel));
+        let conditions = guard.conditions().filter(|condition| match condition {
+            Condition::In(Quantity::Param(field), _) => used.contains(field),
+            _ => true,
+        });
+        conditions.fold(Guard::always(), Guard::with)
+    }
+
     /// Versions for the launch that is known. Where nothing is measured there is one, and beside it stands what that launch runs
     /// of it.
     fn for_launch(&mut self) -> Result<(), OptError> {
@@ -424,7 +437,9 @@ impl<'a> Exploration<'a> {
             .request
             .scope
             .constants(self.bench.kernel, setting.block.dims);
-        let Some(guard) = known else { return Ok(()) };
+        let Some(guard) = known.map(|guard| self.used(&guard)) else {
+            return Ok(());
+        };
         if self.request.proofs == Proofs::All {
             self.build(specialised(&guard, &self.candidates()))?;
             self.score();

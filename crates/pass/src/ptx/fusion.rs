@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_product_that_gets_to_no_sum_is_not_fused() {
-        let fused = |body| may_be_fused(&module(body));
+        let fused = |body: &str| may_be_fused(&module(body));
         let sum = "add.f64 %d1, %d0, %d0;\nmul.f64 %d2, %d1, %d1;";
         assert!(!fused(sum) && has_unrounded_pair(&module(sum)));
         let product = "mul.f64 %d1, %d0, %d0;\n";
