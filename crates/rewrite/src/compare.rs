@@ -9,9 +9,9 @@ use warpwright_emu::symbolic::{
 use warpwright_launch::{ElemType, Init};
 
 use crate::alike::{Chosen, Launched, chosen};
+use crate::field::Value;
 use crate::guards;
 use crate::pairing::{self, Paired, buffers};
-use crate::field::Value;
 use crate::reals::{Reals, is_whole};
 use crate::standing::{AtLaunch, Standing, Which, Why};
 use crate::tested::{
