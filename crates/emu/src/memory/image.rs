@@ -38,7 +38,8 @@ pub(crate) struct GlobalVariable {
     pub name: String,
     pub bytes: Vec<u8>,
     pub constant: bool,
-    /// Others see it by its name, and may have set it. Not of one that holds addresses.
+    /// Others see it by its name, and may have set it, or must have: constants that are given nothing. Not of one that
+    /// holds addresses.
     pub exported: bool,
 }
 
@@ -88,7 +89,8 @@ impl Image {
                     name,
                     bytes,
                     constant,
-                    exported: data.linkage != Linkage::Local && !has_addresses,
+                    exported: !has_addresses
+                        && (data.linkage != Linkage::Local || constant && data.init.is_none()),
                 });
             }
         }

@@ -618,6 +618,9 @@ impl<'a> Machine<'a> {
         if by.is_atomic() && log.is_order_shown(offset, size, now, is_ordered) {
             self.report.notes.insert(Note::ThreadOrder);
         }
+        if by.is_atomic() && of.is_some() && log.is_block_order_shown(offset, size, now) {
+            self.report.notes.insert(Note::OrderShown);
+        }
         let found = match write {
             None => log.read(offset, size, now, is_ordered),
             Some(value) => log.write(offset, size, now, value, is_ordered),
