@@ -168,14 +168,20 @@ impl<S: Semantics> Prover<'_, S> {
         finding.clone()
     }
 
-    /// Vector accesses that are not known to be aligned: the original has done none as wide at the address.
+    /// Vector accesses that are not known to be aligned: the original has done none as wide at the address, or only
+    /// behind more events.
     fn misaligned(&self, logs: &[Log], executed: &[Executed], findings: &mut Vec<Finding>) {
         for (log, executed) in logs.iter().zip(executed) {
             for new in log.accesses[1].iter().filter(|new| new.is_wide) {
-                let mut here = log.accesses[0].iter().chain(&executed.accesses);
-                let is_here = here.any(|old| {
+                let own = log.accesses[0].iter();
+                let own = own.map(|old| (old, executed.lead + old.after as i64));
+                let before = executed.accesses.iter().map(|(old, events)| (old, *events));
+                let is_here = own.chain(before).any(|(old, events)| {
                     let is_executed = old.guard == new.guard || old.guard == self.machine.truth;
-                    old.address == new.address && old.bytes >= new.bytes && is_executed
+                    old.address == new.address
+                        && old.bytes >= new.bytes
+                        && is_executed
+                        && events <= new.after as i64
                 });
                 if !is_here {
                     findings.push(Finding::Misaligned { inst: new.inst });
@@ -307,7 +313,8 @@ struct Executed {
     lead: i64,
     /// By what is loaded: the guard, and the events that the rewritten function has not done yet and the original had.
     loads: FxHashMap<Term, (Term, i64)>,
-    accesses: Vec<Accessed>,
+    /// With the events that are missing in the same way.
+    accesses: Vec<(Accessed, i64)>,
 }
 
 impl Executed {
@@ -337,18 +344,21 @@ impl Executed {
                 *missing = same.map_or(*missing, |same| same.1.max(*missing));
                 same.is_some()
             });
-            all.accesses.retain(|access| {
-                let mut others = other.accesses.iter();
-                others.any(|other| {
+            all.accesses.retain_mut(|(access, missing)| {
+                let others = other.accesses.iter().filter(|(other, _)| {
                     (other.address, other.bytes, other.guard)
                         == (access.address, access.bytes, access.guard)
-                })
+                });
+                let least = others.map(|(_, missing)| *missing).min();
+                *missing = least.map_or(*missing, |least| least.max(*missing));
+                least.is_some()
             });
         }
         if is_compared(product, node) {
             // Equal memories are equal events.
             all.lead = 0;
             all.loads.values_mut().for_each(|load| load.1 = 0);
+            all.accesses.iter_mut().for_each(|access| access.1 = 0);
         } else if here.preds.iter().any(|pred| pred.0 as usize >= node) {
             all.lead = UNKNOWN;
         }
@@ -366,10 +376,13 @@ impl Executed {
                 *known = (load.guard, missing);
             }
         }
-        for (_, missing) in next.loads.values_mut() {
+        let accesses = log.accesses[0].iter();
+        let accesses = accesses.map(|access| (*access, self.lead + access.after as i64));
+        next.accesses.extend(accesses);
+        let loads = next.loads.values_mut().map(|load| &mut load.1);
+        for missing in loads.chain(next.accesses.iter_mut().map(|access| &mut access.1)) {
             *missing = (*missing - rewritten).max(0);
         }
-        next.accesses.extend(&log.accesses[0]);
         next.lead += original - rewritten;
         next
     }

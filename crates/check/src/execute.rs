@@ -532,6 +532,7 @@ impl<S: Semantics> Machine<'_, S> {
             is_wide: is_wide
                 && !step.is_aligned
                 && self.terms.alignment(address) < u64::from(bytes),
+            after: self.log.events[side],
         });
     }
 

@@ -85,6 +85,8 @@ pub(crate) struct Accessed {
     pub(crate) guard: Term,
     /// Must its alignment be shown?
     pub(crate) is_wide: bool,
+    /// Events of its function at this node before it.
+    pub(crate) after: usize,
 }
 
 /// What happened at one node.

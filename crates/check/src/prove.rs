@@ -36,7 +36,8 @@ pub fn check<S: Semantics>(original: &S, rewritten: &S, threads: &Threads) -> Ve
     if first.is_proved() || first.cause() != Some(Cause::ControlFlow) {
         return first;
     }
-    let straight = [original, rewritten].map(Straightened::new);
+    let straight = [(original, false), (rewritten, true)];
+    let straight = straight.map(|(func, is_bound)| Straightened::new(func, is_bound));
     let [a, b] = &straight;
     if !a.is_changed() && !b.is_changed() {
         return first;
@@ -298,7 +299,7 @@ impl<'a, S: Semantics> Prover<'a, S> {
             }
             match self.compare() {
                 Ok(()) => {
-                    let verdict = match self.same_together() {
+                    let verdict = match self.same_together().and_then(|()| self.said_uniform()) {
                         Ok(()) => Verdict::Proved,
                         Err(reason) => Verdict::Undecided(reason),
                     };

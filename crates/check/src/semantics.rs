@@ -33,6 +33,11 @@ pub trait Semantics: Function {
         false
     }
 
+    /// Is `inst` a branch that is said to go one way in each warp? Where it does not, anything may happen.
+    fn is_said_uniform(&self, _inst: Inst) -> bool {
+        false
+    }
+
     /// For a register that holds something well-defined on entry to the function (a register
     /// parameter): a name for it that both versions of the function share.
     fn entry_name(&self, _value: Value) -> Option<Name> {

@@ -19,15 +19,19 @@ pub(crate) struct Straightened<'a, S> {
     guards: Vec<Option<Guard>>,
     /// Branches that are gone.
     gone: Vec<bool>,
+    /// Does what is said of a branch bind it?
+    is_bound: bool,
 }
 
 impl<'a, S: Semantics> Straightened<'a, S> {
-    pub(crate) fn new(func: &'a S) -> Self {
+    /// `is_bound`: a branch that is said to go one way in each warp stays.
+    pub(crate) fn new(func: &'a S, is_bound: bool) -> Self {
         let cfg = Cfg::new(func);
         let mut found = Straightened {
             func,
             guards: vec![None; func.inst_count()],
             gone: vec![false; func.inst_count()],
+            is_bound,
         };
         for block in cfg.blocks().filter(|&block| cfg.is_reachable(block)) {
             found.straighten(&cfg, block);
@@ -43,6 +47,9 @@ impl<'a, S: Semantics> Straightened<'a, S> {
     fn straighten(&mut self, cfg: &Cfg, block: Block) -> Option<()> {
         let branch = cfg.last_inst(block);
         if !self.func.goes_by_guard(branch) || self.func.transfer(branch) != Transfer::Jump {
+            return None;
+        }
+        if self.is_bound && self.func.is_said_uniform(branch) {
             return None;
         }
         let guard = self.func.step(branch).ok()?.guard?;
@@ -228,6 +235,10 @@ impl<S: Semantics> Semantics for Straightened<'_, S> {
 
     fn goes_by_guard(&self, inst: Inst) -> bool {
         !self.is_gone(inst) && self.func.goes_by_guard(inst)
+    }
+
+    fn is_said_uniform(&self, inst: Inst) -> bool {
+        !self.is_gone(inst) && self.func.is_said_uniform(inst)
     }
 
     fn entry_name(&self, value: Value) -> Option<Name> {

@@ -8,10 +8,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use warpwright_flow::Inst;
+
 use crate::prove::Prover;
 use crate::semantics::{Coordinate, Semantics};
 use crate::state::State;
 use crate::term::{Args, Head, Term, Terms};
+use crate::verdict::{Cause, Reason};
 
 /// What loops carry, at a header: the values that it begins with, and those that come around.
 struct Carried {
@@ -21,6 +24,46 @@ struct Carried {
 }
 
 impl<S: Semantics> Prover<'_, S> {
+    /// Do the branches go one way in each warp of which the rewritten function says so, or does the original say it of
+    /// the same ones?
+    pub(crate) fn said_uniform(&mut self) -> Result<(), Reason> {
+        let mut said: BTreeMap<Inst, Vec<usize>> = BTreeMap::new();
+        for (number, node) in self.product.nodes.iter().enumerate() {
+            let inst = node.decision.and_then(|decision| decision.insts[1]);
+            if let Some(inst) = inst.filter(|&inst| self.says_uniform(1, inst)) {
+                said.entry(inst).or_default().push(number);
+            }
+        }
+        if said.is_empty() {
+            return Ok(());
+        }
+        let uniform = self.uniform();
+        let decision = |number: &usize| self.product.nodes[*number].decision;
+        let unknown = said.iter().find(|(_, at)| {
+            let mut originals = at.iter().map(|at| decision(at)?.insts[0]);
+            let first = originals.next().flatten();
+            let is_same = first.is_some_and(|inst| self.says_uniform(0, inst))
+                && originals.all(|other| other == first);
+            // Threads that come by several ways may be at one instruction together.
+            let is_forced = |at: &usize| decision(at).is_some_and(|d| d.forced.is_some());
+            let goes_one_way = at.len() == 1 && (uniform[at[0]] || is_forced(&at[0]));
+            !is_same && !goes_one_way
+        });
+        match unknown {
+            None => Ok(()),
+            Some((&inst, _)) => Err(Reason {
+                cause: Cause::Together,
+                text: "a branch is said to go one way in each warp, and is not known to".to_owned(),
+                original_place: None,
+                rewritten_place: Some(self.machine.functions[1].func.place(inst)),
+            }),
+        }
+    }
+
+    fn says_uniform(&self, side: usize, inst: Inst) -> bool {
+        self.machine.functions[side].func.is_said_uniform(inst)
+    }
+
     /// For each node: is its decision taken alike by all threads that came there together?
     pub(crate) fn uniform(&mut self) -> Vec<bool> {
         let decisions: Vec<_> = self

@@ -4,16 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use warpwright_emu::symbolic::term::{Cmp, Domain, Id, Kind, Terms, Unset, Val};
 use warpwright_emu::symbolic::{
-    Buffer, Content, Note, Options as MachineOptions, Refusal, Report, Stop,
+    Buffer, Content, Note, Options as MachineOptions, Refusal, Report, Shown, Stop,
 };
 use warpwright_launch::{ElemType, Init};
 
 use crate::alike::{Chosen, Launched, chosen};
 use crate::bounds::Range;
 use crate::errors::{self, Root};
+use crate::field::Value;
 use crate::guards;
 use crate::pairing::{self, Paired, buffers};
-use crate::reals::Reals;
+use crate::reals::{Reals, is_whole};
 use crate::standing::{AtLaunch, Standing, Which, Why};
 use crate::tested::{
     self, Difference, FILLINGS, Filling, Memory, differences, filled, run, run_within,
@@ -208,7 +209,9 @@ impl<'c> Comparison<'c> {
             why.push(Why::AtomicSums);
         }
         let has = |note| both.iter().any(|(_, left)| noted(left, note));
-        if has(Note::BlockOrder) || has(Note::Fragments) || self.shows_addresses() {
+        let shown = [self.a, self.b].map(shown_addresses);
+        let shows = |side: &Shown| !side.is_empty();
+        if has(Note::BlockOrder) || has(Note::Fragments) || shown.iter().any(shows) {
             let order = self.other_order(&outputs, &elements)?;
             standing = standing.max(order);
         }
@@ -216,6 +219,12 @@ impl<'c> Comparison<'c> {
             // Of all orders these are two, and blocks run at one time, too.
             standing = standing.max(Standing::Tested);
             why.push(Why::BothOrders);
+        }
+        let [before, now] = &shown;
+        let is_new = |(what, count): (&String, &usize)| before.get(what) < Some(count);
+        if now.iter().any(is_new) {
+            standing = standing.max(Standing::Tested);
+            why.push(Why::Places);
         }
         if let Some(state) = self.state((&first, &second), &outputs, &elements) {
             standing = standing.max(Standing::Tested);
@@ -719,8 +728,12 @@ impl<'c> Comparison<'c> {
             .collect();
         let values = Reals::new(&self.terms, seed).of(&wanted);
         let found = values.as_chunks::<2>().0.iter().zip(pairs);
+        let differs = |x: &Value, y: &Value, domain| match is_whole(domain) {
+            true => x != y,
+            false => x.p != y.p,
+        };
         found
-            .filter(|([x, y], _)| x.p != y.p)
+            .filter(|([x, y], at)| differs(x, y, roots[2 * **at].1))
             .map(|(_, &at)| at)
             .collect()
     }
@@ -947,11 +960,6 @@ impl<'c> Comparison<'c> {
     }
 
     /// May a result depend on where buffers lie?
-    fn shows_addresses(&self) -> bool {
-        let mut steps = self.a.steps.iter().chain(&self.b.steps);
-        steps.any(|step| step.program.shows_addresses(&step.launch))
-    }
-
     /// A variable of the module in which the next launch finds something else, where it could show.
     fn state(
         &mut self,
@@ -1197,6 +1205,17 @@ fn is_exact(terms: &Terms, roots: &[Val]) -> bool {
         stack.extend(node.args());
     }
     true
+}
+
+/// What a side does with addresses but access memory by them, where that may show.
+fn shown_addresses(side: &Side) -> Shown {
+    let mut all = Shown::new();
+    for step in &side.steps {
+        for (what, count) in step.program.shown_addresses(&step.launch) {
+            *all.entry(what).or_default() += count;
+        }
+    }
+    all
 }
 
 /// Which buffers' elements a term is made of.

@@ -12,6 +12,10 @@ pub const Q: u64 = 144_115_188_075_855_847;
 /// An element of order [`Q`] modulo [`P`].
 const G: u64 = 81;
 
+/// Bits of a whole number in either part of a value: below the primes, so that all random values are whole numbers too.
+const LOW: u32 = 58;
+const HIGH: u32 = 57;
+
 /// A product modulo a prime below 2⁶⁰.
 #[inline(always)]
 fn product<const N: u64>(a: u64, b: u64) -> u64 {
@@ -100,6 +104,34 @@ impl Value {
             p: n.rem_euclid(i128::from(P)) as u64,
             q: n.rem_euclid(i128::from(Q)) as u64,
         }
+    }
+
+    /// An integer modulo 2¹¹⁵, the lower bits in `p`: whole numbers that differ modulo 2⁶⁴ differ here, as they need not
+    /// modulo a prime.
+    pub fn whole(n: i128) -> Value {
+        Value {
+            p: n as u64 & ((1 << LOW) - 1),
+            q: (n >> LOW) as u64 & ((1 << HIGH) - 1),
+        }
+    }
+
+    fn number(self) -> i128 {
+        i128::from(self.q) << LOW | i128::from(self.p)
+    }
+
+    /// The sum of whole numbers.
+    pub fn whole_plus(self, other: Value) -> Value {
+        Value::whole(self.number().wrapping_add(other.number()))
+    }
+
+    /// The product of whole numbers.
+    pub fn whole_times(self, other: Value) -> Value {
+        Value::whole(self.number().wrapping_mul(other.number()))
+    }
+
+    /// A whole number with its sign turned.
+    pub fn whole_negative(self) -> Value {
+        Value::whole(self.number().wrapping_neg())
     }
 
     /// Is it a number?
@@ -214,7 +246,7 @@ impl Value {
             h ^ h >> 31
         };
         Value {
-            p: finish(x) % P,
+            p: finish(x) >> (64 - LOW),
             q: finish(y) % Q,
         }
     }
@@ -240,6 +272,18 @@ mod tests {
             let wide = (u128::from(a) * u128::from(b) % u128::from(P)) as u64;
             assert_eq!(product::<P>(a, b), wide);
         }
+    }
+
+    #[test]
+    fn whole_numbers_are_not_reduced_by_a_prime() {
+        let x = Value::random(&[1]);
+        let of_prime = Value::whole(i128::from(P));
+        assert_ne!(x.whole_times(of_prime), Value::ZERO);
+        assert_eq!(x.whole_plus(x.whole_negative()), Value::ZERO);
+        assert_eq!(x.whole_times(Value::whole(-1)), x.whole_negative());
+        assert_eq!(x.whole_plus(Value::whole(0)), x);
+        // The highest bit of 64 is seen.
+        assert_ne!(x.whole_times(Value::whole(1 << 63)), Value::ZERO);
     }
 
     #[test]

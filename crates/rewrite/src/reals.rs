@@ -1,6 +1,7 @@
 //! Terms over the reals: the same value at a random point of a prime field means the same function.
 //!
-//! Sums, products, quotients and powers of two are those of the field; every other function is a pseudo-random one of
+//! Sums, products, quotients and powers of two are those of the field, of integers those of whole numbers modulo a
+//! large power of two; every other function is a pseudo-random one of
 //! its arguments; a maximum is the set of what it is taken of. A selection by a comparison is followed on both sides
 //! and closed where both sides agree, where it is a maximum itself, or where both sides are one number scaled by the
 //! exponential of the other operand (the rescaling of an online softmax).
@@ -215,7 +216,7 @@ impl<'a> Reals<'a> {
             i128::from((bits << shift) as i64 >> shift)
         };
         let value = match domain {
-            Domain::I16 | Domain::I32 | Domain::I64 => Value::integer(signed(domain.bits())),
+            Domain::I16 | Domain::I32 | Domain::I64 => Value::whole(signed(domain.bits())),
             Domain::F32 => self.single(bits as u32),
             Domain::F64 => self.float(f64::from_bits(bits), 53, f64::MAX),
             Domain::Bf16 => {
@@ -366,7 +367,7 @@ impl<'a> Reals<'a> {
             self.compute(place, node, case)
         });
         if open {
-            return match self.merged(key, yes, no) {
+            return match self.merged(place, key, yes, no) {
                 Some(value) => {
                     self.split(place, key, [yes, no], false);
                     value
@@ -379,7 +380,7 @@ impl<'a> Reals<'a> {
             self.split(place, key, [yes, no], false);
             let is_sum = matches!(node.kind(), Kind::FAdd | Kind::FFma);
             if is_sum && value.is_finite() && value.q == Value::UNKNOWN {
-                value = self.merged(key, yes, no).unwrap_or(value);
+                value = self.merged(place, key, yes, no).unwrap_or(value);
             }
         }
         self.remember(place, value);
@@ -397,6 +398,10 @@ impl<'a> Reals<'a> {
         self.split(place, key, [yes, no], true);
         let mut words = vec![tag::SELECT];
         words.extend(key_words(key));
+        if is_whole(place.1) {
+            let holds = Value::random(&words);
+            return no.whole_plus(holds.whole_times(yes.whole_plus(no.whole_negative())));
+        }
         if yes.is_finite() && no.is_finite() {
             let holds = Value::random(&words);
             return no.plus(holds.times(yes.plus(no.negative())));
@@ -431,7 +436,7 @@ impl<'a> Reals<'a> {
             _ => reals.value(at.0, at.1),
         };
         let (yes, no) = (under(self, yes, 0), under(self, no, 1));
-        let Some(value) = self.merged(key, yes, no) else {
+        let Some(value) = self.merged(place, key, yes, no) else {
             return self.left_open(place, key, [yes, no]);
         };
         if let Key::Less(a, b) = key
@@ -448,9 +453,12 @@ impl<'a> Reals<'a> {
     }
 
     /// The value of a selection, where both sides are the same or one expression of a maximum.
-    fn merged(&mut self, key: Key, yes: Value, no: Value) -> Option<Value> {
+    fn merged(&mut self, place: Place, key: Key, yes: Value, no: Value) -> Option<Value> {
         if yes == no {
             return Some(yes);
+        }
+        if is_whole(place.1) {
+            return None;
         }
         let Key::Less(a, b) = key else { return None };
         if (yes, no) == (a, b) || (yes, no) == (b, a) {
@@ -831,14 +839,14 @@ impl<'a> Reals<'a> {
                     self.argument_value(at(node.a), case),
                     self.argument_value(at(node.b), case),
                 );
-                a.plus(b)
+                a.whole_plus(b)
             }
             Kind::IMul => {
                 let (a, b) = (
                     self.argument_value(at(node.a), case),
                     self.argument_value(at(node.b), case),
                 );
-                a.times(b)
+                a.whole_times(b)
             }
             Kind::Cmp | Kind::Not | Kind::And | Kind::Xor => self.predicate(place, node),
             _ => self.opaque(place, node, case),
@@ -873,6 +881,7 @@ impl<'a> Reals<'a> {
                 words = vec![tag::NAME, u64::from(node.imm()), name.len() as u64];
             }
             Kind::FromInt | Kind::FCvt => words.extend([u64::from(node.imm()), u64::from(node.b)]),
+            Kind::FAdd => words.push(u64::from(node.imm() & !Mode::FUSIBLE)),
             _ => words.push(u64::from(node.imm())),
         }
         for at in operands(self.terms, node, place.1) {
@@ -969,6 +978,11 @@ pub(crate) fn scaled_by_bits(terms: &Terms, node: &Node) -> Option<(Id, Id)> {
     };
     let is_sum = scale == 0x437c_0000 && terms.bits_of(sum.c) == Some(0x4b40_0001);
     (is_sum && is_clamped).then_some((part.a, x))
+}
+
+/// Is it a type of integers?
+pub fn is_whole(domain: Domain) -> bool {
+    matches!(domain, Domain::I16 | Domain::I32 | Domain::I64)
 }
 
 fn is_leaf(node: &Node) -> bool {

@@ -80,6 +80,8 @@ pub enum Why {
     AtomicSums,
     /// The order of blocks could show: both orders were compared.
     BothOrders,
+    /// The rewritten kernel does something with addresses that the original does not: a few places were tried.
+    Places,
     /// An atomic operation shows which thread of a block came first, and nothing says which does.
     ThreadOrder,
     /// What a kernel prints is not compared.
@@ -296,6 +298,7 @@ impl Why {
             Why::Fusible(_) => "fusible",
             Why::AtomicSums => "atomic-sums",
             Why::BothOrders => "both-orders",
+            Why::Places => "places",
             Why::ThreadOrder => "thread-order",
             Why::Printed(_) => "printed",
             Why::State(..) => "state",
@@ -459,6 +462,9 @@ impl fmt::Display for Why {
             Why::AtomicSums => f.write_str("atomic sums of floating point have no stated order"),
             Why::BothOrders => f.write_str(
                 "the order of blocks could show: the result is the same with the first block first and last",
+            ),
+            Why::Places => f.write_str(
+                "the second does something with addresses that the first does not: only a few places of buffers and variables were tried",
             ),
             Why::ThreadOrder => f.write_str(
                 "an atomic operation shows which thread of a block came first, which nothing says",

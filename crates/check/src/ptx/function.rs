@@ -412,6 +412,18 @@ impl Semantics for PtxFunction<'_> {
         is_way && self.is_predicated(inst)
     }
 
+    fn is_said_uniform(&self, inst: Inst) -> bool {
+        if self.is_end(inst) || self.known.guards.contains_key(&inst) {
+            return false;
+        }
+        let data = self.view.body().insts[warpwright_ptx::Inst::from_u32(inst.as_u32())];
+        let opcode = self.module().opcode(&data);
+        let control = opcode.control();
+        let chooses = control == Control::IndirectBranch
+            || data.guard.is_some() && matches!(control, Control::Branch | Control::Return);
+        chooses && opcode.has_mod("uni")
+    }
+
     fn entry_name(&self, value: Value) -> Option<Name> {
         let reg = Reg::from_u32(value.as_u32());
         let mut params = (0..).zip(&self.view.function().params);

@@ -1,9 +1,11 @@
 //! Where variables lie. A variable that comes, goes or stands elsewhere may move the others of its state space. That
 //! changes nothing for code that uses addresses as addresses alone, and relies on no more alignment than is declared:
-//! what it does is then the same wherever they lie. All other code is undecided. It is looked for in the original: the
-//! rewritten function has the same values.
+//! what it does is then the same wherever they lie. All other code is undecided. It is looked for in the original and in
+//! all that it calls, with the addresses that it hands on: the rewritten functions have the same values.
 //!
 //! Registers are looked at without regard to order: what holds an address somewhere holds one everywhere.
+
+use std::collections::BTreeMap;
 
 use warpwright_flow::Function as _;
 use warpwright_ptx::opcode::{Op, Role};
@@ -11,6 +13,8 @@ use warpwright_ptx::{
     Base, Body, FuncId, FunctionKind, Init, Inst, Module, Opcode, Operand, Reg, Space, Symbol,
     Type, TypeKind, VarId, Variable, View,
 };
+
+use super::surroundings::OF_THE_SYSTEM;
 
 /// Whose variables may be elsewhere.
 const SPACES: [Space; 4] = [Space::Shared, Space::Local, Space::Const, Space::Global];
@@ -54,7 +58,7 @@ impl Holds {
     }
 }
 
-/// Why an original function may behave otherwise where its variables lie elsewhere.
+/// Why an original function, or one that it calls, may behave otherwise where variables lie elsewhere.
 pub(super) fn relies_on_places(
     original: (&Module, FuncId),
     new: (&Module, FuncId),
@@ -66,16 +70,86 @@ pub(super) fn relies_on_places(
     if moved.is_empty() {
         return None;
     }
-    let view = original.0.view(original.1)?;
-    let walk = Walk::new(&view, &moved);
-    let insts = walk.body.insts.keys();
-    let (inst, why) = insts
-        .into_iter()
-        .find_map(|inst| Some((inst, walk.reliance(inst)?)))?;
-    let text = view.inst_text(warpwright_flow::Inst(inst.as_u32()));
-    Some(format!(
-        "{why} in `{text}`, and variables may lie elsewhere now"
-    ))
+    let mut calls = Calls {
+        module: original.0,
+        moved: &moved,
+        given: BTreeMap::from([(original.1, Given::new())]),
+        waiting: vec![original.1],
+    };
+    calls.reliance()
+}
+
+/// What arguments hold, by the parameter.
+type Given = BTreeMap<VarId, Holds>;
+
+/// A function and all that it calls.
+struct Calls<'m> {
+    module: &'m Module,
+    moved: &'m [Space],
+    given: BTreeMap<FuncId, Given>,
+    /// They are to be looked at, or looked at again with more arguments.
+    waiting: Vec<FuncId>,
+}
+
+impl Calls<'_> {
+    fn reliance(&mut self) -> Option<String> {
+        while let Some(id) = self.waiting.pop() {
+            let view = self.module.view(id)?;
+            let walk = Walk::new(&view, self.moved, &self.given[&id]);
+            if walk.gives_one_back() {
+                let name = &view.function().name;
+                return Some(format!(
+                    "`{name}` gives back an address, and variables may lie elsewhere now"
+                ));
+            }
+            for inst in walk.body.insts.keys() {
+                let why = walk.reliance(inst).or_else(|| self.call(&walk, inst).err());
+                if let Some(why) = why {
+                    let text = view.inst_text(warpwright_flow::Inst(inst.as_u32()));
+                    return Some(format!(
+                        "{why} in `{text}`, and variables may lie elsewhere now"
+                    ));
+                }
+            }
+        }
+        None
+    }
+
+    /// What is called is looked at, too.
+    fn call(&mut self, walk: &Walk<'_>, inst: Inst) -> Result<(), &'static str> {
+        if walk.module.opcode(&walk.body.insts[inst]).op != Some(Op::Call) {
+            return Ok(());
+        }
+        let unknown = "it is not known what relies on addresses";
+        let call = walk.body.call(inst).ok_or(unknown)?;
+        let &Operand::Symbol {
+            symbol: Symbol::Func(callee),
+            ..
+        } = call.target
+        else {
+            return Err(unknown);
+        };
+        let function = &self.module.functions[callee];
+        if function.body.is_none() {
+            return match OF_THE_SYSTEM.contains(&&*function.name) {
+                true => Ok(()),
+                false => Err(unknown),
+            };
+        }
+        let is_new = !self.given.contains_key(&callee);
+        let given = self.given.entry(callee).or_default();
+        let mut changed = is_new;
+        for (param, argument) in function.params.iter().zip(call.args) {
+            let held = given.entry(param.var).or_insert(Holds::Nothing);
+            let now = held.or(walk.argument(argument));
+            changed |= now != *held;
+            *held = now;
+        }
+        if changed {
+            self.waiting.push(callee);
+        }
+        Ok(())
+    }
 }
 
 /// May it access memory by an address that it made of another variable's? It does not if addresses are added to alone, and
@@ -109,12 +183,18 @@ fn names_a_variable(view: &View<'_>) -> bool {
     })
 }
 
-/// Is an address used otherwise than as one, or made of several, or may a call have one? `calls`: count they.
+/// Is an address used otherwise than as one, or made of several, or is anything done by one, or may a call have one?
+/// `calls`: count they.
 fn lets_addresses_out(view: &View<'_>, calls: bool) -> bool {
-    let walk = Walk::new(view, &SPACES);
+    let nothing = Given::new();
+    let walk = Walk::new(view, &SPACES, &nothing);
     let mut insts = walk.body.insts.keys();
     insts.any(|inst| {
         let opcode = walk.module.opcode(&walk.body.insts[inst]);
+        // What is counted or chosen by one may be another.
+        if walk.is_decided_by_one(inst) {
+            return true;
+        }
         if opcode.is_pure() {
             return false;
         }
@@ -152,10 +232,12 @@ struct Walk<'m> {
     view: &'m View<'m>,
     moved: &'m [Space],
     holds: Vec<Holds>,
+    /// Variables of arguments: the function's own, and those of calls.
+    arguments: Given,
 }
 
 impl<'m> Walk<'m> {
-    fn new(view: &'m View<'m>, moved: &'m [Space]) -> Self {
+    fn new(view: &'m View<'m>, moved: &'m [Space], given: &Given) -> Self {
         let body = view.body();
         let mut walk = Walk {
             module: view.module(),
@@ -163,7 +245,13 @@ impl<'m> Walk<'m> {
             view,
             moved,
             holds: vec![Holds::Nothing; body.regs.len()],
+            arguments: given.clone(),
         };
+        for param in &view.function().params {
+            if let (Some(reg), Some(&held)) = (param.reg, given.get(&param.var)) {
+                walk.holds[reg.as_u32() as usize] = held;
+            }
+        }
         walk.settle();
         walk
     }
@@ -172,11 +260,13 @@ impl<'m> Walk<'m> {
         loop {
             let mut changed = false;
             for inst in self.body.insts.keys() {
+                changed |= self.hand_over(inst);
                 let opcode = self.module.opcode(&self.body.insts[inst]);
-                if !opcode.is_pure() {
-                    continue;
-                }
-                let result = self.result(opcode, inst);
+                let result = match self.argument_accessed(inst) {
+                    Some((var, Op::Ld)) => self.loaded(var, opcode),
+                    _ if opcode.is_pure() => self.result(opcode, inst),
+                    _ => continue,
+                };
                 for reg in self.view.defs(inst) {
                     let old = &mut self.holds[reg.as_u32() as usize];
                     let now = old.or(result);
@@ -187,6 +277,91 @@ impl<'m> Walk<'m> {
             if !changed {
                 return;
             }
+        }
+    }
+
+    /// The variable of an argument that is loaded or stored, if it is named.
+    fn argument_accessed(&self, inst: Inst) -> Option<(VarId, Op)> {
+        let opcode = self.module.opcode(&self.body.insts[inst]);
+        let op = opcode.op.filter(|op| matches!(op, Op::Ld | Op::St))?;
+        if opcode.space != Some(Space::Param) {
+            return None;
+        }
+        let mut operands = self.body.operands(inst).iter();
+        operands.find_map(|operand| match operand {
+            Operand::Mem(address) => match address.base {
+                Base::Symbol(Symbol::Var(var)) => Some((var, op)),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+
+    /// Stores an argument of a call. Has its variable more now?
+    fn hand_over(&mut self, inst: Inst) -> bool {
+        let Some((var, Op::St)) = self.argument_accessed(inst) else {
+            return false;
+        };
+        let old = self.held_by(var);
+        let now = old.or(self.stored(inst));
+        self.arguments.insert(var, now);
+        now != old
+    }
+
+    /// What a store stores.
+    fn stored(&self, inst: Inst) -> Holds {
+        let operands = self.body.operands(inst).iter();
+        let values = operands.filter(|operand| !matches!(operand, Operand::Mem(_)));
+        values
+            .map(|operand| self.operand(operand))
+            .fold(Holds::Nothing, Holds::or)
+    }
+
+    /// What is loaded of an argument: an address alone if all of it is.
+    fn loaded(&self, var: VarId, opcode: &Opcode) -> Holds {
+        let bytes = opcode.types.first().map_or(0, |ty| u64::from(ty.bytes()));
+        match bytes == 8 || bytes == self.module.variables[var].bytes() {
+            true => self.held_by(var),
+            false => self.held_by(var).mixed(),
+        }
+    }
+
+    /// What a call is given, or an argument that is loaded or stored, where it is followed.
+    fn handed_on(&self, inst: Inst) -> Option<Holds> {
+        let opcode = self.module.opcode(&self.body.insts[inst]);
+        if opcode.op == Some(Op::Call) {
+            let arguments = self.body.call(inst)?.args.iter();
+            let held = arguments.map(|argument| self.argument(argument));
+            return Some(held.fold(Holds::Nothing, Holds::or));
+        }
+        let mut returns = self.view.function().returns.iter();
+        match self.argument_accessed(inst)? {
+            (_, Op::Ld) => Some(Holds::Nothing),
+            // What is given back is not followed.
+            (var, _) if returns.any(|param| param.var == var) => Some(self.stored(inst).mixed()),
+            _ => Some(self.stored(inst)),
+        }
+    }
+
+    /// In a register.
+    fn gives_one_back(&self) -> bool {
+        let returns = self.view.function().returns.iter();
+        let mut regs = returns.filter_map(|param| param.reg);
+        regs.any(|reg| self.register(reg) != Holds::Nothing)
+    }
+
+    fn held_by(&self, var: VarId) -> Holds {
+        self.arguments.get(&var).copied().unwrap_or(Holds::Nothing)
+    }
+
+    /// What a call is given.
+    fn argument(&self, operand: &Operand) -> Holds {
+        match *operand {
+            Operand::Symbol {
+                symbol: Symbol::Var(var),
+                ..
+            } if self.module.variables[var].space == Space::Param => self.held_by(var),
+            _ => self.operand(operand),
         }
     }
 
@@ -214,7 +389,6 @@ impl<'m> Walk<'m> {
             ty.bits() >= 32 && matches!(ty.kind(), TypeKind::Unsigned | TypeKind::Signed)
         };
         match opcode.op {
-            Some(Op::Isspacep | Op::Getctarank) => Holds::Nothing,
             Some(Op::Mov | Op::Cvta | Op::Mapa) if is_plain => of(0).or(of(1).mixed()),
             Some(Op::Cvt) if is_plain && opcode.types.iter().all(is_word) => of(0),
             Some(Op::Add) if is_plain => of(0).plus(of(1)),
@@ -253,6 +427,12 @@ impl<'m> Walk<'m> {
     }
 
     fn symbol(&self, symbol: Symbol) -> Holds {
+        if let Symbol::Var(var) = symbol
+            && self.held_by(var) != Holds::Nothing
+        {
+            // It is not followed where arguments are read by their addresses.
+            return Holds::Mixed;
+        }
         match self.moved_variable(symbol) {
             Some(var) => Holds::Address(self.module.variables[var].alignment().max(1)),
             None => Holds::Nothing,
@@ -274,23 +454,27 @@ impl<'m> Walk<'m> {
         (!is_param && self.moved.contains(&space)).then_some(var)
     }
 
+    /// Is it executed or not by what an address is?
+    fn is_decided_by_one(&self, inst: Inst) -> bool {
+        let guard = self.body.insts[inst].guard;
+        guard.is_some_and(|guard| self.register(guard.reg) != Holds::Nothing)
+    }
+
     /// What is wrong with an instruction, if variables lie elsewhere.
     fn reliance(&self, inst: Inst) -> Option<&'static str> {
         const VALUE: &str = "an address is used as a value";
-        let data = &self.body.insts[inst];
-        let opcode = self.module.opcode(data);
-        if data
-            .guard
-            .is_some_and(|guard| self.register(guard.reg) != Holds::Nothing)
-        {
+        let opcode = self.module.opcode(&self.body.insts[inst]);
+        if self.is_decided_by_one(inst) {
             return Some(VALUE);
         }
         if opcode.is_pure() {
             return None;
         }
+        if let Some(followed) = self.handed_on(inst) {
+            return (followed == Holds::Mixed).then_some(VALUE);
+        }
         let operands = self.body.operands(inst);
         let roles = opcode.roles(operands.len()).unwrap_or_default();
-        let is_argument = opcode.op == Some(Op::St) && opcode.space == Some(Space::Param);
         for (index, operand) in operands.iter().enumerate() {
             let held = self.operand(operand);
             let is_address = matches!(operand, Operand::Mem(_) | Operand::MemTuple(_))
@@ -304,8 +488,6 @@ impl<'m> Walk<'m> {
                         return Some("more alignment is relied upon than is declared");
                     }
                 }
-                // Where a callee finds its arguments in local memory is for it alone.
-                Holds::Address(_) if is_argument && self.moved == [Space::Local] => {}
                 // A result is not read.
                 _ if roles.get(index) == Some(&Role::Def) => {}
                 _ => return Some(VALUE),

@@ -372,10 +372,12 @@ pub(super) fn new_name(
     ))
 }
 
+/// Functions that are there without a body in any module.
+pub(super) const OF_THE_SYSTEM: [&str; 4] = ["vprintf", "__assertfail", "malloc", "free"];
+
 /// Is a name of the new module a kernel that no function of the original can reach? None of them calls a kernel; one
 /// that another module launches would be reached by what the original leaves to the linker.
 pub(super) fn is_apart(original: &Module, new: &Module, name: &str) -> bool {
-    const OF_THE_SYSTEM: [&str; 4] = ["vprintf", "__assertfail", "malloc", "free"];
     let is_kernel = new
         .function(name)
         .is_some_and(|id| new.functions[id].kind == FunctionKind::Entry);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warpwright_ptx::ir::{FuncId, Init, InitRef, Module, Symbol, VarId};
+use warpwright_ptx::ir::{FuncId, Init, InitRef, Linkage, Module, Symbol, VarId};
 use warpwright_ptx::types::Space;
 
 use super::{Allocation, FUNCTION_WINDOW, SHARED_WINDOW, slot_address};
@@ -38,6 +38,9 @@ pub(crate) struct GlobalVariable {
     pub name: String,
     pub bytes: Vec<u8>,
     pub constant: bool,
+    /// Others see it by its name, and may have set it, or must have: constants that are given nothing. Not of one that
+    /// holds addresses.
+    pub exported: bool,
 }
 
 /// Why a module's variables have no place.
@@ -80,11 +83,14 @@ impl Image {
                     return Err(ImageError::TooLarge(name));
                 }
                 let bytes = vec![0; data.bytes() as usize];
+                let has_addresses = matches!(&data.init, Some(Init::Data(i)) if !i.refs.is_empty());
                 image.globals.push(GlobalVariable {
                     var,
                     name,
                     bytes,
                     constant,
+                    exported: !has_addresses
+                        && (data.linkage != Linkage::Local || constant && data.init.is_none()),
                 });
             }
         }

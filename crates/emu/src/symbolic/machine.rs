@@ -14,7 +14,7 @@ use crate::symbolic::alike::Tracer;
 use crate::symbolic::cfg::Flow;
 use crate::symbolic::form::{Form, forms, opcode};
 use crate::symbolic::memory::{Buffer, By, Clash, Conflict, Content, Log, Moment, Word};
-use crate::symbolic::term::{Id, Kind, Terms, Unset, Val};
+use crate::symbolic::term::{Domain, Id, Kind, Terms, Unset, Val};
 use crate::symbolic::warp::{Wait, Warp};
 
 /// Options of a run on terms.
@@ -194,6 +194,8 @@ pub(crate) struct Machine<'a> {
     pub terms: &'a mut Terms,
     pub forms: Vec<Vec<Form>>,
     pub volatile: Vec<bool>,
+    /// Branches that are said to go one way in each warp, and loads from one address.
+    pub uniform: Vec<bool>,
     /// Loads ahead of a compare-and-swap at the same address.
     guesses: Vec<bool>,
     /// Loads of what nothing may write.
@@ -296,7 +298,8 @@ impl<'a> Machine<'a> {
         };
         program.fits(&extents).map_err(Stop::Launch)?;
         shared_fits(program, launch).map_err(Stop::Launch)?;
-        let slots = slots(program, launch, memory, places, (stride, options.reversed));
+        let turn = (stride, options.reversed);
+        let slots = slots(program, launch, (&mut *terms, &mut *memory), places, turn);
         let bases: Vec<u64> = bases(program, launch, &slots);
         for (buffer, &at) in launch.buffers().zip(places) {
             if let Some(table) = buffer.table {
@@ -342,6 +345,7 @@ impl<'a> Machine<'a> {
         }
         Ok(Machine {
             volatile: has("volatile").collect(),
+            uniform: has("uni").zip(has("ldu")).map(|(a, b)| a || b).collect(),
             guesses: guesses(program),
             read_only: has("nc").collect(),
             arriving: FxHashMap::default(),
@@ -619,6 +623,9 @@ impl<'a> Machine<'a> {
         if by.is_atomic() && log.is_order_shown(offset, size, now, is_ordered) {
             self.report.notes.insert(Note::ThreadOrder);
         }
+        if by.is_atomic() && of.is_some() && log.is_block_order_shown(offset, size, now) {
+            self.report.notes.insert(Note::OrderShown);
+        }
         let found = match write {
             None => log.read(offset, size, now, is_ordered),
             Some(value) => log.write(offset, size, now, value, is_ordered),
@@ -816,7 +823,7 @@ fn shared_fits(program: &Program, launch: &Launch) -> Result<(), EmuError> {
 fn slots(
     program: &Program,
     launch: &Launch,
-    memory: &mut Vec<Buffer>,
+    (terms, memory): (&mut Terms, &mut Vec<Buffer>),
     places: &[usize],
     (stride, turned): (usize, bool),
 ) -> Vec<(usize, u64)> {
@@ -830,7 +837,7 @@ fn slots(
         let bound = set.filter(|(buffer, _)| buffer.name == global.name);
         let index = match bound.map(|(_, &place)| place).next() {
             Some(place) => place,
-            None => variable(memory, global),
+            None => variable(terms, memory, global),
         };
         slots.push((index, address(at)));
     }
@@ -853,15 +860,26 @@ fn slots(
 
 /// Variables of a module have numbers of their own: nothing of them is an input.
 const VARIABLES: u32 = 1 << 20;
+/// But those that others may set, which have one for each name.
+const EXPORTED: u32 = 1 << 21;
 
-/// A variable of the module that no launch sets: it keeps what launches write.
-fn variable(memory: &mut Vec<Buffer>, global: &crate::memory::image::GlobalVariable) -> usize {
+/// A variable of the module that no launch sets: it keeps what launches write. One that others see holds anything before.
+fn variable(
+    terms: &mut Terms,
+    memory: &mut Vec<Buffer>,
+    global: &crate::memory::image::GlobalVariable,
+) -> usize {
     let name = format!("variable `{}`", global.name);
     if let Some(at) = memory.iter().position(|buffer| buffer.name == name) {
         return at;
     }
-    let content = Content::Known(global.bytes.clone());
-    let number = VARIABLES + memory.len() as u32;
+    let (content, number) = match global.exported {
+        true => (Content::Any, EXPORTED + terms.function(&name, Domain::Any)),
+        false => {
+            let number = VARIABLES + memory.len() as u32;
+            (Content::Known(global.bytes.clone()), number)
+        }
+    };
     let len = global.bytes.len() as u64;
     let mut buffer = Buffer::of_bytes(&name, (number, 32), len, global.constant, &content);
     // A launch that begins anew makes it again: its accesses are logged from the start.

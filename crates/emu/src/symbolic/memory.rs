@@ -555,6 +555,17 @@ impl Log {
         shown
     }
 
+    /// Does one show which of some blocks came first? Nothing orders them.
+    pub fn is_block_order_shown(&mut self, offset: u64, size: u32, now: Moment) -> bool {
+        let mut shown = false;
+        for at in self.range(offset, size) {
+            let mut groups = self.entry(at).atomics.iter();
+            let others = |group: &Group| group.last.block != now.block;
+            shown |= groups.any(|group| others(group) && now.by.shows(group.last.by));
+        }
+        shown
+    }
+
     #[inline]
     pub fn write(
         &mut self,

@@ -21,3 +21,4 @@ mod warp;
 pub use alike::{Bases, Digest, Footprint, Met, Place, Visited};
 pub use machine::{Fault, FaultClass, Note, Options, Refusal, Report, Stop};
 pub use memory::{Buffer, Clash, Content};
+pub use pointers::Shown;

@@ -216,7 +216,8 @@ impl Mode {
     pub const OTHER: u32 = 1 << 11;
     /// To a whole number.
     pub const INTEGRAL: u32 = 1 << 12;
-    /// ptxas may fuse it with what follows: no rounding is stated. No part of a term's identity.
+    /// ptxas may fuse it with what follows: no rounding is stated. Of a term's identity it is a part in sums of products
+    /// alone.
     pub const FUSIBLE: u32 = 1 << 13;
     /// Nothing below zero.
     pub const RELU: u32 = 1 << 14;
@@ -831,15 +832,16 @@ impl Terms {
         }
         let (a, b) = (self.term(a), self.term(b));
         let products = (self.is_product(a), self.is_product(b));
-        if fusible && products != (false, false) {
-            self.fusible += 1;
-        }
+        let is_fused = fusible && products != (false, false);
+        self.fusible += u64::from(is_fused);
         // Of two products ptxas fuses the first one.
         let (a, b) = match fusible && products == (true, true) {
             true => (a, b),
             false => (a.min(b), a.max(b)),
         };
-        Val::Term(self.intern(Node::new(Kind::FAdd, mode.0, a, b, 0)))
+        // A sum that may be rounded once is not the one that is rounded twice.
+        let fusible = if is_fused { Mode::FUSIBLE } else { 0 };
+        Val::Term(self.intern(Node::new(Kind::FAdd, mode.0 | fusible, a, b, 0)))
     }
 
     fn is_product(&self, id: Id) -> bool {

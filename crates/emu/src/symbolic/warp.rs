@@ -402,6 +402,10 @@ impl Warp {
         target: u32,
     ) -> Result<Next, Stop> {
         let Strand { pc, mask, .. } = self.strands[current];
+        let values = self.regs[by.0 as usize];
+        let first = values[open.trailing_zeros() as usize];
+        let is_one = open == mask && lanes_of(open).all(|lane| values[lane] == first);
+        m.one_way(pc, is_one)?;
         let meet = self.fork(m, open, by, (pc, target))?;
         let ready = |pc, mask| Strand {
             pc,
@@ -437,7 +441,10 @@ impl Warp {
                 self.set(*dst, mask, &values, 0);
             }
             Op::LocalAddress { dst, offset } => self.set(*dst, mask, &[*offset; WARP], 0),
-            Op::Branch { target } => return Ok(self.branch(current, mask, *target)),
+            Op::Branch { target } => {
+                m.one_way(pc, self.strands[current].mask == mask)?;
+                return Ok(self.branch(current, mask, *target));
+            }
             Op::BranchTable { targets, index } => {
                 return self.table(m, current, (pc, mask), targets, *index);
             }
@@ -937,6 +944,9 @@ impl Warp {
     fn load(&mut self, m: &mut Machine<'_>, pc: u32, mask: Mask, load: &Load) -> Result<(), Stop> {
         let access = &load.access;
         m.traced(pc, mask);
+        let mut bases = lanes_of(mask).map(|lane| self.base(m, lane, access));
+        let first = bases.next();
+        m.one_way(pc, bases.all(|base| Some(base) == first))?;
         let mut results = [([0u64; WARP], 0 as Mask); 8];
         for lane in lanes_of(mask) {
             let base = self.base(m, lane, access);
@@ -1135,6 +1145,14 @@ impl Warp {
 }
 
 impl Machine<'_> {
+    /// Where lanes are said to do the same and do not, anything may happen.
+    fn one_way(&self, pc: u32, is_one: bool) -> Result<(), Stop> {
+        match is_one || self.uniform.get(pc as usize) != Some(&true) {
+            true => Ok(()),
+            false => Err(self.refuse(Refusal::Together, pc)),
+        }
+    }
+
     /// What a parameter holds.
     pub fn parameter(&self, offset: u64, size: u32) -> Val {
         let from = offset as usize;
@@ -1203,14 +1221,17 @@ impl AtomicKind {
         }
     }
 
-    /// What is shown of the order of operations of the kind whose old values nobody looks at.
+    /// What is shown of the order of operations of the kind whose old values nobody looks at. Those of another width carry
+    /// into bits that the others do not see.
     fn by(self) -> By {
         match self {
             AtomicKind::FloatAdd(domain) => By::Commuting(domain as u8),
-            AtomicKind::Add(_) => By::Commuting(16),
-            AtomicKind::Extreme { larger, signed, .. } => {
-                By::Commuting(17 + 2 * u8::from(larger) + u8::from(signed))
-            }
+            AtomicKind::Add(domain) => By::Commuting(16 + 8 * domain as u8),
+            AtomicKind::Extreme {
+                larger,
+                domain,
+                signed,
+            } => By::Commuting(17 + 8 * domain as u8 + 2 * u8::from(larger) + u8::from(signed)),
             AtomicKind::Exchange | AtomicKind::CompareAndSwap | AtomicKind::Other => By::Showing,
         }
     }
