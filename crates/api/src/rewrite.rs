@@ -101,6 +101,9 @@ pub struct Rewritten {
     pub rewritten: String,
     /// The worst of what was found.
     pub verdict: Word,
+    /// What the verdict leaves out, or takes as given.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<String>,
     /// Launch by launch.
     pub launches: Vec<LaunchVerdict>,
     /// Sizes that were not tried, or that do not count.
@@ -225,6 +228,7 @@ impl Optimizer {
             original: a.name.clone(),
             rewritten: b.name.clone(),
             verdict: Word::Proved,
+            conditions: Vec::new(),
             launches: Vec::new(),
             skipped,
             untried: Vec::new(),
@@ -268,6 +272,7 @@ impl Optimizer {
                 found.skipped.push(Skipped::tried(at, "original", why));
                 continue;
             }
+            found.conditions(&result);
             found.launches.push(verdict(at, &result));
         }
         if !found.has_failed() {
@@ -345,12 +350,23 @@ impl Rewritten {
     /// What holds for every launch holds at each that was tried, whatever was found there.
     fn prove(&mut self) {
         self.verdict = Word::Proved;
+        self.conditions.clear();
         for launch in &mut self.launches {
             launch.verdict = Word::Proved;
             launch.why = vec![Reason {
                 code: "checker",
                 text: "proved for every launch".to_owned(),
             }];
+        }
+    }
+
+    /// What the result of a launch leaves out, or takes as given.
+    fn conditions(&mut self, result: &AtLaunch) {
+        let conditions = result.why.iter().filter(|why| why.is_condition());
+        for text in conditions.map(ToString::to_string) {
+            if !self.conditions.contains(&text) {
+                self.conditions.push(text);
+            }
         }
     }
 

@@ -89,6 +89,8 @@ pub enum Why {
     OneSided(String),
     /// All is integers, equal as polynomials; the binary logarithm of the probability that they are not.
     Integers(i32),
+    /// These buffers are read before they are written, and hold what the description says: whether that is zeros.
+    Begun(Vec<(String, bool)>),
     /// These buffers hold what the description says: addresses or trip counts are made of them.
     Fixed(Vec<String>),
     /// Not done on terms.
@@ -243,6 +245,11 @@ impl AtLaunch {
 }
 
 impl Why {
+    /// Is the verdict no more than what it says with this?
+    pub fn is_condition(&self) -> bool {
+        matches!(self, Why::Begun(_))
+    }
+
     /// A word for machines.
     pub fn code(&self) -> &'static str {
         match self {
@@ -260,6 +267,7 @@ impl Why {
             Why::Unheld(_) => "not-run",
             Why::OneSided(_) => "one-sided",
             Why::Integers(_) => "integers",
+            Why::Begun(_) => "begun",
             Why::Fixed(_) => "fixed-inputs",
             Why::Refused { refusal, .. } => refusal_code(refusal),
             Why::Faulty { fault, .. } => class_code(fault.class),
@@ -418,6 +426,16 @@ impl fmt::Display for Why {
                 f,
                 "the same integers in another order, decided at random points of a prime field: wrong with a probability below 2^{probability}"
             ),
+            Why::Begun(all) => {
+                let of = |zeros| {
+                    let all = all.iter().filter(move |(_, is_zeros)| *is_zeros == zeros);
+                    quoted(&all.map(|(name, _)| name.clone()).collect::<Vec<String>>())
+                };
+                let parts = [(of(true), "zero"), (of(false), "as described")].into_iter();
+                let parts = parts.filter(|(names, _)| !names.is_empty());
+                let parts: Vec<String> = parts.map(|(names, how)| format!("{names} {how}")).collect();
+                write!(f, "with {} at first", parts.join(" and "))
+            }
             Why::Fixed(names) => write!(
                 f,
                 "for {} as described: addresses or trip counts are made of it",

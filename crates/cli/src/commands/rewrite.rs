@@ -94,10 +94,14 @@ fn pairs(stated: &[String]) -> Result<Vec<(String, String)>, Failure> {
 fn print(document: &Rewritten) {
     let count = document.launches.len();
     let launches = if count == 1 { "launch" } else { "launches" };
+    let mut meaning = vec![meaning(document.verdict)];
+    if document.verdict <= Word::Tested {
+        meaning.extend(document.conditions.iter().map(String::as_str));
+    }
     println!(
         "{}: {} at {count} {launches}",
         document.verdict.name(),
-        meaning(document.verdict)
+        meaning.join(", ")
     );
     let mut said = BTreeSet::new();
     for launch in &document.launches {
