@@ -21,6 +21,8 @@ pub enum Word {
     Proved,
     /// Bit for bit, for every input, at the launches tried.
     ProvedAtLaunches,
+    /// The same, but for the bits of what is not a number.
+    EqualButForNans,
     /// Over the reals, for every input, at the launches tried.
     EqualUpToRounding,
     /// On the inputs tried.
@@ -33,9 +35,10 @@ pub enum Word {
 
 impl Word {
     /// All of them.
-    pub const ALL: [Word; 6] = [
+    pub const ALL: [Word; 7] = [
         Word::Proved,
         Word::ProvedAtLaunches,
+        Word::EqualButForNans,
         Word::EqualUpToRounding,
         Word::Tested,
         Word::Refuted,
@@ -47,6 +50,7 @@ impl Word {
         match self {
             Word::Proved => "proved",
             Word::ProvedAtLaunches => "proved-at-launches",
+            Word::EqualButForNans => "equal-but-for-nans",
             Word::EqualUpToRounding => "equal-up-to-rounding",
             Word::Tested => "tested",
             Word::Refuted => "refuted",
@@ -57,6 +61,7 @@ impl Word {
     fn of(standing: Standing) -> Word {
         match standing {
             Standing::BitForBit => Word::ProvedAtLaunches,
+            Standing::ButNans => Word::EqualButForNans,
             Standing::UpToRounding => Word::EqualUpToRounding,
             Standing::Tested => Word::Tested,
             Standing::Refuted => Word::Refuted,
@@ -289,6 +294,7 @@ impl Optimizer {
         }
         if !matches!(found.verdict, Word::Proved) && !found.has_failed() {
             found.untried.extend(constants(options));
+            found.untried.extend(other_numbers(options));
             found.untried.extend(variables(&modules, &set));
             found.untried.extend(older_devices(&modules));
         }
@@ -549,6 +555,25 @@ fn variables(modules: &[Module; 2], set: &BTreeSet<String>) -> Option<Reason> {
     })
 }
 
+/// Numbers that had few values, and where buffers lie.
+fn other_numbers(options: &RewriteOptions<'_>) -> Vec<Reason> {
+    let names: BTreeSet<&str> = number_names(options).into_iter().collect();
+    let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    let values = (!names.is_empty()).then(|| Reason {
+        code: "other-numbers",
+        text: format!(
+            "other values of {} than the described one and, unless it is fixed, another",
+            names.join(", ")
+        ),
+    });
+    let alignment = Reason {
+        code: "alignment",
+        text: "other alignments of buffers than the described ones (256 bytes unless `align` or `offset` says another)"
+            .to_owned(),
+    };
+    values.into_iter().chain([alignment]).collect()
+}
+
 /// Numbers of a description that stay as they are.
 fn constants(options: &RewriteOptions<'_>) -> Option<Reason> {
     let files = options.launches.iter().flatten();
@@ -749,11 +774,12 @@ fn tiles(options: &RewriteOptions<'_>, at: &Try) -> Vec<i64> {
     tiles
 }
 
-/// Other values of a size: one, a prime, one more and one less, a few of its kind, and what is one less than a tile,
-/// and one more than two.
+/// Other values of a size: one, a prime, one more and one less, a few of its kind, whole warps, and what is one less than
+/// a tile, two, and one more.
 fn derived(value: i64, tiles: &[i64]) -> Vec<i64> {
-    let mut all = vec![value - 1, value + 1, 1, 37, value / 2];
-    all.extend(tiles.iter().flat_map(|tile| [tile - 1, 2 * tile + 1]));
+    let mut all = vec![value - 1, value + 1, 1, 37, value / 2, 96];
+    let of = |tile: &i64| [tile - 1, 2 * tile, 2 * tile + 1];
+    all.extend(tiles.iter().flat_map(of));
     all.retain(|&other| other >= 1 && other != value);
     let mut seen = Vec::new();
     all.retain(|&other| {

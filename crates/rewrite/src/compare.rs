@@ -221,6 +221,10 @@ impl<'c> Comparison<'c> {
                 standing = standing.max(Standing::Tested);
                 why.push(Why::Lockstep(which));
             }
+            if noted(left, Note::PassedBarrier) {
+                standing = standing.max(Standing::Tested);
+                why.push(Why::PassedBarrier(which));
+            }
             if noted(left, Note::Printed) {
                 standing = standing.max(Standing::Tested);
                 why.push(Why::Printed(which));
@@ -248,7 +252,7 @@ impl<'c> Comparison<'c> {
             standing = standing.max(Standing::Tested);
             why.push(state);
         }
-        if standing == Standing::BitForBit && fusible > 0 {
+        if standing <= Standing::ButNans && fusible > 0 {
             why.push(Why::Fusible(fusible));
             if !is_fused_alike {
                 standing = Standing::UpToRounding;
@@ -258,7 +262,8 @@ impl<'c> Comparison<'c> {
             standing = standing.max(Standing::Tested);
             why.push(output);
         }
-        if standing == Standing::UpToRounding {
+        let is_decided = why.iter().any(|why| matches!(why, Why::Decided { .. }));
+        if standing == Standing::UpToRounding || is_decided {
             let (found, held) = self.held()?;
             standing = standing.max(found);
             why.extend(held);
@@ -420,7 +425,9 @@ impl<'c> Comparison<'c> {
         let inputs = self.relied(left).into_iter();
         let inputs = inputs.filter(|(_, x)| x.is_zeros && !x.is_output && !x.is_written);
         let names = inputs.map(|(name, _)| name);
-        names.filter(|name| !self.known.open.contains(name)).collect()
+        names
+            .filter(|name| !self.known.open.contains(name))
+            .collect()
     }
 
     fn number(&mut self, key: &str) -> u32 {
@@ -629,8 +636,21 @@ impl<'c> Comparison<'c> {
             .iter()
             .filter(|e| e.values[0] != e.values[1])
             .collect();
+        let all = unequal.len();
+        let unequal = self.but_for_nans(outputs, unequal);
+        let same = all - unequal.len();
+        if same > 0 {
+            why.push(Why::Nans {
+                elements: same,
+                of: self.elements,
+            });
+        }
         if unequal.is_empty() {
-            return Ok((Standing::BitForBit, None));
+            let standing = match same {
+                0 => Standing::BitForBit,
+                _ => Standing::ButNans,
+            };
+            return Ok((standing, None));
         }
         let different = self.different(outputs, &unequal);
         let Some(&first) = different.first() else {
@@ -649,9 +669,18 @@ impl<'c> Comparison<'c> {
                 of: self.elements,
                 probability,
             };
-            return Ok(match self.are_exact(outputs, &unequal) {
-                true => (Standing::BitForBit, Some(Why::Integers(probability))),
-                false => (Standing::UpToRounding, Some(reals)),
+            let decided = self.decided(outputs, &unequal);
+            let exactly = match same {
+                0 => Standing::BitForBit,
+                _ => Standing::ButNans,
+            };
+            return Ok(match (self.are_exact(outputs, &unequal), decided) {
+                (true, _) => (exactly, Some(Why::Integers(probability))),
+                (false, None) => (Standing::UpToRounding, Some(reals)),
+                (false, Some(decided)) => {
+                    why.push(decided);
+                    (Standing::Tested, Some(reals))
+                }
             });
         };
         let element = unequal[first];
@@ -687,6 +716,44 @@ impl<'c> Comparison<'c> {
             }
             Err(why) => Err(Halt::Found(Standing::Refuted, vec![why])),
         }
+    }
+
+    /// Those of some elements that are not the same even where the bits of a NaN do not count.
+    fn but_for_nans<'e>(
+        &mut self,
+        outputs: &[Output],
+        elements: Vec<&'e Element>,
+    ) -> Vec<&'e Element> {
+        let is_number = |e: &Element| domain(outputs[e.output].ty).is_float();
+        let numbers = elements.iter().filter(|e| is_number(e));
+        let values: Vec<Val> = numbers.flat_map(|e| e.values).collect();
+        let roots: Vec<Id> = values.into_iter().map(|v| self.terms.term(v)).collect();
+        let found = self.terms.without_nans(&roots);
+        let mut found = found.as_chunks::<2>().0.iter().map(|[x, y]| x == y);
+        let mut is_same = |e: &Element| is_number(e) && found.next() == Some(true);
+        elements.into_iter().filter(|e| !is_same(e)).collect()
+    }
+
+    /// The first of some elements that are equal over the reals where not the same is decided by the same bits.
+    fn decided(&mut self, outputs: &[Output], elements: &[&Element]) -> Option<Why> {
+        const SEED: u64 = 3;
+        let mut roots = Vec::new();
+        for element in elements {
+            let domain = domain(outputs[element.output].ty);
+            for value in element.values {
+                roots.push((self.terms.term(value), domain));
+            }
+        }
+        let exact = Reals::exact(&self.terms, SEED).evaluated(&roots);
+        let values = Reals::deciding(&self.terms, SEED, exact).of(&roots);
+        let pairs = values.as_chunks::<2>().0.iter().zip(elements);
+        let mut apart = pairs.filter(|([x, y], _)| x.p != y.p).map(|(_, e)| e);
+        let first = apart.next()?;
+        Some(Why::Decided {
+            output: outputs[first.output].name.clone(),
+            index: first.index,
+            elements: first.weight + apart.map(|e| e.weight).sum::<usize>(),
+        })
     }
 
     /// Are elements integers made of integers alone?
@@ -781,7 +848,10 @@ impl<'c> Comparison<'c> {
         });
         for (filling, set) in plain.chain(guarded).chain(far) {
             let fixed = &kept(self.a, self.known.fixed, self.options)[..];
-            let known = Known { fixed, ..self.known };
+            let known = Known {
+                fixed,
+                ..self.known
+            };
             let mut memory = filled(self.a, self.b, self.paired, known, filling);
             for given in &set {
                 self.give(&mut memory, given);

@@ -33,6 +33,19 @@ struct Split {
     sides: [Value; 2],
     /// No closed form was found.
     open: bool,
+    /// The predicate.
+    on: Id,
+}
+
+/// What becomes of rounding.
+enum Rounding {
+    /// There is none.
+    None,
+    /// What rounds is a function of which nothing is known: equal values have equal bits.
+    Unknown,
+    /// There is none, but what decides (a comparison, a number cut to a whole one, its bits) is the same only where these
+    /// are: values of terms if rounding is unknown.
+    Deciding(Vec<Value>),
 }
 
 /// Which extreme a set stands for: integers without sign are in another order.
@@ -82,6 +95,7 @@ pub struct Reals<'a> {
     pub evaluated: u64,
     /// A rule about exponentials, infinities or selections was used.
     pub closed: u64,
+    rounding: Rounding,
 }
 
 /// Overridden values of arguments, and the case that they belong to.
@@ -131,6 +145,100 @@ impl<'a> Reals<'a> {
             seed,
             evaluated: 0,
             closed: 0,
+            rounding: Rounding::None,
+        }
+    }
+
+    /// Only what has equal bits has equal values.
+    pub fn exact(terms: &'a Terms, seed: u64) -> Reals<'a> {
+        Reals {
+            rounding: Rounding::Unknown,
+            ..Reals::new(terms, seed)
+        }
+    }
+
+    /// Over the reals, but whatever decides must have equal bits: these are the values of terms that tell.
+    pub fn deciding(terms: &'a Terms, seed: u64, exact: Vec<Value>) -> Reals<'a> {
+        Reals {
+            rounding: Rounding::Deciding(exact),
+            ..Reals::new(terms, seed)
+        }
+    }
+
+    /// The values of all terms that some are made of.
+    pub fn evaluated(mut self, roots: &[Place]) -> Vec<Value> {
+        self.of(roots);
+        self.values
+    }
+
+    /// What else a decision depends on than on values: the bits of what it is made of.
+    fn bits_behind(&self, id: Id) -> [u64; 2] {
+        match &self.rounding {
+            Rounding::Deciding(exact) => {
+                let value = exact[id as usize];
+                [value.p, value.q]
+            }
+            Rounding::None | Rounding::Unknown => [0; 2],
+        }
+    }
+
+    /// A term taken for something else than it is: of a number its bits count.
+    fn reinterpreted(&self, id: Id, own: Domain, domain: Domain) -> Value {
+        let value = self.values[id as usize];
+        let bits = match own.is_float() {
+            true => self.bits_behind(id),
+            false => [0; 2],
+        };
+        let [p, q] = bits;
+        Value::random(&[tag::AS, own as u64, domain as u64, value.p, value.q, p, q])
+    }
+
+    /// Are two terms of one value the same bits?
+    fn are_same_bits(&self, a: Id, b: Id) -> bool {
+        match &self.rounding {
+            Rounding::Deciding(exact) => {
+                let is_made = |id: Id| !is_leaf(&self.terms.node(id));
+                let [x, y] = [a, b].map(|id| exact[id as usize]);
+                a == b || is_made(a) && is_made(b) && x == y
+            }
+            Rounding::None | Rounding::Unknown => true,
+        }
+    }
+
+    /// Of a quotient nothing is said of its being finite where that decides.
+    fn may_be_infinite(&self, mut id: Id) -> bool {
+        while matches!(self.terms.node(id).kind(), Kind::FAbs | Kind::FNeg) {
+            id = self.terms.node(id).a;
+        }
+        let is_quotient = matches!(self.terms.node(id).kind(), Kind::FDiv | Kind::FRsqrt);
+        is_quotient && !matches!(self.rounding, Rounding::None)
+    }
+
+    /// The predicate that another one is, or is not.
+    fn stem(&self, mut id: Id) -> Id {
+        while self.terms.node(id).kind() == Kind::Not {
+            id = self.terms.node(id).a;
+        }
+        id
+    }
+
+    /// Does a function cut numbers to whole ones, or take their bits?
+    fn cuts(&self, node: &Node, own: Domain) -> bool {
+        let takes_numbers = |id: Id| self.terms.domain(id).is_float();
+        match node.kind() {
+            Kind::FCvt => node.mode().has(Mode::INTEGRAL),
+            Kind::App if !own.is_float() => {
+                let mut args: Vec<Id> = node.args().collect();
+                while let Some(&last) = args.last()
+                    && self.terms.node(last).kind() == Kind::Pair
+                {
+                    args.pop();
+                    args.extend(self.terms.node(last).args());
+                }
+                args.into_iter().any(takes_numbers)
+            }
+            Kind::Extract | Kind::Concat => node.args().any(takes_numbers),
+            _ => false,
         }
     }
 
@@ -261,8 +369,7 @@ impl<'a> Reals<'a> {
         if let Some(value) = self.scaled_by_bits(&node, domain) {
             return value;
         }
-        let value = self.values[id as usize];
-        Value::random(&[tag::AS, own as u64, domain as u64, value.p, value.q])
+        self.reinterpreted(id, own, domain)
     }
 
     fn argument_value(&mut self, place: Place, case: Case<'_>) -> Value {
@@ -348,7 +455,12 @@ impl<'a> Reals<'a> {
 
     /// `2^j` of an integer `j`, made by shifting the bits of `252 x + 12582913` rounded down into the exponent.
     fn scaled_by_bits(&mut self, node: &Node, domain: Domain) -> Option<Value> {
-        if domain != Domain::F32 || node.kind() != Kind::Concat || node.imm() & 0xff != 23 {
+        let is_unknown = matches!(self.rounding, Rounding::Unknown);
+        if is_unknown
+            || domain != Domain::F32
+            || node.kind() != Kind::Concat
+            || node.imm() & 0xff != 23
+        {
             return None;
         }
         let (below, part) = (self.terms.bits_of(node.a)?, self.terms.node(node.b));
@@ -455,7 +567,7 @@ impl<'a> Reals<'a> {
             .iter()
             .filter_map(|at| Some((*at, *self.splits.get(at)?)))
             .max_by_key(|(at, split)| (split.open, at.0));
-        let Some((_, Split { key, .. })) = deepest else {
+        let Some((_, Split { key, on, .. })) = deepest else {
             return self.compute(place, node, Case::default());
         };
         let mut open = false;
@@ -483,15 +595,15 @@ impl<'a> Reals<'a> {
         if open {
             return match self.merged(key, yes, no) {
                 Some(value) => {
-                    self.split(place, key, [yes, no], false);
+                    self.split(place, (key, on), [yes, no], false);
                     value
                 }
-                None => self.left_open(place, key, [yes, no]),
+                None => self.left_open(place, (key, on), [yes, no]),
             };
         }
         let mut value = self.compute(place, node, Case::default());
         if yes != no {
-            self.split(place, key, [yes, no], false);
+            self.split(place, (key, on), [yes, no], false);
             let is_sum = matches!(node.kind(), Kind::FAdd | Kind::FFma);
             if is_sum && value.is_finite() && value.q == Value::UNKNOWN {
                 value = self.merged(key, yes, no).unwrap_or(value);
@@ -501,17 +613,24 @@ impl<'a> Reals<'a> {
         value
     }
 
-    fn split(&mut self, place: Place, key: Key, sides: [Value; 2], open: bool) {
+    fn split(&mut self, place: Place, (key, on): (Key, Id), sides: [Value; 2], open: bool) {
         if sides[0] != sides[1] {
-            self.splits.insert(place, Split { key, sides, open });
+            let split = Split {
+                key,
+                sides,
+                open,
+                on,
+            };
+            self.splits.insert(place, split);
         }
     }
 
     /// A selection without a closed form: linear in an unknown of its condition, so that sums of several have no order.
-    fn left_open(&mut self, place: Place, key: Key, [yes, no]: [Value; 2]) -> Value {
-        self.split(place, key, [yes, no], true);
+    fn left_open(&mut self, place: Place, (key, on): (Key, Id), [yes, no]: [Value; 2]) -> Value {
+        self.split(place, (key, on), [yes, no], true);
         let mut words = vec![tag::SELECT];
         words.extend(key_words(key));
+        words.extend(self.bits_behind(on));
         if yes.is_finite() && no.is_finite() {
             let holds = Value::random(&words);
             return no.plus(holds.times(yes.plus(no.negative())));
@@ -540,6 +659,7 @@ impl<'a> Reals<'a> {
             }
             return self.value(taken.0, taken.1);
         }
+        let on = self.stem(node.a);
         let (yes, no) = if holds { (b, c) } else { (c, b) };
         let under = |reals: &mut Self, at: Place, side: usize| match reals.splits.get(&at) {
             Some(split) if split.key == key => split.sides[side],
@@ -547,7 +667,7 @@ impl<'a> Reals<'a> {
         };
         let (yes, no) = (under(self, yes, 0), under(self, no, 1));
         let Some(value) = self.merged(key, yes, no) else {
-            return self.left_open(place, key, [yes, no]);
+            return self.left_open(place, (key, on), [yes, no]);
         };
         if let Key::Less(a, b) = key
             && (yes, no) != (no, yes)
@@ -558,7 +678,7 @@ impl<'a> Reals<'a> {
                 self.extremes.insert(place, (which, set));
             }
         }
-        self.split(place, key, [yes, no], false);
+        self.split(place, (key, on), [yes, no], false);
         value
     }
 
@@ -782,7 +902,8 @@ impl<'a> Reals<'a> {
         match cmp.order() {
             Order::Lt | Order::Le if domain.is_float() => {
                 let known = match (x, y) {
-                    _ if x == y => Some(!holds),
+                    _ if x == y && self.are_same_bits(node.a, node.b) => Some(!holds),
+                    _ if x == y => None,
                     (Value::LEAST, y) if y.is_finite() => Some(holds),
                     (_, Value::LEAST) => Some(!holds),
                     (Value::MOST, _) => Some(!holds),
@@ -799,7 +920,10 @@ impl<'a> Reals<'a> {
                 let code = node.imm();
                 // A number is no infinity, and nothing here is NaN.
                 let known = match cmp.order() {
-                    Order::Eq if x == y => Some(true),
+                    Order::Eq if x == y && self.are_same_bits(node.a, node.b) => Some(true),
+                    Order::Eq if self.may_be_infinite(node.a) || self.may_be_infinite(node.b) => {
+                        None
+                    }
                     Order::Eq if domain.is_float() && x.is_finite() != y.is_finite() => Some(false),
                     _ => None,
                 };
@@ -851,6 +975,7 @@ impl<'a> Reals<'a> {
                 }
                 let mut words = vec![tag::PREDICATE, u64::from(holds)];
                 words.extend(key_words(key));
+                words.extend(self.bits_behind(self.stem(place.0)));
                 Value::random(&words)
             }
         }
@@ -876,7 +1001,7 @@ impl<'a> Reals<'a> {
             Kind::FDiv | Kind::FSqrt | Kind::FCvt => mode.has(rounded),
             _ => false,
         };
-        if is_odd {
+        if is_odd || matches!(self.rounding, Rounding::Unknown) && rounds(node.kind()) {
             return self.opaque(place, node, case);
         }
         let value = match node.kind() {
@@ -994,6 +1119,9 @@ impl<'a> Reals<'a> {
             let value = self.argument_value(at, case);
             words.extend([at.1 as u64, value.p, value.q]);
         }
+        if self.cuts(node, place.1) {
+            words.extend(self.bits_behind(place.0));
+        }
         Value::random(&words)
     }
 }
@@ -1030,8 +1158,7 @@ impl Glance<'_, '_> {
                 .copied()
                 .unwrap_or(Value::ZERO);
         }
-        let value = reals.values[id as usize];
-        Value::random(&[tag::AS, own as u64, domain as u64, value.p, value.q])
+        reals.reinterpreted(id, own, domain)
     }
 }
 
@@ -1049,6 +1176,10 @@ const DOMAINS: [Domain; 9] = [
 
 fn is_leaf(node: &Node) -> bool {
     matches!(node.kind(), Kind::Const | Kind::Input | Kind::Unset)
+}
+
+fn rounds(kind: Kind) -> bool {
+    is_arithmetic(kind) || matches!(kind, Kind::FRsqrt | Kind::FEx2)
 }
 
 fn is_arithmetic(kind: Kind) -> bool {

@@ -14,6 +14,8 @@ use crate::tested::Memory;
 pub enum Standing {
     /// Equal bit for bit, for every input.
     BitForBit,
+    /// The same, but for the bits of what is not a number.
+    ButNans,
     /// Equal over the reals, for every input: up to rounding.
     UpToRounding,
     /// Equal on the inputs that were tried.
@@ -89,6 +91,25 @@ pub enum Why {
     OneSided(String),
     /// All is integers, equal as polynomials; the binary logarithm of the probability that they are not.
     Integers(i32),
+    /// So many elements, of all, have other bits where they are NaN.
+    Nans {
+        /// Elements.
+        elements: usize,
+        /// Of all.
+        of: usize,
+    },
+    /// Equal over the reals, but something that differs by rounding decides: a comparison, a number cut to a whole one, its
+    /// bits.
+    Decided {
+        /// The output.
+        output: String,
+        /// The first such element.
+        index: usize,
+        /// How many.
+        elements: usize,
+    },
+    /// Threads pass an aligned barrier by.
+    PassedBarrier(Which),
     /// These buffers are read before they are written, and hold what the description says: whether that is zeros.
     Begun(Vec<(String, bool)>),
     /// These buffers hold what the description says: addresses or trip counts are made of them.
@@ -268,6 +289,9 @@ impl Why {
             Why::OneSided(_) => "one-sided",
             Why::Integers(_) => "integers",
             Why::Begun(_) => "begun",
+            Why::Nans { .. } => "nans-apart",
+            Why::Decided { .. } => "rounding-decides",
+            Why::PassedBarrier(_) => "passed-barrier",
             Why::Fixed(_) => "fixed-inputs",
             Why::Refused { refusal, .. } => refusal_code(refusal),
             Why::Faulty { fault, .. } => class_code(fault.class),
@@ -407,7 +431,7 @@ impl fmt::Display for Why {
             ),
             Why::Reals { elements, of, probability } => write!(
                 f,
-                "{elements} of {of} elements are the same over the reals (sums in another order and the like), decided at random points of a prime field: wrong with a probability below 2^{probability}; NaN, overflow and underflow apart"
+                "{elements} of {of} elements are the same over the reals (sums in another order and the like), decided at random points of a prime field: wrong with a probability below 2^{probability}; NaN, infinities, overflow and underflow apart"
             ),
             Why::Beyond(output, tolerance) => write!(
                 f,
@@ -425,6 +449,18 @@ impl fmt::Display for Why {
             Why::Integers(probability) => write!(
                 f,
                 "the same integers in another order, decided at random points of a prime field: wrong with a probability below 2^{probability}"
+            ),
+            Why::Nans { elements, of } => write!(
+                f,
+                "{elements} of {of} elements have the same bits where they are numbers; where they are NaN, sign and payload may be others"
+            ),
+            Why::Decided { output, index, elements } => write!(
+                f,
+                "what a rounded value decides (a comparison, a whole number, bits) makes `{output}[{index}]` ({elements} such elements): the same over the reals, and where roundings differ maybe far off"
+            ),
+            Why::PassedBarrier(which) => write!(
+                f,
+                "in {which} threads pass a barrier by at which others of their block wait, which is not defined"
             ),
             Why::Begun(all) => {
                 let of = |zeros| {

@@ -154,8 +154,9 @@ fn meaning(word: Word) -> &'static str {
     match word {
         Word::Proved => "the same for every launch of both, and shown",
         Word::ProvedAtLaunches => "the same bits for every input",
+        Word::EqualButForNans => "the same bits for every input, NaN payloads apart",
         Word::EqualUpToRounding => {
-            "the same for every input, up to rounding; NaN, overflow and underflow apart"
+            "the same for every input, up to rounding; NaN, infinities, overflow and underflow apart"
         }
         Word::Tested => "the same on the inputs tried",
         Word::Refuted => "not the same",
