@@ -741,7 +741,10 @@ impl<'c> Comparison<'c> {
         for element in elements {
             let domain = domain(outputs[element.output].ty);
             for value in element.values {
-                roots.push((self.terms.term(value), domain));
+                let id = self.terms.term(value);
+                // A number stays one in whatever memory it is left.
+                let own = Some(self.terms.domain(id)).filter(|own| own.is_float());
+                roots.push((id, own.unwrap_or(domain)));
             }
         }
         let exact = Reals::exact(&self.terms, SEED).evaluated(&roots);
