@@ -26,6 +26,8 @@ pub enum Word {
     Proved,
     /// Bit for bit, for every input, at the launches tried.
     ProvedAtLaunches,
+    /// The same, but for the bits of what is not a number.
+    EqualButForNans,
     /// Over the reals, for every input, at the launches tried.
     EqualUpToRounding,
     /// On the inputs tried.
@@ -38,9 +40,10 @@ pub enum Word {
 
 impl Word {
     /// All of them.
-    pub const ALL: [Word; 6] = [
+    pub const ALL: [Word; 7] = [
         Word::Proved,
         Word::ProvedAtLaunches,
+        Word::EqualButForNans,
         Word::EqualUpToRounding,
         Word::Tested,
         Word::Refuted,
@@ -52,6 +55,7 @@ impl Word {
         match self {
             Word::Proved => "proved",
             Word::ProvedAtLaunches => "proved-at-launches",
+            Word::EqualButForNans => "equal-but-for-nans",
             Word::EqualUpToRounding => "equal-up-to-rounding",
             Word::Tested => "tested",
             Word::Refuted => "refuted",
@@ -62,6 +66,7 @@ impl Word {
     fn of(standing: Standing) -> Word {
         match standing {
             Standing::BitForBit => Word::ProvedAtLaunches,
+            Standing::ButNans => Word::EqualButForNans,
             Standing::UpToRounding => Word::EqualUpToRounding,
             Standing::Tested => Word::Tested,
             Standing::Refuted => Word::Refuted,
@@ -108,6 +113,9 @@ pub struct Rewritten {
     pub rewritten: String,
     /// The worst of what was found.
     pub verdict: Word,
+    /// What the verdict leaves out, or takes as given.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<String>,
     /// Launch by launch.
     pub launches: Vec<LaunchVerdict>,
     /// Sizes that were not tried, or that do not count.
@@ -238,6 +246,7 @@ impl Optimizer {
             original: a.name.clone(),
             rewritten: b.name.clone(),
             verdict: Word::Proved,
+            conditions: Vec::new(),
             launches: Vec::new(),
             skipped,
             limits: Vec::new(),
@@ -283,6 +292,7 @@ impl Optimizer {
                 found.skipped.push(Skipped::tried(at, "original", why));
                 continue;
             }
+            found.conditions(&result);
             found.launches.push(verdict(at, &result));
         }
         if !found.has_failed() {
@@ -305,6 +315,7 @@ impl Optimizer {
                 largest = largest.max(elements);
             }
             found.untried.extend(constants(options));
+            found.untried.extend(other_numbers(options));
             found.untried.extend(variables(&modules, &set));
             found.untried.extend(older_devices(&modules));
             found.untried.push(Reason {
@@ -364,6 +375,7 @@ impl Rewritten {
     /// What holds for every launch holds at each that was tried, whatever was found there.
     fn prove(&mut self) {
         self.verdict = Word::Proved;
+        self.conditions.clear();
         for launch in &mut self.launches {
             launch.verdict = Word::Proved;
             launch.why = vec![Reason {
@@ -371,6 +383,16 @@ impl Rewritten {
                 text: "proved for every launch".to_owned(),
             }];
             launch.bounds.clear();
+        }
+    }
+
+    /// What the result of a launch leaves out, or takes as given.
+    fn conditions(&mut self, result: &AtLaunch) {
+        let conditions = result.why.iter().filter(|why| why.is_condition());
+        for text in conditions.map(ToString::to_string) {
+            if !self.conditions.contains(&text) {
+                self.conditions.push(text);
+            }
         }
     }
 
@@ -565,6 +587,25 @@ fn variables(modules: &[Module; 2], set: &BTreeSet<String>) -> Option<Reason> {
             names.join(", ")
         ),
     })
+}
+
+/// Numbers that had few values, and where buffers lie.
+fn other_numbers(options: &RewriteOptions<'_>) -> Vec<Reason> {
+    let names: BTreeSet<&str> = number_names(options).into_iter().collect();
+    let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    let values = (!names.is_empty()).then(|| Reason {
+        code: "other-numbers",
+        text: format!(
+            "other values of {} than the described one and, unless it is fixed, another",
+            names.join(", ")
+        ),
+    });
+    let alignment = Reason {
+        code: "alignment",
+        text: "other alignments of buffers than the described ones (256 bytes unless `align` or `offset` says another)"
+            .to_owned(),
+    };
+    values.into_iter().chain([alignment]).collect()
 }
 
 /// Numbers of a description that stay as they are.
@@ -772,11 +813,12 @@ fn tiles(options: &RewriteOptions<'_>, at: &Try) -> Vec<i64> {
     tiles
 }
 
-/// Other values of a size: one, a prime, one more and one less, a few of its kind, and what is one less than a tile,
-/// and one more than two.
+/// Other values of a size: one, a prime, one more and one less, a few of its kind, whole warps, and what is one less than
+/// a tile, two, and one more.
 fn derived(value: i64, tiles: &[i64]) -> Vec<i64> {
-    let mut all = vec![value - 1, value + 1, 1, 37, value / 2];
-    all.extend(tiles.iter().flat_map(|tile| [tile - 1, 2 * tile + 1]));
+    let mut all = vec![value - 1, value + 1, 1, 37, value / 2, 96];
+    let of = |tile: &i64| [tile - 1, 2 * tile, 2 * tile + 1];
+    all.extend(tiles.iter().flat_map(of));
     all.retain(|&other| other >= 1 && other != value);
     let mut seen = Vec::new();
     all.retain(|&other| {

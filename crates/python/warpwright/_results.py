@@ -342,7 +342,7 @@ class Compared(_Document[Verdict]):
 
     def __init__(self, document: str, accept: str) -> None:
         raw = json.loads(document)
-        words = ["proved", "proved-at-launches", "equal-up-to-rounding", "tested"]
+        words = ["proved", "proved-at-launches", "equal-but-for-nans", "equal-up-to-rounding", "tested"]
         launches = raw["launches"]
         texts = ["; ".join(reason["text"] for reason in launch["why"]) for launch in launches]
         found = [Verdict(f["size"], f["verdict"], text) for f, text in zip(launches, texts)]

@@ -11,7 +11,15 @@ from ._results import Compared
 Extents = Union[int, Sequence[int]]
 
 # From the best verdict to the worst.
-WORDS = ("proved", "proved-at-launches", "equal-up-to-rounding", "tested", "refuted", "wrong-input")
+WORDS = (
+    "proved",
+    "proved-at-launches",
+    "equal-but-for-nans",
+    "equal-up-to-rounding",
+    "tested",
+    "refuted",
+    "wrong-input",
+)
 _TYPES = {
     "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64",
     "int8": "s8", "int16": "s16", "int32": "s32", "int64": "s64",

@@ -13,7 +13,7 @@ use crate::bounds::Range;
 use crate::errors::{self, Root};
 use crate::field::Value;
 use crate::guards;
-use crate::pairing::{self, Paired, buffers};
+use crate::pairing::{self, Known, Paired, buffers};
 use crate::reals::{Reals, is_whole};
 use crate::standing::{AtLaunch, Standing, Which, Why};
 use crate::tested::{
@@ -35,9 +35,18 @@ pub struct Options {
 /// Compares two sides at their launches.
 pub fn compare(a: &Side, b: &Side, paired: &Paired, options: &Options) -> AtLaunch {
     let mut fixed = options.fixed.clone();
+    let mut open: Vec<String> = Vec::new();
     loop {
-        let mut comparison = Comparison::new(a, b, paired, &fixed, options);
+        let known = Known {
+            fixed: &fixed,
+            open: &open,
+        };
+        let mut comparison = Comparison::new(a, b, paired, known, options);
         let found = comparison.run();
+        if found.is_ok() && !comparison.zeros.is_empty() {
+            open.extend(comparison.zeros);
+            continue;
+        }
         let elements = comparison.elements;
         let terms = comparison.terms.len();
         let (standing, mut why) = match found {
@@ -52,7 +61,8 @@ pub fn compare(a: &Side, b: &Side, paired: &Paired, options: &Options) -> AtLaun
                     fixed.extend(new);
                     continue;
                 }
-                tested(a, b, paired, &kept(a, &fixed, options), *why)
+                let fixed = &kept(a, &fixed, options)[..];
+                tested(a, b, paired, Known { fixed, ..known }, *why)
             }
         };
         if !fixed.is_empty() {
@@ -95,6 +105,18 @@ enum Halt {
     Refused(Box<Why>, Vec<String>),
 }
 
+/// What a side begins with as described.
+#[derive(Clone, Copy, Default)]
+struct Relied {
+    is_zeros: bool,
+    is_output: bool,
+    is_table: bool,
+    /// A launch of either side writes it.
+    is_written: bool,
+    /// A result may depend on it.
+    is_read: bool,
+}
+
 /// What launches left of a side.
 struct Left {
     memory: Vec<Buffer>,
@@ -116,7 +138,7 @@ struct Comparison<'c> {
     a: &'c Side,
     b: &'c Side,
     paired: &'c Paired,
-    fixed: &'c [String],
+    known: Known<'c>,
     options: &'c Options,
     terms: Terms,
     /// Names of buffers by the number that their inputs have.
@@ -124,6 +146,8 @@ struct Comparison<'c> {
     elements: usize,
     /// Blocks that stand for all.
     chosen: Option<Chosen>,
+    /// Zeros that turned out to be inputs: nobody writes them.
+    zeros: Vec<String>,
 }
 
 /// An output element as both sides leave it.
@@ -147,19 +171,20 @@ impl<'c> Comparison<'c> {
         a: &'c Side,
         b: &'c Side,
         paired: &'c Paired,
-        fixed: &'c [String],
+        known: Known<'c>,
         options: &'c Options,
     ) -> Self {
         Comparison {
             a,
             b,
             paired,
-            fixed,
+            known,
             options,
             terms: Terms::default(),
             names: Vec::new(),
             elements: 0,
             chosen: None,
+            zeros: Vec::new(),
         }
     }
 
@@ -175,6 +200,10 @@ impl<'c> Comparison<'c> {
         let is_fused_alike = 2 * once == fusible;
         self.faults(Which::First, &first)?;
         self.faults(Which::Second, &second)?;
+        self.zeros = self.zeros_read([&first, &second]);
+        if !self.zeros.is_empty() {
+            return Ok((Standing::Tested, Vec::new()));
+        }
         let outputs = self.outputs(&first);
         let elements = self.compared(&outputs, &mut first, &mut second);
         self.elements = elements.iter().map(|e| e.weight).sum();
@@ -184,6 +213,11 @@ impl<'c> Comparison<'c> {
         }
         self.unwritten(&outputs, &elements)?;
         let (standing, probability) = self.equal(&outputs, &elements, &mut why)?;
+        let begun = self.relied([&first, &second]).into_iter();
+        let begun: Vec<(String, bool)> = begun.map(|(name, x)| (name, x.is_zeros)).collect();
+        if !begun.is_empty() {
+            why.push(Why::Begun(begun));
+        }
         self.inputs_kept(&mut first, &mut second)?;
         let mut standing = standing;
         if let Some(probability) = probability {
@@ -194,6 +228,10 @@ impl<'c> Comparison<'c> {
             if noted(left, Note::Lockstep) {
                 standing = standing.max(Standing::Tested);
                 why.push(Why::Lockstep(which));
+            }
+            if noted(left, Note::PassedBarrier) {
+                standing = standing.max(Standing::Tested);
+                why.push(Why::PassedBarrier(which));
             }
             if noted(left, Note::Printed) {
                 standing = standing.max(Standing::Tested);
@@ -230,7 +268,7 @@ impl<'c> Comparison<'c> {
             standing = standing.max(Standing::Tested);
             why.push(state);
         }
-        if standing == Standing::BitForBit && fusible > 0 {
+        if standing <= Standing::ButNans && fusible > 0 {
             why.push(Why::Fusible(fusible));
             if !is_fused_alike {
                 standing = Standing::UpToRounding;
@@ -240,7 +278,8 @@ impl<'c> Comparison<'c> {
             standing = standing.max(Standing::Tested);
             why.push(output);
         }
-        if standing == Standing::UpToRounding {
+        let is_decided = why.iter().any(|why| matches!(why, Why::Decided { .. }));
+        if standing == Standing::UpToRounding || is_decided {
             let (found, held) = self.held()?;
             standing = standing.max(found);
             why.extend(held);
@@ -254,7 +293,7 @@ impl<'c> Comparison<'c> {
     /// The reals have neither NaN nor infinity, and no rounding: on the described inputs both sides must leave numbers in
     /// the same places, as close to one another as the description wants them.
     fn held(&self) -> Result<(Standing, Option<Why>), Halt> {
-        let mut memory = filled(self.a, self.b, self.paired, self.fixed, Filling::Described);
+        let mut memory = filled(self.a, self.b, self.paired, self.known, Filling::Described);
         let witness = memory.clone();
         let [first, second] = &mut memory;
         if let Err(why) = run(self.a, Which::First, first) {
@@ -370,6 +409,11 @@ impl<'c> Comparison<'c> {
             let leading = leading.filter(|(_, other)| pairing::leads(other, &described));
             let (key, content) = match leading {
                 Some((x, other)) => (x.clone(), self.content(x, other)),
+                // An output of which its own description says nothing is the same memory.
+                None if described.output && pairing::is_unset(&described) => {
+                    let key = partner.unwrap_or(&name).clone();
+                    (key, Content::Unset)
+                }
                 None => {
                     let key = format!("{name}{OTHERS}");
                     (key, self.content(&name, &described))
@@ -386,14 +430,56 @@ impl<'c> Comparison<'c> {
     }
 
     fn content(&self, name: &str, described: &pairing::Described<'_>) -> Content {
-        let is_known = pairing::is_given(described)
-            || described.buffer.table.is_some()
-            || self.fixed.iter().any(|fixed| fixed == name);
         match () {
-            () if is_known => Content::Known(described.bytes.to_vec()),
+            () if self.known.is_kept(name, described) => Content::Known(described.bytes.to_vec()),
             () if pairing::is_unset(described) => Content::Unset,
             () => Content::Any,
         }
+    }
+
+    /// A buffer of either side under the first side's name.
+    fn key(&self, which: Which, name: &str) -> String {
+        let partner = match which {
+            Which::First => None,
+            Which::Second => self.paired.partner.get(name),
+        };
+        partner.map_or(name, String::as_str).to_owned()
+    }
+
+    /// Of what both begin with as described: what nobody writes, and what is read before it is written.
+    fn relied(&self, [first, second]: [&Left; 2]) -> BTreeMap<String, Relied> {
+        let mut all: BTreeMap<String, Relied> = BTreeMap::new();
+        for (which, left) in [(Which::First, first), (Which::Second, second)] {
+            for (name, described) in buffers(self.side(which)) {
+                let Some(memory) = left.places.get(&name).and_then(|&at| left.memory.get(at))
+                else {
+                    continue;
+                };
+                let own = Relied {
+                    is_zeros: matches!(described.buffer.init, Init::Zeros),
+                    is_output: described.output,
+                    is_table: described.buffer.table.is_some(),
+                    ..Relied::default()
+                };
+                let known = all.entry(self.key(which, &name)).or_insert(own);
+                known.is_written |= memory.written;
+                known.is_read |= memory.relied;
+            }
+        }
+        all.retain(|name, relied| {
+            relied.is_read && !relied.is_table && !self.known.fixed.contains(name)
+        });
+        all
+    }
+
+    /// Zeros that are read and that no launch of either side writes: another input is as good.
+    fn zeros_read(&self, left: [&Left; 2]) -> Vec<String> {
+        let inputs = self.relied(left).into_iter();
+        let inputs = inputs.filter(|(_, x)| x.is_zeros && !x.is_output && !x.is_written);
+        let names = inputs.map(|(name, _)| name);
+        names
+            .filter(|name| !self.known.open.contains(name))
+            .collect()
     }
 
     fn number(&mut self, key: &str) -> u32 {
@@ -602,8 +688,21 @@ impl<'c> Comparison<'c> {
             .iter()
             .filter(|e| e.values[0] != e.values[1])
             .collect();
+        let all = unequal.len();
+        let unequal = self.but_for_nans(outputs, unequal);
+        let same = all - unequal.len();
+        if same > 0 {
+            why.push(Why::Nans {
+                elements: same,
+                of: self.elements,
+            });
+        }
         if unequal.is_empty() {
-            return Ok((Standing::BitForBit, None));
+            let standing = match same {
+                0 => Standing::BitForBit,
+                _ => Standing::ButNans,
+            };
+            return Ok((standing, None));
         }
         let different = self.different(outputs, &unequal);
         let Some(&first) = different.first() else {
@@ -622,9 +721,18 @@ impl<'c> Comparison<'c> {
                 of: self.elements,
                 probability,
             };
-            return Ok(match self.are_exact(outputs, &unequal) {
-                true => (Standing::BitForBit, Some(Why::Integers(probability))),
-                false => (Standing::UpToRounding, Some(reals)),
+            let decided = self.decided(outputs, &unequal);
+            let exactly = match same {
+                0 => Standing::BitForBit,
+                _ => Standing::ButNans,
+            };
+            return Ok(match (self.are_exact(outputs, &unequal), decided) {
+                (true, _) => (exactly, Some(Why::Integers(probability))),
+                (false, None) => (Standing::UpToRounding, Some(reals)),
+                (false, Some(decided)) => {
+                    why.push(decided);
+                    (Standing::Tested, Some(reals))
+                }
             });
         };
         let element = unequal[first];
@@ -660,6 +768,47 @@ impl<'c> Comparison<'c> {
             }
             Err(why) => Err(Halt::Found(Standing::Refuted, vec![why])),
         }
+    }
+
+    /// Those of some elements that are not the same even where the bits of a NaN do not count.
+    fn but_for_nans<'e>(
+        &mut self,
+        outputs: &[Output],
+        elements: Vec<&'e Element>,
+    ) -> Vec<&'e Element> {
+        let is_number = |e: &Element| domain(outputs[e.output].ty).is_float();
+        let numbers = elements.iter().filter(|e| is_number(e));
+        let values: Vec<Val> = numbers.flat_map(|e| e.values).collect();
+        let roots: Vec<Id> = values.into_iter().map(|v| self.terms.term(v)).collect();
+        let found = self.terms.without_nans(&roots);
+        let mut found = found.as_chunks::<2>().0.iter().map(|[x, y]| x == y);
+        let mut is_same = |e: &Element| is_number(e) && found.next() == Some(true);
+        elements.into_iter().filter(|e| !is_same(e)).collect()
+    }
+
+    /// The first of some elements that are equal over the reals where not the same is decided by the same bits.
+    fn decided(&mut self, outputs: &[Output], elements: &[&Element]) -> Option<Why> {
+        const SEED: u64 = 3;
+        let mut roots = Vec::new();
+        for element in elements {
+            let domain = domain(outputs[element.output].ty);
+            for value in element.values {
+                let id = self.terms.term(value);
+                // A number stays one in whatever memory it is left.
+                let own = Some(self.terms.domain(id)).filter(|own| own.is_float());
+                roots.push((id, own.unwrap_or(domain)));
+            }
+        }
+        let exact = Reals::exact(&self.terms, SEED).evaluated(&roots);
+        let values = Reals::deciding(&self.terms, SEED, exact).of(&roots);
+        let pairs = values.as_chunks::<2>().0.iter().zip(elements);
+        let mut apart = pairs.filter(|([x, y], _)| x.p != y.p).map(|(_, e)| e);
+        let first = apart.next()?;
+        Some(Why::Decided {
+            output: outputs[first.output].name.clone(),
+            index: first.index,
+            elements: first.weight + apart.map(|e| e.weight).sum::<usize>(),
+        })
     }
 
     /// Are elements integers made of integers alone?
@@ -757,8 +906,12 @@ impl<'c> Comparison<'c> {
             extremes.map(move |value| (Filling::Described, vec![guards::Given { value, ..given }]))
         });
         for (filling, set) in plain.chain(guarded).chain(far) {
-            let kept = kept(self.a, self.fixed, self.options);
-            let mut memory = filled(self.a, self.b, self.paired, &kept, filling);
+            let fixed = &kept(self.a, self.known.fixed, self.options)[..];
+            let known = Known {
+                fixed,
+                ..self.known
+            };
+            let mut memory = filled(self.a, self.b, self.paired, known, filling);
             for given in &set {
                 self.give(&mut memory, given);
             }
@@ -1103,7 +1256,7 @@ fn tested(
     a: &Side,
     b: &Side,
     paired: &Paired,
-    fixed: &[String],
+    known: Known<'_>,
     refused: Why,
 ) -> (Standing, Vec<Why>) {
     let mut exactly = true;
@@ -1113,7 +1266,7 @@ fn tested(
         _ => tested::PATIENT,
     };
     for filling in FILLINGS {
-        let mut memory = filled(a, b, paired, fixed, filling);
+        let mut memory = filled(a, b, paired, known, filling);
         let witness = memory.clone();
         let [first, second] = &mut memory;
         if let Err(why) = run_within(a, Which::First, first, budget) {

@@ -201,7 +201,34 @@ fn is_alike(one: &Described<'_>, other: &Described<'_>) -> bool {
 }
 
 /// What the first side says of a buffer's contents holds for its partner: but for nothing at all, where the rewritten
-/// kernel's description says more (zeros, for a sum by atomic operations).
+/// kernel's description says more (zeros, for a sum by atomic operations), and but for an output of which that says nothing.
 pub fn leads(first: &Described<'_>, second: &Described<'_>) -> bool {
-    first.buffer.size() == second.buffer.size() && (!is_unset(first) || is_unset(second))
+    let is_said = match (is_unset(first), is_unset(second)) {
+        (true, false) => false,
+        (false, true) => !first.output,
+        _ => true,
+    };
+    first.buffer.size() == second.buffer.size() && is_said
+}
+
+/// What is known of contents: of these buffers they are as described, of those they are data whatever is described.
+#[derive(Clone, Copy)]
+pub struct Known<'k> {
+    /// As described.
+    pub fixed: &'k [String],
+    /// Any.
+    pub open: &'k [String],
+}
+
+impl Known<'_> {
+    /// Are a buffer's contents part of the program?
+    pub fn is_given(self, name: &str, described: &Described<'_>) -> bool {
+        is_given(described) && !self.open.iter().any(|open| open == name)
+    }
+
+    /// Are they as the description says, for whatever reason?
+    pub fn is_kept(self, name: &str, described: &Described<'_>) -> bool {
+        let is_fixed = self.fixed.iter().any(|fixed| fixed == name);
+        is_fixed || described.buffer.table.is_some() || self.is_given(name, described)
+    }
 }

@@ -36,6 +36,19 @@ struct Split {
     sides: [Value; 2],
     /// No closed form was found.
     open: bool,
+    /// The predicate.
+    on: Id,
+}
+
+/// What becomes of rounding.
+enum Rounding {
+    /// There is none.
+    None,
+    /// What rounds is a function of which nothing is known: equal values have equal bits.
+    Unknown,
+    /// There is none, but what decides (a comparison, a number cut to a whole one, its bits) is the same only where these
+    /// are: values of terms if rounding is unknown.
+    Deciding(Vec<Value>),
 }
 
 /// Which extreme a set stands for: integers without sign are in another order.
@@ -82,6 +95,7 @@ pub struct Reals<'a> {
     pub evaluated: u64,
     /// A rule about exponentials, infinities or selections was used.
     pub closed: u64,
+    rounding: Rounding,
 }
 
 /// Overridden values of arguments, and the case that they belong to.
@@ -131,6 +145,100 @@ impl<'a> Reals<'a> {
             seed,
             evaluated: 0,
             closed: 0,
+            rounding: Rounding::None,
+        }
+    }
+
+    /// Only what has equal bits has equal values.
+    pub fn exact(terms: &'a Terms, seed: u64) -> Reals<'a> {
+        Reals {
+            rounding: Rounding::Unknown,
+            ..Reals::new(terms, seed)
+        }
+    }
+
+    /// Over the reals, but whatever decides must have equal bits: these are the values of terms that tell.
+    pub fn deciding(terms: &'a Terms, seed: u64, exact: Vec<Value>) -> Reals<'a> {
+        Reals {
+            rounding: Rounding::Deciding(exact),
+            ..Reals::new(terms, seed)
+        }
+    }
+
+    /// The values of all terms that some are made of.
+    pub fn evaluated(mut self, roots: &[Place]) -> Vec<Value> {
+        self.of(roots);
+        self.values
+    }
+
+    /// What else a decision depends on than on values: the bits of what it is made of.
+    fn bits_behind(&self, id: Id) -> [u64; 2] {
+        match &self.rounding {
+            Rounding::Deciding(exact) => {
+                let value = exact[id as usize];
+                [value.p, value.q]
+            }
+            Rounding::None | Rounding::Unknown => [0; 2],
+        }
+    }
+
+    /// A term taken for something else than it is: of a number its bits count.
+    fn reinterpreted(&self, id: Id, own: Domain, domain: Domain) -> Value {
+        let value = self.values[id as usize];
+        let bits = match own.is_float() {
+            true => self.bits_behind(id),
+            false => [0; 2],
+        };
+        let [p, q] = bits;
+        Value::random(&[tag::AS, own as u64, domain as u64, value.p, value.q, p, q])
+    }
+
+    /// Are two terms of one value the same bits?
+    fn are_same_bits(&self, a: Id, b: Id) -> bool {
+        match &self.rounding {
+            Rounding::Deciding(exact) => {
+                let is_made = |id: Id| !is_leaf(&self.terms.node(id));
+                let [x, y] = [a, b].map(|id| exact[id as usize]);
+                a == b || is_made(a) && is_made(b) && x == y
+            }
+            Rounding::None | Rounding::Unknown => true,
+        }
+    }
+
+    /// Of a quotient nothing is said of its being finite where that decides.
+    fn may_be_infinite(&self, mut id: Id) -> bool {
+        while matches!(self.terms.node(id).kind(), Kind::FAbs | Kind::FNeg) {
+            id = self.terms.node(id).a;
+        }
+        let is_quotient = matches!(self.terms.node(id).kind(), Kind::FDiv | Kind::FRsqrt);
+        is_quotient && !matches!(self.rounding, Rounding::None)
+    }
+
+    /// The predicate that another one is, or is not.
+    fn stem(&self, mut id: Id) -> Id {
+        while self.terms.node(id).kind() == Kind::Not {
+            id = self.terms.node(id).a;
+        }
+        id
+    }
+
+    /// Does a function cut numbers to whole ones, or take their bits?
+    fn cuts(&self, node: &Node, own: Domain) -> bool {
+        let takes_numbers = |id: Id| self.terms.domain(id).is_float();
+        match node.kind() {
+            Kind::FCvt => node.mode().has(Mode::INTEGRAL),
+            Kind::App if !own.is_float() => {
+                let mut args: Vec<Id> = node.args().collect();
+                while let Some(&last) = args.last()
+                    && self.terms.node(last).kind() == Kind::Pair
+                {
+                    args.pop();
+                    args.extend(self.terms.node(last).args());
+                }
+                args.into_iter().any(takes_numbers)
+            }
+            Kind::Extract | Kind::Concat => node.args().any(takes_numbers),
+            _ => false,
         }
     }
 
@@ -194,8 +302,7 @@ impl<'a> Reals<'a> {
         if let Some(value) = self.scaled_by_bits(&node, domain) {
             return value;
         }
-        let value = self.values[id as usize];
-        Value::random(&[tag::AS, own as u64, domain as u64, value.p, value.q])
+        self.reinterpreted(id, own, domain)
     }
 
     fn argument_value(&mut self, place: Place, case: Case<'_>) -> Value {
@@ -261,6 +368,9 @@ impl<'a> Reals<'a> {
 
     /// `2^j` of an integer `j` in the lower bits of a sum.
     fn scaled_by_bits(&mut self, node: &Node, domain: Domain) -> Option<Value> {
+        if matches!(self.rounding, Rounding::Unknown) {
+            return None;
+        }
         let (sum, _) = scaled_by_bits(self.terms, node).filter(|_| domain == Domain::F32)?;
         let value = self.value(sum, Domain::F32);
         Some(value.plus(Value::integer(-12_583_039)).power_of_two())
@@ -341,7 +451,7 @@ impl<'a> Reals<'a> {
             .iter()
             .filter_map(|at| Some((*at, *self.splits.get(at)?)))
             .max_by_key(|(at, split)| (split.open, at.0));
-        let Some((_, Split { key, .. })) = deepest else {
+        let Some((_, Split { key, on, .. })) = deepest else {
             return self.compute(place, node, Case::default());
         };
         let mut open = false;
@@ -369,15 +479,15 @@ impl<'a> Reals<'a> {
         if open {
             return match self.merged(place, key, yes, no) {
                 Some(value) => {
-                    self.split(place, key, [yes, no], false);
+                    self.split(place, (key, on), [yes, no], false);
                     value
                 }
-                None => self.left_open(place, key, [yes, no]),
+                None => self.left_open(place, (key, on), [yes, no]),
             };
         }
         let mut value = self.compute(place, node, Case::default());
         if yes != no {
-            self.split(place, key, [yes, no], false);
+            self.split(place, (key, on), [yes, no], false);
             let is_sum = matches!(node.kind(), Kind::FAdd | Kind::FFma);
             if is_sum && value.is_finite() && value.q == Value::UNKNOWN {
                 value = self.merged(place, key, yes, no).unwrap_or(value);
@@ -387,17 +497,24 @@ impl<'a> Reals<'a> {
         value
     }
 
-    fn split(&mut self, place: Place, key: Key, sides: [Value; 2], open: bool) {
+    fn split(&mut self, place: Place, (key, on): (Key, Id), sides: [Value; 2], open: bool) {
         if sides[0] != sides[1] {
-            self.splits.insert(place, Split { key, sides, open });
+            let split = Split {
+                key,
+                sides,
+                open,
+                on,
+            };
+            self.splits.insert(place, split);
         }
     }
 
     /// A selection without a closed form: linear in an unknown of its condition, so that sums of several have no order.
-    fn left_open(&mut self, place: Place, key: Key, [yes, no]: [Value; 2]) -> Value {
-        self.split(place, key, [yes, no], true);
+    fn left_open(&mut self, place: Place, (key, on): (Key, Id), [yes, no]: [Value; 2]) -> Value {
+        self.split(place, (key, on), [yes, no], true);
         let mut words = vec![tag::SELECT];
         words.extend(key_words(key));
+        words.extend(self.bits_behind(on));
         if is_whole(place.1) {
             let holds = Value::random(&words);
             return no.whole_plus(holds.whole_times(yes.whole_plus(no.whole_negative())));
@@ -430,6 +547,7 @@ impl<'a> Reals<'a> {
             }
             return self.value(taken.0, taken.1);
         }
+        let on = self.stem(node.a);
         let (yes, no) = if holds { (b, c) } else { (c, b) };
         let under = |reals: &mut Self, at: Place, side: usize| match reals.splits.get(&at) {
             Some(split) if split.key == key => split.sides[side],
@@ -437,7 +555,7 @@ impl<'a> Reals<'a> {
         };
         let (yes, no) = (under(self, yes, 0), under(self, no, 1));
         let Some(value) = self.merged(place, key, yes, no) else {
-            return self.left_open(place, key, [yes, no]);
+            return self.left_open(place, (key, on), [yes, no]);
         };
         if let Key::Less(a, b) = key
             && (yes, no) != (no, yes)
@@ -448,7 +566,7 @@ impl<'a> Reals<'a> {
                 self.extremes.insert(place, (which, set));
             }
         }
-        self.split(place, key, [yes, no], false);
+        self.split(place, (key, on), [yes, no], false);
         value
     }
 
@@ -675,7 +793,8 @@ impl<'a> Reals<'a> {
         match cmp.order() {
             Order::Lt | Order::Le if domain.is_float() => {
                 let known = match (x, y) {
-                    _ if x == y => Some(!holds),
+                    _ if x == y && self.are_same_bits(node.a, node.b) => Some(!holds),
+                    _ if x == y => None,
                     (Value::LEAST, y) if y.is_finite() => Some(holds),
                     (_, Value::LEAST) => Some(!holds),
                     (Value::MOST, _) => Some(!holds),
@@ -692,7 +811,10 @@ impl<'a> Reals<'a> {
                 let code = node.imm();
                 // A number is no infinity, and nothing here is NaN.
                 let known = match cmp.order() {
-                    Order::Eq if x == y => Some(true),
+                    Order::Eq if x == y && self.are_same_bits(node.a, node.b) => Some(true),
+                    Order::Eq if self.may_be_infinite(node.a) || self.may_be_infinite(node.b) => {
+                        None
+                    }
                     Order::Eq if domain.is_float() && x.is_finite() != y.is_finite() => Some(false),
                     _ => None,
                 };
@@ -744,6 +866,7 @@ impl<'a> Reals<'a> {
                 }
                 let mut words = vec![tag::PREDICATE, u64::from(holds)];
                 words.extend(key_words(key));
+                words.extend(self.bits_behind(self.stem(place.0)));
                 Value::random(&words)
             }
         }
@@ -769,7 +892,7 @@ impl<'a> Reals<'a> {
             Kind::FDiv | Kind::FSqrt | Kind::FCvt => mode.has(rounded),
             _ => false,
         };
-        if is_odd {
+        if is_odd || matches!(self.rounding, Rounding::Unknown) && rounds(node.kind()) {
             return self.opaque(place, node, case);
         }
         let value = match node.kind() {
@@ -888,6 +1011,9 @@ impl<'a> Reals<'a> {
             let value = self.argument_value(at, case);
             words.extend([at.1 as u64, value.p, value.q]);
         }
+        if self.cuts(node, place.1) {
+            words.extend(self.bits_behind(place.0));
+        }
         Value::random(&words)
     }
 }
@@ -924,8 +1050,7 @@ impl Glance<'_, '_> {
                 .copied()
                 .unwrap_or(Value::ZERO);
         }
-        let value = reals.values[id as usize];
-        Value::random(&[tag::AS, own as u64, domain as u64, value.p, value.q])
+        reals.reinterpreted(id, own, domain)
     }
 }
 
@@ -987,6 +1112,10 @@ pub fn is_whole(domain: Domain) -> bool {
 
 fn is_leaf(node: &Node) -> bool {
     matches!(node.kind(), Kind::Const | Kind::Input | Kind::Unset)
+}
+
+fn rounds(kind: Kind) -> bool {
+    is_arithmetic(kind) || matches!(kind, Kind::FRsqrt | Kind::FEx2)
 }
 
 fn is_arithmetic(kind: Kind) -> bool {

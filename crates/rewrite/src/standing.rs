@@ -14,6 +14,8 @@ use crate::tested::Memory;
 pub enum Standing {
     /// Equal bit for bit, for every input.
     BitForBit,
+    /// The same, but for the bits of what is not a number.
+    ButNans,
     /// Equal over the reals, for every input: up to rounding.
     UpToRounding,
     /// Equal on the inputs that were tried.
@@ -130,6 +132,27 @@ pub enum Why {
     OneSided(String),
     /// All is integers, equal as polynomials; the binary logarithm of the probability that they are not.
     Integers(i32),
+    /// So many elements, of all, have other bits where they are NaN.
+    Nans {
+        /// Elements.
+        elements: usize,
+        /// Of all.
+        of: usize,
+    },
+    /// Equal over the reals, but something that differs by rounding decides: a comparison, a number cut to a whole one, its
+    /// bits.
+    Decided {
+        /// The output.
+        output: String,
+        /// The first such element.
+        index: usize,
+        /// How many.
+        elements: usize,
+    },
+    /// Threads pass an aligned barrier by.
+    PassedBarrier(Which),
+    /// These buffers are read before they are written, and hold what the description says: whether that is zeros.
+    Begun(Vec<(String, bool)>),
     /// These buffers hold what the description says: addresses or trip counts are made of them.
     Fixed(Vec<String>),
     /// Not done on terms.
@@ -292,6 +315,11 @@ impl AtLaunch {
 }
 
 impl Why {
+    /// Is the verdict no more than what it says with this?
+    pub fn is_condition(&self) -> bool {
+        matches!(self, Why::Begun(_))
+    }
+
     /// A word for machines.
     pub fn code(&self) -> &'static str {
         match self {
@@ -312,6 +340,10 @@ impl Why {
             Why::Unheld(_) => "not-run",
             Why::OneSided(_) => "one-sided",
             Why::Integers(_) => "integers",
+            Why::Begun(_) => "begun",
+            Why::Nans { .. } => "nans-apart",
+            Why::Decided { .. } => "rounding-decides",
+            Why::PassedBarrier(_) => "passed-barrier",
             Why::Fixed(_) => "fixed-inputs",
             Why::Refused { refusal, .. } => refusal_code(refusal),
             Why::Faulty { fault, .. } => class_code(fault.class),
@@ -484,7 +516,7 @@ impl fmt::Display for Why {
             ),
             Why::Reals { elements, of, probability } => write!(
                 f,
-                "{elements} of {of} elements are the same over the reals (sums in another order and the like), decided at random points of a prime field: wrong with a probability below 2^{probability}; NaN, overflow and underflow apart"
+                "{elements} of {of} elements are the same over the reals (sums in another order and the like), decided at random points of a prime field: wrong with a probability below 2^{probability}; NaN, infinities, overflow and underflow apart"
             ),
             Why::Beyond(output, tolerance) => write!(
                 f,
@@ -507,6 +539,28 @@ impl fmt::Display for Why {
                 f,
                 "the same integers in another order, decided at random points of a prime field: wrong with a probability below 2^{probability}"
             ),
+            Why::Nans { elements, of } => write!(
+                f,
+                "{elements} of {of} elements have the same bits where they are numbers; where they are NaN, sign and payload may be others"
+            ),
+            Why::Decided { output, index, elements } => write!(
+                f,
+                "what a rounded value decides (a comparison, a whole number, bits) makes `{output}[{index}]` ({elements} such elements): the same over the reals, and where roundings differ maybe far off"
+            ),
+            Why::PassedBarrier(which) => write!(
+                f,
+                "in {which} threads pass a barrier by at which others of their block wait, which is not defined"
+            ),
+            Why::Begun(all) => {
+                let of = |zeros| {
+                    let all = all.iter().filter(move |(_, is_zeros)| *is_zeros == zeros);
+                    quoted(&all.map(|(name, _)| name.clone()).collect::<Vec<String>>())
+                };
+                let parts = [(of(true), "zero"), (of(false), "as described")].into_iter();
+                let parts = parts.filter(|(names, _)| !names.is_empty());
+                let parts: Vec<String> = parts.map(|(names, how)| format!("{names} {how}")).collect();
+                write!(f, "with {} at first", parts.join(" and "))
+            }
             Why::Fixed(names) => write!(
                 f,
                 "for {} as described: addresses or trip counts are made of it",

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use warpwright_emu::{Fault, Options as RunOptions, Outcome};
 use warpwright_launch::{Buffer, ElemType, Generator, Init, Tolerance, compare};
 
-use crate::pairing::{self, Paired};
+use crate::pairing::{self, Known, Paired};
 use crate::standing::{Which, Why};
 use crate::{Side, Step};
 
@@ -110,6 +110,8 @@ impl Filling {
 pub(crate) fn integers(buffer: &Buffer) -> Option<(i128, i128)> {
     match buffer.init {
         Init::UniformInt { low, high, .. } => Some((low, high)),
+        // Zeros that stand for any: small numbers, as indices and flags are.
+        Init::Zeros => Some((0, 8)),
         Init::Bits { .. } => {
             let most = 1i128 << (8 * buffer.ty.size());
             Some(match buffer.ty.int_bits(-1) {
@@ -140,15 +142,12 @@ pub(crate) fn filled(
     a: &Side,
     b: &Side,
     paired: &Paired,
-    fixed: &[String],
+    known: Known<'_>,
     filling: Filling,
 ) -> [Memory; 2] {
     let mut first = Memory::new();
     for (name, described) in pairing::buffers(a) {
-        let keeps = pairing::is_given(&described)
-            || pairing::is_unset(&described)
-            || fixed.contains(&name)
-            || described.buffer.table.is_some();
+        let keeps = pairing::is_unset(&described) || known.is_kept(&name, &described);
         let how = if keeps { Filling::Described } else { filling };
         first.insert(
             name.clone(),

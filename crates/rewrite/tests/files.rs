@@ -1,5 +1,5 @@
-//! Pairs of kernels with a launch, one file each (`tests/files`): `right-*` are the same bit for bit, `rounded-*` up
-//! to rounding, `tested-*` are right, and it is not known; of `wrong-*` nothing of it may be said.
+//! Pairs of kernels with a launch, one file each (`tests/files`): `right-*` are the same bit for bit, `nans-*` but for the
+//! bits of NaNs, `rounded-*` up to rounding, `tested-*` are right, and it is not known; of `wrong-*` nothing of it may be said.
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on fails.
 
@@ -58,6 +58,7 @@ fn pairs_stand_as_their_names_say() {
         let found = found(&path);
         let is_so = match name.split('-').next() {
             Some("right") => found.standing == Standing::BitForBit,
+            Some("nans") => found.standing == Standing::ButNans,
             Some("rounded") => found.standing == Standing::UpToRounding,
             Some("tested") => found.standing == Standing::Tested,
             Some("wrong") => found.standing > Standing::UpToRounding,

@@ -110,10 +110,14 @@ fn ranges(stated: &[String]) -> Result<Vec<(String, f64, f64)>, Failure> {
 fn print(document: &Rewritten) {
     let count = document.launches.len();
     let launches = if count == 1 { "launch" } else { "launches" };
+    let mut meaning = vec![meaning(document.verdict)];
+    if document.verdict <= Word::Tested {
+        meaning.extend(document.conditions.iter().map(String::as_str));
+    }
     println!(
         "{}: {} at {count} {launches}",
         document.verdict.name(),
-        meaning(document.verdict)
+        meaning.join(", ")
     );
     let mut said = BTreeSet::new();
     for launch in &document.launches {
@@ -193,8 +197,9 @@ fn meaning(word: Word) -> &'static str {
     match word {
         Word::Proved => "the same for every launch of both, and shown",
         Word::ProvedAtLaunches => "the same bits for every input",
+        Word::EqualButForNans => "the same bits for every input, NaN payloads apart",
         Word::EqualUpToRounding => {
-            "the same for every input, up to rounding; NaN, overflow and underflow apart"
+            "the same for every input, up to rounding; NaN, infinities, overflow and underflow apart"
         }
         Word::Tested => "the same on the inputs tried",
         Word::Refuted => "not the same",

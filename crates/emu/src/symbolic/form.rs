@@ -709,7 +709,7 @@ fn named_value(
 
 fn convert(terms: &mut Terms, mode: Mode, from: Domain, value: Val) -> Val {
     let a = terms.extract(value, 0, from.bits());
-    if mode.domain() == from && mode.is_plain() {
+    if mode.domain() == from && mode.is_plain() && terms.is_settled(from, a) {
         return a;
     }
     let a = terms.term(a);

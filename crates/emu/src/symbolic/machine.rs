@@ -9,7 +9,7 @@ use crate::fault::{EmuError, Place};
 use crate::lanes::{Mask, WARP};
 use crate::machine::{Extents, Grid, kernel_params};
 use crate::memory::{SLOT_BITS, slot_address};
-use crate::program::{Access, AccessSpace, Layout, Op, Program, Src};
+use crate::program::{Access, AccessSpace, Layout, Op, Program, Src, Step};
 use crate::symbolic::alike::Tracer;
 use crate::symbolic::cfg::Flow;
 use crate::symbolic::form::{Form, forms, opcode};
@@ -138,6 +138,8 @@ pub enum Note {
     ThreadOrder,
     /// Threads that have exited are not waited for at a barrier.
     ExitedAtBarrier,
+    /// Threads that pass an aligned barrier by are not waited for, which is not defined.
+    PassedBarrier,
     /// `printf`
     Printed,
     /// Which lane has which element of a fragment, which is not stated.
@@ -457,18 +459,33 @@ impl<'a> Machine<'a> {
         }
         if exited {
             self.report.notes.insert(Note::ExitedAtBarrier);
+            self.passed_by(warps);
         }
         self.reduce_at_barrier(warps)?;
         self.traced(u32::MAX, self.barriers);
         self.barriers += 1;
         for warp in warps {
-            warp.parted = false;
+            warp.met_at_barrier();
             for strand in &mut warp.strands {
                 strand.wait = Wait::Ready;
                 strand.pc += 1;
             }
         }
         Ok(())
+    }
+
+    /// Notes it if a thread has passed the barrier by at which the others wait.
+    fn passed_by(&mut self, warps: &[Warp]) {
+        let waiting = warps.iter().find_map(|warp| warp.strands.first());
+        let Some(from) = waiting.map(|strand| strand.pc + 1) else {
+            return;
+        };
+        let program = self.program;
+        let behind = reached(&program.functions[program.kernel].code, from);
+        let is_behind = |pc: u32| behind.get(pc as usize) == Some(&true);
+        if warps.iter().any(|warp| warp.passed_by(is_behind)) {
+            self.report.notes.insert(Note::PassedBarrier);
+        }
     }
 
     // ---- control flow
@@ -925,4 +942,34 @@ fn finest(program: &Program) -> u64 {
     });
     let finest = shared.map(|a| u64::from(a.elem)).min().unwrap_or(4);
     if matrices { finest.min(2) } else { finest }
+}
+
+/// The steps that may come behind one.
+fn reached(code: &[Step], from: u32) -> Vec<bool> {
+    let mut reached = vec![false; code.len()];
+    let mut stack = vec![from];
+    while let Some(pc) = stack.pop() {
+        let Some(step) = code.get(pc as usize) else {
+            continue;
+        };
+        if std::mem::replace(&mut reached[pc as usize], true) {
+            continue;
+        }
+        let falls = match &step.op {
+            Op::Branch { target } => {
+                stack.push(*target);
+                step.guard.is_some()
+            }
+            Op::BranchTable { targets, .. } => {
+                stack.extend(targets.iter());
+                step.guard.is_some()
+            }
+            Op::Return | Op::Exit => step.guard.is_some(),
+            _ => true,
+        };
+        if falls {
+            stack.push(pc + 1);
+        }
+    }
+    reached
 }

@@ -43,9 +43,13 @@ pub struct Buffer {
     pub written: bool,
     /// Who touches it when is noted: of an input that nobody writes that is not needed.
     pub logged: bool,
+    /// Somebody has read what it held before the first launch, where that is known.
+    pub relied: bool,
     /// What a variable of the module holds when that is loaded.
     pub(crate) loaded: Vec<u8>,
     words: Vec<Word>,
+    /// Bytes that are known from the start, and that nobody has written.
+    given: Vec<bool>,
 }
 
 impl Buffer {
@@ -53,7 +57,12 @@ impl Buffer {
     pub fn new(name: &str, number: u32, ty: ElemType, len: usize, content: &Content) -> Buffer {
         let bits = 8 * ty.size() as u32;
         let bytes = len as u64 * u64::from(bits / 8);
-        Buffer::of_bytes(name, (number, bits), bytes, false, content)
+        let buffer = Buffer::of_bytes(name, (number, bits), bytes, false, content);
+        let given = match content {
+            Content::Known(bytes) => vec![true; bytes.len()],
+            Content::Any | Content::Unset => Vec::new(),
+        };
+        Buffer { given, ..buffer }
     }
 
     /// A buffer of so many bytes of which nothing is known.
@@ -88,8 +97,10 @@ impl Buffer {
             constant,
             written: false,
             logged: false,
+            relied: false,
             loaded: Vec::new(),
             words,
+            given: Vec::new(),
         }
     }
 
@@ -127,6 +138,16 @@ impl Buffer {
 
     /// What stands at a place now.
     pub(crate) fn read(&mut self, terms: &mut Terms, offset: u64, size: u32) -> Val {
+        self.relied |= self.given_at(offset, size).contains(&true);
+        self.stands(terms, offset, size)
+    }
+
+    fn given_at(&mut self, offset: u64, size: u32) -> &mut [bool] {
+        let at = offset as usize..offset as usize + size as usize;
+        self.given.get_mut(at).unwrap_or_default()
+    }
+
+    fn stands(&mut self, terms: &mut Terms, offset: u64, size: u32) -> Val {
         let (number, bits) = (self.number, self.bits);
         let fresh = |terms: &mut Terms, at: u32, word: Word| match word {
             Word::Initial => initial(terms, number, bits, at),
@@ -139,8 +160,9 @@ impl Buffer {
         self.written = true;
         if size < 4 {
             // The rest of the word stays: it must be known what it is.
-            self.read(terms, offset & !3, 4);
+            self.stands(terms, offset & !3, 4);
         }
+        self.given_at(offset, size).fill(false);
         write(&mut self.words, terms, offset, size, value);
     }
 

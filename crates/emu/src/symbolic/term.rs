@@ -1,8 +1,9 @@
 //! Terms: what a value is, as a graph over the launch's inputs.
 //!
 //! Every term stands once (hash-consing), as 16 bytes in an arena; its number is its identity, so that the same number
-//! is the same value. The constructors apply what holds bit for bit alone (NaN payloads apart): commutation, signs
-//! pulled out of products, `x*1`, `x+(-0)`, parts of joined words, selections of one and the same.
+//! is the same value. The constructors apply what holds bit for bit alone: commutation (not of `.f64`, which hands one of two
+//! NaNs on), signs pulled out of products, `x*1` and `x+(-0)` of what arithmetic made (of other numbers they change the
+//! bits of a NaN), parts of joined words, selections of one and the same.
 //!
 //! A term has the bits of its kind and is zero-extended beyond them, as registers are.
 
@@ -80,6 +81,17 @@ impl Domain {
             0..=16 => Domain::I16,
             17..=32 => Domain::I32,
             _ => Domain::I64,
+        }
+    }
+
+    /// The bits of infinity.
+    fn infinity(self) -> u64 {
+        match self {
+            Domain::F16 => 0x7c00,
+            Domain::Bf16 => 0x7f80,
+            Domain::F32 => 0x7f80_0000,
+            Domain::F64 => 0x7ff0_0000_0000_0000,
+            _ => u64::MAX,
         }
     }
 
@@ -403,6 +415,8 @@ pub struct Terms {
     numbers: FxHashMap<String, u32>,
     /// Sums of products that ptxas may round once or twice.
     pub fusible: u64,
+    /// The bits of a NaN do not count: all that holds of numbers is applied.
+    pub nans_apart: bool,
 }
 
 const EMPTY: u32 = u32::MAX;
@@ -419,6 +433,7 @@ impl Default for Terms {
             names: Vec::new(),
             numbers: FxHashMap::default(),
             fusible: 0,
+            nans_apart: false,
         }
     }
 }
@@ -817,16 +832,63 @@ impl Terms {
 
     // ---- floating point
 
+    /// If it is NaN, is it one as arithmetic leaves it: would another operation leave its bits alone?
+    pub(crate) fn is_settled(&self, domain: Domain, value: Val) -> bool {
+        match value {
+            Val::Bits(bits) => bits & !domain.sign() <= domain.infinity(),
+            Val::Term(id) => self.nans_apart || self.is_arithmetic(domain, id, CHOICES),
+        }
+    }
+
+    fn is_arithmetic(&self, domain: Domain, id: Id, depth: u32) -> bool {
+        let node = self.node(id);
+        match node.kind() {
+            Kind::FAdd | Kind::FMul | Kind::FFma | Kind::FNeg | Kind::FAbs | Kind::FDiv => {}
+            Kind::FSqrt | Kind::FRsqrt | Kind::FEx2 | Kind::FMin | Kind::FMax => {}
+            Kind::FromInt => {}
+            // From double precision a payload is handed on, from bfloat16 all bits are.
+            Kind::FCvt if domain != Domain::F64 => {
+                let handed_on = [Domain::F64, Domain::Bf16].map(|from| from as u32);
+                return node.mode().domain() == domain && !handed_on.contains(&node.b);
+            }
+            Kind::FCvt => {}
+            Kind::Select if depth > 0 => {
+                return [node.b, node.c]
+                    .into_iter()
+                    .all(|arm| match self.bits_of(arm) {
+                        Some(bits) => self.is_settled(domain, Val::Bits(bits)),
+                        None => self.is_arithmetic(domain, arm, depth - 1),
+                    });
+            }
+            _ => return false,
+        }
+        node.mode().domain() == domain
+    }
+
+    /// Operands in one order, where that does not show: of two NaNs in double precision one is handed on.
+    #[inline]
+    fn exchanged(&self, domain: Domain, a: Id, b: Id) -> (Id, Id) {
+        let is_number = |id: Id| {
+            let bits = self.bits_of(id);
+            bits.is_some_and(|bits| self.is_settled(domain, Val::Bits(bits)))
+        };
+        let is_free = domain != Domain::F64 || self.nans_apart || is_number(a) || is_number(b);
+        match is_free {
+            true => (a.min(b), a.max(b)),
+            false => (a, b),
+        }
+    }
+
     /// A sum.
     #[inline]
     pub fn fadd(&mut self, mode: Mode, a: Val, b: Val) -> Val {
         let (mode, fusible) = split(mode);
         let minus_zero = Val::Bits(mode.domain().sign());
         if mode.is_plain() {
-            if b == minus_zero {
+            if b == minus_zero && self.is_settled(mode.domain(), a) {
                 return a;
             }
-            if a == minus_zero {
+            if a == minus_zero && self.is_settled(mode.domain(), b) {
                 return b;
             }
         }
@@ -835,9 +897,9 @@ impl Terms {
         let is_fused = fusible && products != (false, false);
         self.fusible += u64::from(is_fused);
         // Of two products ptxas fuses the first one.
-        let (a, b) = match fusible && products == (true, true) {
+        let (a, b) = match (fusible || self.nans_apart) && products == (true, true) {
             true => (a, b),
-            false => (a.min(b), a.max(b)),
+            false => self.exchanged(mode.domain(), a, b),
         };
         // A sum that may be rounded once is not the one that is rounded twice.
         let fusible = if is_fused { Mode::FUSIBLE } else { 0 };
@@ -861,7 +923,12 @@ impl Terms {
             Val::Term(id) => {
                 let node = self.node(id);
                 match node.kind() {
-                    Kind::FNeg if node.mode() == Mode::new(domain, 0) => Val::Term(node.a),
+                    Kind::FNeg
+                        if node.mode() == Mode::new(domain, 0)
+                            && self.is_settled(domain, Val::Term(node.a)) =>
+                    {
+                        Val::Term(node.a)
+                    }
                     _ => Val::Term(self.intern(Node::new(Kind::FNeg, domain as u32, id, 0, 0))),
                 }
             }
@@ -897,20 +964,20 @@ impl Terms {
         let domain = mode.domain();
         if !mode.is_plain() {
             let (a, b) = (self.term(a), self.term(b));
-            let (a, b) = (a.min(b), a.max(b));
+            let (a, b) = self.exchanged(domain, a, b);
             return Val::Term(self.intern(Node::new(Kind::FMul, mode.0, a, b, 0)));
         }
         let ((a, turned), (b, back)) = (self.unsigned(domain, a), self.unsigned(domain, b));
         let negative = turned != back;
         let one = Val::Bits(domain.one());
-        if b == one {
+        if b == one && (negative || self.is_settled(domain, a)) {
             return self.signed(domain, a, negative);
         }
-        if a == one {
+        if a == one && (negative || self.is_settled(domain, b)) {
             return self.signed(domain, b, negative);
         }
         let (a, b) = (self.term(a), self.term(b));
-        let (a, b) = (a.min(b), a.max(b));
+        let (a, b) = self.exchanged(domain, a, b);
         let product = Val::Term(self.intern(Node::new(Kind::FMul, mode.0, a, b, 0)));
         self.signed(domain, product, negative)
     }
@@ -922,12 +989,13 @@ impl Terms {
         let domain = mode.domain();
         if !mode.is_plain() {
             let (a, b, c) = (self.term(a), self.term(b), self.term(c));
-            let (a, b) = (a.min(b), a.max(b));
+            let (a, b) = self.exchanged(domain, a, b);
             return Val::Term(self.intern(Node::new(Kind::FFma, mode.0, a, b, c)));
         }
         let one = domain.one();
         if a == Val::Bits(one) {
-            return self.fadd(mode, b, c);
+            // As `.f64` looks at its operands.
+            return self.fadd(mode, c, b);
         }
         if b == Val::Bits(one) {
             return self.fadd(mode, a, c);
@@ -937,7 +1005,7 @@ impl Terms {
         }
         let ((a, turned), (b, back)) = (self.unsigned(domain, a), self.unsigned(domain, b));
         let (a, b) = (self.term(a), self.term(b));
-        let (mut a, mut b) = (a.min(b), a.max(b));
+        let (mut a, mut b) = self.exchanged(domain, a, b);
         if turned != back {
             // The sign stays away from a constant, whichever of both came first.
             let signed = if self.bits_of(a).is_some() {
@@ -947,14 +1015,14 @@ impl Terms {
             };
             *signed = self.intern(Node::new(Kind::FNeg, domain as u32, *signed, 0, 0));
         }
-        let (a, b, c) = (a.min(b), a.max(b), self.term(c));
+        let ((a, b), c) = (self.exchanged(domain, a, b), self.term(c));
         Val::Term(self.intern(Node::new(Kind::FFma, mode.0, a, b, c)))
     }
 
     /// A quotient.
     pub fn fdiv(&mut self, mode: Mode, a: Val, b: Val) -> Val {
         let domain = mode.domain();
-        if mode.is_plain() && b == Val::Bits(domain.one()) {
+        if mode.is_plain() && b == Val::Bits(domain.one()) && self.is_settled(domain, a) {
             return a;
         }
         let ((a, turned), (b, back)) = match mode.is_plain() {
@@ -987,11 +1055,13 @@ impl Terms {
 
     /// The smaller or larger.
     pub fn extreme(&mut self, larger: bool, mode: Mode, a: Val, b: Val) -> Val {
-        if a == b && (mode.is_plain() || !mode.domain().is_float()) {
+        let domain = mode.domain();
+        let is_settled = || mode.is_plain() && self.is_settled(domain, a);
+        if a == b && (!domain.is_float() || is_settled()) {
             return a;
         }
         let (a, b) = (self.term(a), self.term(b));
-        let (a, b) = (a.min(b), a.max(b));
+        let (a, b) = self.exchanged(domain, a, b);
         let kind = if larger { Kind::FMax } else { Kind::FMin };
         Val::Term(self.intern(Node::new(kind, mode.0, a, b, 0)))
     }
@@ -1162,6 +1232,74 @@ impl Terms {
         let get = |at: usize| ids.get(at).copied().unwrap_or(0);
         let node = Node::new(Kind::App, function, get(0), get(1), ids.len() as u32);
         Val::Term(self.intern(node))
+    }
+}
+
+impl Terms {
+    /// Terms as they are if the bits of a NaN do not count. What takes a number for its bits keeps it as it is.
+    pub fn without_nans(&mut self, roots: &[Id]) -> Vec<Id> {
+        let end = roots.iter().max().map_or(0, |&last| last as usize + 1);
+        let mut wanted = vec![false; end];
+        roots.iter().for_each(|&id| wanted[id as usize] = true);
+        for id in (0..end).rev() {
+            if wanted[id] && self.takes_numbers(&self.node(id as Id)) {
+                self.node(id as Id)
+                    .args()
+                    .for_each(|arg| wanted[arg as usize] = true);
+            }
+        }
+        self.nans_apart = true;
+        let mut all: Vec<Id> = (0..end as Id).collect();
+        for id in (0..end).filter(|&id| wanted[id]) {
+            let node = self.node(id as Id);
+            if self.takes_numbers(&node) {
+                let value = self.again(&node, &all);
+                all[id] = self.term(value);
+            }
+        }
+        self.nans_apart = false;
+        roots.iter().map(|&id| all[id as usize]).collect()
+    }
+
+    /// Are its arguments numbers or predicates to it, whatever the bits of a NaN among them?
+    fn takes_numbers(&self, node: &Node) -> bool {
+        match node.kind() {
+            Kind::Const | Kind::Input | Kind::Unset | Kind::FromInt => false,
+            Kind::FMin | Kind::FMax => node.mode().domain().is_float(),
+            Kind::Cmp => Cmp(node.imm()).domain().is_float(),
+            Kind::Not | Kind::And | Kind::Xor | Kind::Select => true,
+            Kind::FAdd | Kind::FMul | Kind::FFma | Kind::FNeg | Kind::FAbs | Kind::FDiv => true,
+            Kind::FSqrt | Kind::FRsqrt | Kind::FEx2 | Kind::FCvt => true,
+            _ => false,
+        }
+    }
+
+    /// A term made anew of other arguments.
+    fn again(&mut self, node: &Node, all: &[Id]) -> Val {
+        let count = node.args().count();
+        let [a, b, c] = [(node.a, 0), (node.b, 1), (node.c, 2)].map(|(arg, at)| {
+            let id = if at < count { all[arg as usize] } else { 0 };
+            self.bits_of(id).map_or(Val::Term(id), Val::Bits)
+        });
+        let mode = node.mode();
+        match node.kind() {
+            Kind::FAdd => self.fadd(mode, a, b),
+            Kind::FMul => self.fmul(mode, a, b),
+            Kind::FFma => self.ffma(mode, a, b, c),
+            Kind::FNeg if mode.is_plain() => self.fneg(mode.domain(), a),
+            Kind::FAbs => self.fabs(mode, a),
+            Kind::FDiv => self.fdiv(mode, a, b),
+            Kind::FMin | Kind::FMax => self.extreme(node.kind() == Kind::FMax, mode, a, b),
+            Kind::Cmp => self.compare(Cmp(node.imm()), a, b),
+            Kind::Not => self.not(a),
+            Kind::And => self.and(a, b),
+            Kind::Xor => self.xor(a, b),
+            Kind::Select => self.select(a, b, c),
+            kind => {
+                let a = self.term(a);
+                Val::Term(self.intern(Node::new(kind, node.imm(), a, node.b, 0)))
+            }
+        }
     }
 }
 

@@ -106,8 +106,18 @@ pub(crate) struct Warp {
     met: u32,
     /// Lanes have gone different ways since all met.
     pub parted: bool,
+    /// Where lanes have written since the block last met at a barrier, and whether with others elsewhere.
+    acted: Vec<Act>,
     /// For each two lanes, the stamp behind the last one that both executed.
     pairs: Option<Box<[[u32; 32]; 32]>>,
+}
+
+/// Lanes that have written at a step, and those of them that did so while others of the warp were elsewhere.
+#[derive(Clone, Copy, Debug)]
+struct Act {
+    pc: u32,
+    lanes: Mask,
+    apart: Mask,
 }
 
 /// Where an access goes.
@@ -156,6 +166,7 @@ impl Warp {
             stamp: 0,
             met: 0,
             parted: false,
+            acted: Vec::new(),
             pairs: None,
         }
     }
@@ -247,6 +258,37 @@ impl Warp {
             }
         }
         Ok(())
+    }
+
+    fn acts(&mut self, pc: u32, mask: Mask) {
+        let apart = if self.strands.len() > 1 { mask } else { 0 };
+        match self.acted.iter_mut().find(|act| act.pc == pc) {
+            Some(act) => {
+                act.lanes |= mask;
+                act.apart |= apart;
+            }
+            None => self.acted.push(Act {
+                pc,
+                lanes: mask,
+                apart,
+            }),
+        }
+    }
+
+    /// The block has met at a barrier.
+    pub fn met_at_barrier(&mut self) {
+        self.parted = false;
+        self.acted.clear();
+    }
+
+    /// Has it lanes that have passed a barrier by rather than exited ahead of it? So it is if they have written where the
+    /// threads behind the barrier come to, or while others of their warp waited.
+    pub fn passed_by(&self, is_behind: impl Fn(u32) -> bool) -> bool {
+        let waits = self.live() != 0;
+        self.acted.iter().any(|act| {
+            let apart = if waits { act.apart } else { 0 };
+            act.lanes & self.exited != 0 && is_behind(act.pc) || apart & self.exited != 0
+        })
     }
 
     pub fn drop_empty(&mut self) {
@@ -434,8 +476,14 @@ impl Warp {
         match op {
             Op::Alu { srcs, outs } => self.alu(m, pc, mask, srcs, outs),
             Op::Load(load) => self.load(m, pc, mask, load)?,
-            Op::Store { access, srcs } => self.store(m, pc, mask, access, srcs)?,
-            Op::Atomic(atomic) => self.atomic(m, pc, mask, atomic)?,
+            Op::Store { access, srcs } => {
+                self.acts(pc, mask);
+                self.store(m, pc, mask, access, srcs)?;
+            }
+            Op::Atomic(atomic) => {
+                self.acts(pc, mask);
+                self.atomic(m, pc, mask, atomic)?;
+            }
             Op::Special { dst, reg, part } => {
                 let values = self.special(m, pc, *reg, *part)?;
                 self.set(*dst, mask, &values, 0);
