@@ -284,7 +284,7 @@ pub const KEPT_APART: Promote = Promote {
     arrays: Arrays::Apart,
 };
 
-/// Is what loops store kept in registers, where none runs twice, and nothing else done? (`bench/promote.py` has how often that
+/// Is what loops store kept in registers, where none runs twice, and nothing else done? (`bench/unmeasured.py` has how often that
 /// was slower: never by more than its noise.)
 pub fn is_kept_apart(recipe: &Recipe) -> bool {
     recipe.passes() == [KEPT_APART.into()]

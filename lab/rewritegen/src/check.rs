@@ -271,7 +271,9 @@ impl Pair {
             (None, Seen::Differs, _) => Some("a right rewrite differs on numbers"),
             (None, _, Standing::Refuted) => Some("a right rewrite is refuted"),
             (_, Seen::Differs, _) if is_equal => Some("a mistake that shows is taken for equal"),
-            (_, Seen::Close, Standing::BitForBit) => Some("other bits are taken for the same"),
+            (_, Seen::Close, Standing::BitForBit | Standing::ButNans) => {
+                Some("other bits are taken for the same")
+            }
             _ => None,
         }
     }
@@ -544,6 +546,7 @@ fn buffer(name: &str, elem: Elem, shape: &str, rest: &str) -> String {
 fn word(standing: Standing) -> String {
     let word = match standing {
         Standing::BitForBit => "bit-for-bit",
+        Standing::ButNans => "but-for-nans",
         Standing::UpToRounding => "up-to-rounding",
         Standing::Tested => "tested",
         Standing::Refuted => "refuted",
