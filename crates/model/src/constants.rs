@@ -49,13 +49,13 @@ impl Constants {
     /// The expected time over the default's of both versions together, at the launch; `features` are those of the version
     /// alone.
     pub fn expected(&self, features: &[f64; COUNT]) -> Option<f64> {
-        let is_seen = |name: &&str| {
+        let is_seen = |name: &str| {
             let of = |all: &[f64]| named(all, name);
             (of(&self.low)..=of(&self.high)).contains(&of(features))
         };
         RANGED
             .iter()
-            .all(|name| is_seen(&name))
+            .all(|name| is_seen(name))
             .then(|| self.gain.value(features).exp())
     }
 }

@@ -728,7 +728,8 @@ impl Round {
             format.tiny
         };
         let error = (error + unit * magnitude + flush) * GROWN;
-        if !(magnitude + error <= format.most) {
+        let most = magnitude + error;
+        if most.is_nan() || most > format.most {
             return Err(Lack::Overflow);
         }
         let clamp = |x: f64| match () {

@@ -176,10 +176,9 @@ fn among(ty: ElemType, bytes: &[u8]) -> Option<(f64, f64)> {
         true => ty.to_f64(ty.read(element)),
         false => ty.to_int(ty.read(element)) as f64,
     };
-    let all = bytes.chunks_exact(ty.size()).map(number);
+    let mut all = bytes.chunks_exact(ty.size()).map(number);
     let start = (f64::INFINITY, f64::NEG_INFINITY);
-    let found = all.fold(Some(start), |found, x| {
-        let (low, high) = found?;
+    let found = all.try_fold(start, |(low, high), x| {
         x.is_finite().then(|| (x.min(low), x.max(high)))
     });
     found.filter(|(low, high)| low <= high)

@@ -36,12 +36,11 @@ pub fn may_be_fused(module: &Module) -> bool {
 pub fn has_unrounded_pair(module: &Module) -> bool {
     let any = |operations: &[&str]| {
         let views = module.functions.iter();
-        let views = views.filter_map(|(id, _)| module.view(id));
-        let has = |view: View<'_>| {
+        let mut views = views.filter_map(|(id, _)| module.view(id));
+        views.any(|view| {
             let mut insts = view.body().insts.keys();
             insts.any(|inst| is_unrounded(&view, inst, operations))
-        };
-        views.map(has).any(|has| has)
+        })
     };
     any(&["mul"]) && any(SUMS)
 }
