@@ -127,7 +127,7 @@ impl Told {
         });
         let (ended, end) = channel::<()>();
         let shown = Arc::clone(&state);
-        std::thread::spawn(move || {
+        let tell = move || {
             let begun = Instant::now();
             let mut wait = first;
             while end.recv_timeout(wait) == Err(RecvTimeoutError::Timeout)
@@ -137,7 +137,9 @@ impl Told {
                 say(line(&shown.message(), done, begun.elapsed().as_secs()));
                 wait = between;
             }
-        });
+        };
+        // Where no thread may start nothing is told.
+        drop(std::thread::Builder::new().spawn(tell));
         Told {
             state,
             _ended: ended,

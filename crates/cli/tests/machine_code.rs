@@ -229,8 +229,8 @@ fn promises_stand_in_every_form_of_the_result() {
         let text = String::from_utf8_lossy(text).replace(['│', '·'], " ");
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for promise in [
-            "it promises blocks of at most 64 threads; a larger launch fails",
-            "it holds for launches with at most 4096 bytes of dynamic shared memory",
+            "t promises blocks of at most 64 threads; a larger launch fails",
+            "t holds for launches with at most 4096 bytes of dynamic shared memory",
             "at most 4096 bytes of dynamic shared memory; nothing refuses others",
         ] {
             assert!(text.contains(promise), "{form} lacks `{promise}`:\n{text}");
