@@ -29,6 +29,14 @@ fn success(folder: &Path, args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap() + &said
 }
 
+/// What a command prints, without the lines about its progress.
+fn json(folder: &Path, args: &[&str]) -> serde_json::Value {
+    let output = warpwright(folder, args);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{args:?}: {said}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
 /// Examples whose choice is a throttle in the cubin, an option of ptxas, moved spills under a limit.
 const EXAMPLES: [&str; 3] = ["kmeans", "smith_waterman", "voxel_rays"];
 
@@ -55,7 +63,7 @@ fn the_choice_of_opt_replays_to_the_same_bytes() {
             "--json",
         ];
         let opt = [&["opt", &source, "-o", "a.cubin"], &common[..]].concat();
-        let found: serde_json::Value = serde_json::from_str(&success(folder.path(), &opt)).unwrap();
+        let found: serde_json::Value = json(folder.path(), &opt);
         let recipe = found["kernels"][0]["recipe_text"]
             .as_str()
             .unwrap()
@@ -209,7 +217,7 @@ fn spills_of_several_kernels_move_beside_static_shared_memory() {
         "two.cubin",
         "--json",
     ];
-    let found: serde_json::Value = serde_json::from_str(&success(folder.path(), &args)).unwrap();
+    let found: serde_json::Value = json(folder.path(), &args);
     let kernels = found["kernels"].as_array().unwrap();
     let moved = kernels.iter().find(|k| k["name"] == "moments").unwrap();
     let recipe = moved["recipe_text"].as_str().unwrap();
@@ -249,7 +257,7 @@ fn static_kernels_are_kernels() {
         "--no-run",
     ];
     let opt = [&["opt", "k.cu", "-o", "k.cubin"][..], &target].concat();
-    let found: serde_json::Value = serde_json::from_str(&success(folder.path(), &opt)).unwrap();
+    let found: serde_json::Value = json(folder.path(), &opt);
     let kernel = &found["kernels"][0];
     assert!(
         kernel["recipe_text"]
@@ -332,8 +340,7 @@ fn a_launch_that_is_known_has_a_version_beside_the_original() {
     std::fs::write(folder.path().join("l.toml"), SUMS_LAUNCH).unwrap();
     let opt = |more: &[&str]| {
         let common = ["opt", "k.cu", "--gpu", "h200", "--no-database", "--json"];
-        let said = success(folder.path(), &[&common[..], more].concat());
-        let found: serde_json::Value = serde_json::from_str(&said).unwrap();
+        let found = json(folder.path(), &[&common[..], more].concat());
         found["kernels"][0]["recipe_text"]
             .as_str()
             .unwrap()
@@ -344,11 +351,9 @@ fn a_launch_that_is_known_has_a_version_beside_the_original() {
         recipe.contains("grid=2000x1x1") && recipe.contains("guarded=yes"),
         "{recipe}"
     );
-    // Without a launch nothing is known, and other blocks are none of its.
+    // Without a launch nothing is known.
     let plain = opt(&["--block", "64"]);
     assert!(!plain.contains("specialize"), "{plain}");
-    let other = opt(&["--launch", "l.toml", "--block", "128"]);
-    assert!(!other.contains("specialize"), "{other}");
     // For every launch: at this one, and at such as the guard does not know.
     for launch in ["grid = [2000]", "grid = [7]"] {
         let text = SUMS_LAUNCH.replace("grid = [2000]", launch);
