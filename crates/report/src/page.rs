@@ -838,7 +838,7 @@ mod tests {
             "block 128x1x1",
             "n = 64",
             "there is no nvcc",
-            "a use",
+            "A use",
             "It stays as it is",
         ] {
             assert!(html.contains(part), "{part}");
