@@ -49,13 +49,13 @@ impl Constants {
     /// The expected time over the default's of both versions together, at the launch; `features` are those of the version
     /// alone.
     pub fn expected(&self, features: &[f64; COUNT]) -> Option<f64> {
-        let is_seen = |name: &str| {
+        let is_seen = |name: &&str| {
             let of = |all: &[f64]| named(all, name);
             (of(&self.low)..=of(&self.high)).contains(&of(features))
         };
         RANGED
             .iter()
-            .all(|name| is_seen(name))
+            .all(is_seen)
             .then(|| self.gain.value(features).exp())
     }
 }
@@ -64,14 +64,19 @@ impl Constants {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_shipped_ensemble_holds_together_and_gives_what_the_fit_gave() {
+    /// The ensemble, and what the fit gave for some features.
+    fn shipped() -> (&'static Constants, Vec<(Vec<f64>, f64)>) {
         #[derive(Deserialize)]
         struct Checks {
             checks: Vec<(Vec<f64>, f64)>,
         }
-        let constants = Constants::fitted().unwrap();
         let Checks { checks } = serde_json::from_str(FITTED).unwrap();
+        (Constants::fitted().unwrap(), checks)
+    }
+
+    #[test]
+    fn the_shipped_ensemble_holds_together_and_gives_what_the_fit_gave() {
+        let (constants, checks) = shipped();
         assert!(checks.len() >= 5);
         for (features, expected) in checks {
             let found = constants.expected(&features.try_into().unwrap()).unwrap();
@@ -81,12 +86,7 @@ mod tests {
 
     #[test]
     fn kernels_unlike_those_that_were_seen_are_left_alone() {
-        #[derive(Deserialize)]
-        struct Checks {
-            checks: Vec<(Vec<f64>, f64)>,
-        }
-        let constants = Constants::fitted().unwrap();
-        let Checks { checks } = serde_json::from_str(FITTED).unwrap();
+        let (constants, checks) = shipped();
         let seen: [f64; COUNT] = checks[0].0.clone().try_into().unwrap();
         for name in RANGED {
             let mut features = seen;
