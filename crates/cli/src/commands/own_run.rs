@@ -40,6 +40,9 @@ const CONTENTS: u64 = 256 << 20;
 const MEMORY: u64 = 16_384;
 /// Bytes of files beside the source that the program finds beside it, at most.
 const BESIDE: u64 = 64 << 20;
+/// Such files and folders at most, and folders inside of each other.
+const MOST_BESIDE: usize = 4096;
+const DEEPEST: usize = 4;
 /// Bytes of a source that may belong to a program.
 const LARGEST_SOURCE: u64 = 4 << 20;
 /// The GPU where none is named: CUDA C is compiled for its architecture.
@@ -437,29 +440,70 @@ fn complaint(log: &str) -> String {
     line.unwrap_or("nvcc does not say why").trim().to_owned()
 }
 
-/// A folder with copies of the files beside a source, as long as they are small: programs read their data there.
+/// A folder with copies of the files beside a source and of the folders there, as long as they are small: programs read
+/// their data there.
 fn beside(source: &Path, place: &Path) -> std::io::Result<()> {
     std::fs::create_dir(place)?;
     if source.as_os_str().is_empty() {
         return Ok(());
     }
     let folder = source.parent().filter(|p| !p.as_os_str().is_empty());
-    let mut room = BESIDE;
-    for entry in std::fs::read_dir(folder.unwrap_or(Path::new(".")))? {
-        let entry = entry?;
-        let size = entry
-            .metadata()
-            .ok()
-            .filter(|m| m.is_file())
-            .map(|m| m.len());
-        let Some(size) = size.filter(|size| *size <= room) else {
+    let mut room = Room {
+        bytes: BESIDE,
+        entries: MOST_BESIDE,
+    };
+    // Files first: a large folder leaves no room for what stands beside the source itself.
+    let mut folders = vec![(
+        folder.unwrap_or(Path::new(".")).to_path_buf(),
+        place.to_path_buf(),
+        DEEPEST,
+    )];
+    while let Some((from, to, depth)) = folders.pop() {
+        // What cannot be read is not there for the program either.
+        let Ok(entries) = std::fs::read_dir(&from) else {
             continue;
         };
-        room -= size;
-        // What cannot be read is not there for the program either.
-        let _ = std::fs::copy(entry.path(), place.join(entry.file_name()));
+        let mut entries: Vec<_> = entries.flatten().collect();
+        entries.sort_by_key(std::fs::DirEntry::file_name);
+        for entry in entries {
+            let (name, to) = (entry.file_name(), to.join(entry.file_name()));
+            match entry.metadata() {
+                Ok(found) if found.is_file() && room.has(found.len()) => {
+                    let _ = std::fs::copy(entry.path(), to);
+                }
+                // Where tools keep what is theirs there is no program's data.
+                Ok(found)
+                    if found.is_dir()
+                        && depth > 0
+                        && !name.as_encoded_bytes().starts_with(b".")
+                        && room.has(0)
+                        && std::fs::create_dir(&to).is_ok() =>
+                {
+                    folders.insert(0, (entry.path(), to, depth - 1));
+                }
+                _ => {}
+            }
+        }
     }
     Ok(())
+}
+
+/// What may still be copied.
+struct Room {
+    bytes: u64,
+    entries: usize,
+}
+
+impl Room {
+    /// Takes room for one entry of so many bytes, if there is.
+    fn has(&mut self, bytes: u64) -> bool {
+        let fits = bytes <= self.bytes && self.entries > 0;
+        if fits {
+            self.bytes -= bytes;
+            self.entries -= 1;
+        }
+        fits
+    }
 }
 
 /// The digests of what launches read.
@@ -573,6 +617,37 @@ mod tests {
         }
         for text in ["void domain(int)", "int main_loop()", "x.main()", ""] {
             assert!(!has_main(text), "{text}");
+        }
+    }
+
+    /// Files and folders of data, but not what is hidden, linked, too deep or too large.
+    #[test]
+    fn a_program_finds_the_data_beside_its_source() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path().join("source");
+        let deep = at.join("a/b/c/d/e");
+        for inside in [&deep, &at.join("data"), &at.join(".git")] {
+            std::fs::create_dir_all(inside).unwrap();
+        }
+        for file in ["k.cu", "data/picture", ".git/config", "a/b/c/d/last"] {
+            std::fs::write(at.join(file), "text").unwrap();
+        }
+        std::fs::write(deep.join("too-deep"), "text").unwrap();
+        let large = std::fs::File::create(at.join("data/large")).unwrap();
+        large.set_len(BESIDE).unwrap();
+        std::os::unix::fs::symlink(folder.path(), at.join("up")).unwrap();
+        let place = folder.path().join("run");
+        beside(&at.join("k.cu"), &place).unwrap();
+        for (name, is_there) in [
+            ("k.cu", true),
+            ("data/picture", true),
+            ("a/b/c/d/last", true),
+            ("a/b/c/d/e/too-deep", false),
+            ("data/large", false),
+            (".git", false),
+            ("up", false),
+        ] {
+            assert_eq!(place.join(name).exists(), is_there, "{name}");
         }
     }
 }
