@@ -546,7 +546,7 @@ fn print(document: &Document) {
                 false => "",
             }
         );
-        println!("\n{}", wrap(&text, "", "").join("\n"));
+        println!("{}", wrap(&text, "", "").join("\n"));
     }
     if let Some(why) = &document.unchecked {
         let text = format!("NOT CHECKED against the input: {why}");
