@@ -62,8 +62,9 @@ def compare(
     read: Callable[[Any], Any],
 ) -> Compared:
     """What `check` does where inputs are given."""
-    if accept not in WORDS[:4]:
-        raise _native.UsageError(f"accept is one of {', '.join(WORDS[:4])}, not {accept!r}")
+    acceptable = WORDS[: WORDS.index("tested") + 1]
+    if accept not in acceptable:
+        raise _native.UsageError(f"accept is one of {', '.join(acceptable)}, not {accept!r}")
     if not outputs:
         raise _native.UsageError("outputs: name each array that is written, with one of its shape and type")
     arrays = _Arrays(inputs, outputs)
