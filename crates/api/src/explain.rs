@@ -243,7 +243,7 @@ fn declared(input: &Input) -> Vec<Declared> {
         parameter: local.parameter,
         bytes: local.bytes,
     };
-    parsed.locals().into_iter().map(declared).collect()
+    parsed.locals(&warpwright_host::number).into_iter().map(declared).collect()
 }
 
 /// The name of a file without its folders, as lines have it.

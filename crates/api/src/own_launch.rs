@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use warpwright_cudac::launches::{HostCode, expanded, numbers};
+use warpwright_host::code::{HostCode, expanded, numbers};
 use warpwright_launch::Source;
 use warpwright_pass::Seen;
 use warpwright_pass::names::{base_name, is_named, template_arguments};

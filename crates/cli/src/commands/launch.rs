@@ -17,7 +17,7 @@ use warpwright::own_launch::own_headers;
 use warpwright::ran::places;
 use warpwright_cudac::ast::{Function, Parameter, Type};
 use warpwright_cudac::diag::{Source, render_all};
-use warpwright_cudac::launches::{HostCode, expanded};
+use warpwright_host::code::{HostCode, expanded};
 use warpwright_cudac::{File, Header};
 use warpwright_launch::{ElemType, LaunchFile, Source as Certainty};
 use warpwright_pass::names::{

@@ -231,7 +231,7 @@ pub fn layout(names: &[&str], file: &File, depth: u32) -> Result<Layout, NoLayou
     }
     let known = |name: &&str| {
         let own = file.members(&Type::Named((*name).to_owned()), &TypeNames::new());
-        own.or_else(|| file.laid_out(name))
+        own.or_else(|| file.laid_out(name, &warpwright_host::number))
     };
     let members = names.iter().find_map(known).filter(|_| depth > 0);
     let members = members.ok_or(NoLayout::Unknown)?;

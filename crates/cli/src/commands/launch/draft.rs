@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::rc::Rc;
 
-use warpwright_cudac::launches::{Amount, Root};
+use warpwright_host::code::{Amount, Root};
 use warpwright_launch::ElemType;
 use warpwright_target::Gpu;
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use warpwright_cudac::File;
 use warpwright_cudac::ast::{Function, Type};
-use warpwright_cudac::launches::{Amount, Argument, Described, Held, HostCode, Op, Reached, Root};
+use warpwright_host::code::{Amount, Argument, Described, Held, HostCode, Op, Reached, Root};
 use warpwright_launch::ElemType;
 use warpwright_pass::names::{base_name, source_name, template_arguments};
 use warpwright_pass::ptx::facts::{used_variables, uses_dynamic_shared};

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use warpwright::trace::{Given, Launched};
-use warpwright_cudac::launches::{Amount, Argument, Described, Memory, Op, Root};
+use warpwright_host::code::{Amount, Argument, Described, Memory, Op, Root};
 use warpwright_launch::ElemType;
 
 use crate::commands::parameters::{Layout, Opaque, Sort};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use warpwright_cudac::launches::{Amount, Op, Root};
+use warpwright_host::code::{Amount, Op, Root};
 
 use super::draft::{Contents, Draft, GUESS, Named, OF_GPU, Parameter, Value};
 
@@ -465,7 +465,7 @@ pub fn fill(draft: &mut Draft) {
         })
         .collect();
     let is_rows = |count: &Amount| {
-        let is_one_more = |a: &Amount| matches!(a, Amount::Binary(warpwright_cudac::launches::Op::Add, _, one) if **one == Amount::Number(1));
+        let is_one_more = |a: &Amount| matches!(a, Amount::Binary(warpwright_host::code::Op::Add, _, one) if **one == Amount::Number(1));
         is_one_more(count)
     };
     for memory in draft.buffers_mut() {

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use warpwright_cudac::launches::{Amount, Op};
+use warpwright_host::code::{Amount, Op};
 use warpwright_emu::{Emulator, FaultKind, Options, Outcome, Program};
 use warpwright_launch::{Buffer, LaunchFile, no_files};
 use warpwright_ptx::Module;

@@ -1,0 +1,5 @@
+//! Host code read: which launches a file makes, as facts.
+
+pub mod code;
+
+pub use code::number;
