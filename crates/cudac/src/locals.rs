@@ -85,7 +85,14 @@ impl File {
         let name = match &ty {
             Type::Array(of, Some(count)) => {
                 let (bytes, alignment) = self.layout(of, number, depth)?;
-                return Some((bytes.checked_mul(u64::from(number(&self.source.text, &print::expr(count), count.span.start)?))?, alignment));
+                return Some((
+                    bytes.checked_mul(u64::from(number(
+                        &self.source.text,
+                        &print::expr(count),
+                        count.span.start,
+                    )?))?,
+                    alignment,
+                ));
             }
             Type::Pointer(..) => return Some((8, 8)),
             Type::Named(name) => name,

@@ -59,11 +59,7 @@ pub type Numbers<'a> = dyn Fn(&str, &str, usize) -> Option<u32> + 'a;
 
 /// `struct Name { int a, b; }` or `typedef struct { … } Name;`
 /// in one of the file's texts.
-pub(crate) fn structure(
-    lower: &mut Lower<'_>,
-    node: Node<'_>,
-    part: usize,
-) -> Option<Structure> {
+pub(crate) fn structure(lower: &mut Lower<'_>, node: Node<'_>, part: usize) -> Option<Structure> {
     let (definition, name) = match node.kind() {
         "type_definition" => {
             let definition = node.child_by_field_name("type")?;
@@ -123,12 +119,7 @@ const BESIDE: [&str; 8] = [
     "static_assert_declaration",
 ];
 
-fn parts(
-    lower: &mut Lower<'_>,
-    body: Node<'_>,
-    text: usize,
-    is_strict: bool,
-) -> Option<Vec<Part>> {
+fn parts(lower: &mut Lower<'_>, body: Node<'_>, text: usize, is_strict: bool) -> Option<Vec<Part>> {
     let mut all = Vec::new();
     let mut cursor = body.walk();
     for child in body.named_children(&mut cursor) {

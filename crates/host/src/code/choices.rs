@@ -4,8 +4,8 @@ use super::HostCode;
 use super::amount::{Amount, Op};
 use super::number::{Number, binary, combined};
 use super::values::{Known, Value};
-use warpwright_cudac::ast::{Expr, ExprKind, Type};
 use warpwright_cudac::Literal;
+use warpwright_cudac::ast::{Expr, ExprKind, Type};
 
 impl HostCode<'_> {
     /// `c ? a : b`

@@ -9,8 +9,8 @@ use super::names::{Declaration, Kind};
 use super::number::{Number, Ty, combined, has_word, is_narrowed};
 use super::values::{Change, Known, Value, parts};
 use super::{HostCode, Reached, Site};
-use warpwright_cudac::ast::{Expr, ExprKind};
 use warpwright_cudac::Literal;
+use warpwright_cudac::ast::{Expr, ExprKind};
 use warpwright_cudac::{launches, parse_expr};
 
 /// A launch, with expressions instead of numbers.

@@ -22,9 +22,6 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use warpwright_cudac::launches;
-use warpwright_cudac::macros::Macros;
-use warpwright_cudac::words::Token;
 pub use amount::{Amount, Op, Root};
 pub use described::{Argument, Described};
 pub use memory::{Held, Memory, ModuleVariable};
@@ -32,6 +29,9 @@ use number::Number;
 pub use preprocess::expanded;
 pub use reached::Reached;
 use values::Known;
+use warpwright_cudac::launches;
+use warpwright_cudac::macros::Macros;
+use warpwright_cudac::words::Token;
 
 /// Extents of a launch in as many dimensions as it says; none where one is no number that is known.
 pub type Extents = Vec<Option<u32>>;

@@ -6,7 +6,8 @@ use warpwright_cudac::ast::{Expr, ExprKind, Parameter, Type};
 use warpwright_cudac::{File, TypeNames};
 use warpwright_launch::ElemType;
 
-use crate::failure::Failure;
+use crate::error::{Error, Strange};
+use crate::number;
 
 /// What a parameter is laid out like.
 #[derive(Clone, Debug, PartialEq)]
@@ -231,7 +232,7 @@ pub fn layout(names: &[&str], file: &File, depth: u32) -> Result<Layout, NoLayou
     }
     let known = |name: &&str| {
         let own = file.members(&Type::Named((*name).to_owned()), &TypeNames::new());
-        own.or_else(|| file.laid_out(name, &warpwright_host::number))
+        own.or_else(|| file.laid_out(name, &number))
     };
     let members = names.iter().find_map(known).filter(|_| depth > 0);
     let members = members.ok_or(NoLayout::Unknown)?;
@@ -375,12 +376,9 @@ pub fn is_opaque(layout: &Layout, written: &str) -> bool {
 ///
 /// # Errors
 /// A launch description cannot say what it is, or nobody knows.
-pub fn sort(parameter: &Parameter, file: &File, known: &Known<'_>) -> Result<Sort, Failure> {
+pub(crate) fn sort(parameter: &Parameter, file: &File, known: &Known<'_>) -> Result<Sort, Error> {
     let name = &parameter.name.text;
-    let unknown =
-        |what: &str, mend: &str| Failure::input(format!("parameter `{name}` {what}: {mend}"));
-    let by_hand = "write its table by hand (docs/launch.md)";
-    let strange = || unknown("is of a type that is not understood", by_hand);
+    let strange = |why: Strange| why.of(name);
     let (mut ty, mut pointers, mut is_const) = (&parameter.ty, 0, false);
     loop {
         match ty {
@@ -397,15 +395,14 @@ pub fn sort(parameter: &Parameter, file: &File, known: &Known<'_>) -> Result<Sor
             // Rows of an array lie one behind the other.
             Type::Array(inner, _) if pointers > 0 => ty = inner,
             Type::Named(_) => break,
-            _ => return Err(strange()),
+            _ => return Err(strange(Strange::Type)),
         }
     }
     let Type::Named(written) = ty else {
-        return Err(strange());
+        return Err(strange(Strange::Type));
     };
     if ["cudaTextureObject_t", "cudaSurfaceObject_t"].contains(&&**written) {
-        let mend = "no launch description has one; `opt` and `explain` need none, `trace` sees it in your program";
-        return Err(unknown(&format!("is a `{written}`"), mend));
+        return Err(strange(Strange::Texture(written.clone())));
     }
     let meaning = file.type_named(written);
     let own = [Some(&**written), Some(&*meaning)];
@@ -419,15 +416,9 @@ pub fn sort(parameter: &Parameter, file: &File, known: &Known<'_>) -> Result<Sor
     .collect();
     let found = layout(&names, file, DEEPEST);
     match (pointers > 0, found) {
-        (_, Err(NoLayout::Pointers)) => {
-            let what =
-                format!("is of type `{written}`, which holds pointers to what is not understood");
-            Err(unknown(&what, by_hand))
-        }
+        (_, Err(NoLayout::Pointers)) => Err(strange(Strange::Pointers(written.clone()))),
         (true, Ok(found)) if !found.pointers().is_empty() => {
-            let what = format!("points to `{written}`, which holds pointers");
-            let mend = "a launch description has pointers in parameters alone";
-            Err(unknown(&what, mend))
+            Err(strange(Strange::Deep(written.clone())))
         }
         (false, Ok(found))
             if known
@@ -438,7 +429,7 @@ pub fn sort(parameter: &Parameter, file: &File, known: &Known<'_>) -> Result<Sor
         }
         (false, _) => {
             // The compiler knows its size all the same.
-            let (size, align) = known.bytes.ok_or_else(strange)?;
+            let (size, align) = known.bytes.ok_or_else(|| strange(Strange::Type))?;
             Ok(Sort::Bytes(Opaque {
                 name: name.clone(),
                 written: written.clone(),

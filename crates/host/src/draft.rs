@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::rc::Rc;
 
-use warpwright_host::code::{Amount, Root};
-use warpwright_launch::ElemType;
+use crate::code::{Amount, Root};
+use warpwright_launch::{ElemType, Source};
 use warpwright_target::Gpu;
 
-use crate::commands::parameters::{Given, Layout, is_opaque};
+use crate::layout::{Given, Layout, is_opaque};
 
 /// A parameter of the sizes.
 #[derive(Clone, Debug)]
@@ -18,8 +18,8 @@ pub struct Named {
     pub name: String,
     pub small: i64,
     pub full: i64,
-    /// What is said of the number at the full size.
-    pub note: &'static str,
+    /// Who says the number at the full size; stated is the named GPU's.
+    pub source: Source,
     /// It is no part of the grid or of a shape.
     pub is_scalar: bool,
 }
@@ -27,8 +27,8 @@ pub struct Named {
 /// What a buffer holds first.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Contents {
-    /// Zeros; is that what the code does?
-    Zeros { is_code: bool },
+    /// Zeros, as somebody says.
+    Zeros(Source),
     /// Floating-point numbers between -1 and 1.
     Uniform,
     /// Numbers below this one for narrow integers.
@@ -37,8 +37,8 @@ pub enum Contents {
     Indices(Amount),
     /// Row pointers up to an amount.
     Sorted(Amount),
-    /// This number; is it the code's?
-    Fill(Amount, bool),
+    /// This number, as somebody says.
+    Fill(Amount, Source),
     /// Numbers below what the code says.
     Below(Amount),
 }
@@ -54,8 +54,8 @@ pub struct Memory {
     pub count: Option<Amount>,
     /// Of a table of pointers: how many there are, each to so many elements.
     pub rows: Option<Amount>,
-    /// What is said of that.
-    pub note: &'static str,
+    /// Who says that.
+    pub source: Source,
     pub contents: Contents,
     pub is_output: bool,
     /// Of a module variable that is one structure: its members that are known.
@@ -96,8 +96,8 @@ pub enum Parameter {
 /// What a scalar, or a member of one, is.
 #[derive(Clone, Debug)]
 pub enum Value {
-    /// An integer; is it the code's, as far as the names in it are?
-    Integer(Amount, bool),
+    /// An integer, and who says it as far as the names in it are known.
+    Integer(Amount, Source),
     /// The code's floating-point number.
     Real(f64),
     /// The parts of a vector.
@@ -118,34 +118,36 @@ impl Value {
 /// The description.
 #[derive(Clone, Debug)]
 pub struct Draft {
-    /// What the first line says behind who wrote it.
-    pub about: String,
-    pub source: String,
-    pub nvcc: Vec<String>,
-    pub kernel: String,
-    pub names: Vec<Named>,
-    pub grid: Vec<Amount>,
-    pub grid_note: &'static str,
-    pub block: Vec<u32>,
-    pub block_note: String,
-    /// Blocks per cluster, if it is launched in clusters, and what is said of that.
-    pub cluster: Vec<Amount>,
-    pub cluster_note: &'static str,
-    pub dynamic_smem: Amount,
-    pub smem_note: &'static str,
+    pub(crate) kernel: String,
+    pub(crate) names: Vec<Named>,
+    pub(crate) grid: Vec<Amount>,
+    pub(crate) grid_source: Source,
+    pub(crate) block: Vec<u32>,
+    pub(crate) block_source: Source,
+    /// The block is that of the kernel's `__launch_bounds__`.
+    pub(crate) is_bound: bool,
+    /// Blocks per cluster, if it is launched in clusters, and who says that.
+    pub(crate) cluster: Vec<Amount>,
+    pub(crate) cluster_source: Source,
+    pub(crate) dynamic_smem: Amount,
+    pub(crate) smem_source: Source,
+    /// The code computes the dynamic shared memory of what is not known.
+    pub(crate) is_smem_computed: bool,
+    /// What is traced was seen when the file's own program ran.
+    pub(crate) has_run: bool,
     /// Where the launch stands, and where others of the kernel do.
     pub launched: Launched,
-    pub parameters: Vec<Parameter>,
-    pub symbols: Vec<Memory>,
+    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) symbols: Vec<Memory>,
     /// What a buffer has whose size is not known.
-    pub guessed_count: Vec<Amount>,
-    pub processors: Processors,
+    pub(crate) guessed_count: Vec<Amount>,
+    pub(crate) processors: Processors,
     /// Sizes with which the code's grid is that of the trace.
-    pub traced: BTreeMap<Rc<Root>, i64>,
+    pub(crate) traced: BTreeMap<Rc<Root>, i64>,
     /// These are what the program handed over, and not the roundest that fit.
-    pub is_seen: bool,
+    pub(crate) is_seen: bool,
     /// The kernel asks how many blocks there are, as loops do that go by the grid.
-    pub strides: bool,
+    pub(crate) strides: bool,
 }
 
 /// Where the code launches a kernel.
@@ -171,11 +173,22 @@ impl Launched {
     }
 }
 
-/// The mark of a guess.
-pub const GUESS: &str = "  # guess";
+/// Who says what the code may say.
+pub(crate) fn read(is_sure: bool) -> Source {
+    if is_sure {
+        Source::Host
+    } else {
+        Source::Guessed
+    }
+}
 
-/// What is said of a number that the named GPU has.
-pub const OF_GPU: &str = "  # the GPU's";
+/// The mark of what is guessed.
+fn mark(source: Source) -> &'static str {
+    match source {
+        Source::Guessed => "  # guess",
+        _ => "",
+    }
+}
 
 /// The multiprocessors of the GPU.
 #[derive(Clone, Copy, Debug)]
@@ -202,27 +215,9 @@ fn wrapped(number: i64, element: ElemType) -> i128 {
     low + (i128::from(number) - low).rem_euclid(high - low + 1)
 }
 
-/// What the first line of each description begins with.
-pub const MARK: &str = "# A start, by `warpwright launch`";
-
-/// Tells a description that somebody changed from one that is as it was written.
-fn stamp(body: &str) -> String {
-    let digest = warpwright_driver::database::hash(&[body.as_bytes()]);
-    format!(" ({})", digest.get(..8).unwrap_or_default())
-}
-
-/// Is a file of this text as this command has written it?
-pub fn is_own(text: &str) -> bool {
-    let Some((first, body)) = text.split_once('\n') else {
-        return false;
-    };
-    let rest = first.strip_prefix(MARK);
-    rest.is_some_and(|rest| rest.starts_with(&stamp(body)))
-}
-
 impl Draft {
     /// An amount with the names of the description.
-    pub fn text(&self, amount: &Amount) -> String {
+    fn named(&self, amount: &Amount) -> String {
         let name = |root: &Root| {
             let found = self.names.iter().find(|named| *named.root == *root);
             found.map_or_else(|| root.name.clone(), |named| named.name.clone())
@@ -234,7 +229,7 @@ impl Draft {
     fn quoted(&self, amount: &Amount) -> String {
         match amount {
             Amount::Number(number) => number.to_string(),
-            other => format!("\"{}\"", self.text(other)),
+            other => format!("\"{}\"", self.named(other)),
         }
     }
 
@@ -317,17 +312,12 @@ impl Draft {
         all
     }
 
-    /// As TOML.
-    pub fn render(&self) -> String {
-        let text = self.body();
-        format!("{MARK}{}{}\n{text}", stamp(&text), self.about)
-    }
-
-    fn body(&self) -> String {
+    /// As TOML, of the source at this path, which nvcc compiles with these options.
+    pub fn text(&self, source: &str, nvcc: &[String]) -> String {
         let mut text = String::new();
-        let _ = writeln!(text, "source = {}", toml_text(&self.source));
-        if !self.nvcc.is_empty() {
-            let all: Vec<String> = self.nvcc.iter().map(|option| toml_text(option)).collect();
+        let _ = writeln!(text, "source = {}", toml_text(source));
+        if !nvcc.is_empty() {
+            let all: Vec<String> = nvcc.iter().map(|option| toml_text(option)).collect();
             let _ = writeln!(text, "nvcc = [{}]", all.join(", "));
         }
         let _ = writeln!(text, "kernel = {}", toml_text(&self.kernel));
@@ -336,7 +326,8 @@ impl Draft {
             for named in &self.names {
                 let (number, note) = match is_small {
                     true => (named.small, ""),
-                    false => (named.full, named.note),
+                    false if named.source == Source::Stated => (named.full, "  # the GPU's"),
+                    false => (named.full, mark(named.source)),
                 };
                 let _ = writeln!(text, "{} = {number}{note}", named.name);
             }
@@ -347,16 +338,31 @@ impl Draft {
         if let Some(said) = self.launched.said() {
             let _ = writeln!(text, "# {said}");
         }
-        let _ = writeln!(text, "grid = [{}]{}", grid.join(", "), self.grid_note);
-        let _ = writeln!(text, "block = [{}]{}", block.join(", "), self.block_note);
-        if !self.cluster.is_empty() || !self.cluster_note.is_empty() {
+        let _ = writeln!(
+            text,
+            "grid = [{}]{}",
+            grid.join(", "),
+            self.said(self.grid_source)
+        );
+        let note = match self.is_bound {
+            true => "  # guess: the kernel's own bound",
+            false => self.said(self.block_source),
+        };
+        let _ = writeln!(text, "block = [{}]{note}", block.join(", "));
+        if !self.cluster.is_empty() {
             let cluster: Vec<String> = self.cluster.iter().map(|a| self.quoted(a)).collect();
             let cluster = cluster.join(", ");
-            let _ = writeln!(text, "cluster = [{cluster}]{}", self.cluster_note);
+            let note = self.said(self.cluster_source);
+            let _ = writeln!(text, "cluster = [{cluster}]{note}");
         }
-        if self.dynamic_smem != Amount::Number(0) || !self.smem_note.is_empty() {
+        let note = match self.smem_source {
+            Source::Stated => "  # --dynamic-smem",
+            Source::Guessed if self.is_smem_computed => "  # guess: the code's launch computes it",
+            source => mark(source),
+        };
+        if self.dynamic_smem != Amount::Number(0) || !note.is_empty() {
             let bytes = self.quoted(&self.dynamic_smem);
-            let _ = writeln!(text, "dynamic_smem = {bytes}{}", self.smem_note);
+            let _ = writeln!(text, "dynamic_smem = {bytes}{note}");
         }
         for parameter in &self.parameters {
             match parameter {
@@ -398,6 +404,17 @@ impl Draft {
         text
     }
 
+    /// Who says an extent of the launch, in words.
+    fn said(&self, source: Source) -> &'static str {
+        match source {
+            Source::Stated => "  # --block",
+            Source::Traced if self.has_run => "  # seen when its program ran",
+            Source::Traced => "  # the trace",
+            Source::Host => "  # the code's launch",
+            source => mark(source),
+        }
+    }
+
     fn scalar(
         &self,
         layout: &Layout,
@@ -417,7 +434,7 @@ impl Draft {
                 (Value::Real(_), false) | (Value::Vector(_), _) => return None,
             };
             let is_sure = match value {
-                Value::Integer(_, is_sure) => *is_sure,
+                Value::Integer(_, source) => *source != Source::Guessed,
                 _ => true,
             };
             Some((text, is_sure))
