@@ -6,7 +6,7 @@ use std::time::Instant;
 use warpwright_cudac::ast::Function;
 use warpwright_cudac::diag::Source as Text;
 use warpwright_cudac::{File, Header};
-use warpwright_launch::{Launch, LaunchFile, Source};
+use warpwright_launch::{Launch, Source};
 use warpwright_pass::names::{base_name, template_arguments};
 use warpwright_ptx::Module;
 use warpwright_target::{Gpu, Resources, occupancy};
@@ -185,7 +185,7 @@ impl<'a> Code<'a> {
 
 /// The launch of a draft, whole or made small.
 fn counted(draft: &Draft, stated: &Stated<'_>) -> Option<Vec<Counted>> {
-    let described = LaunchFile::parse(&draft.text("", &[]), "the code's launch").ok()?;
+    let described = draft.file().ok()?;
     let own = remarks(draft, stated);
     let guessed = draft.names.iter().filter(is_guessed);
     let guessed = guessed.map(|named| format!("{} = {}", named.name, whole(draft, named)));

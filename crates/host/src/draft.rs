@@ -5,10 +5,10 @@ use std::fmt::Write;
 use std::rc::Rc;
 
 use crate::code::{Amount, Root};
-use warpwright_launch::{ElemType, Source};
+use warpwright_launch::{ArgTable, ElemType, Expr, Filled, LaunchError, LaunchFile, Source, mark};
 use warpwright_target::Gpu;
 
-use crate::layout::{Given, Layout, is_opaque};
+use crate::layout::{Layout, Opaque, is_opaque};
 
 /// A parameter of the sizes.
 #[derive(Clone, Debug)]
@@ -87,8 +87,8 @@ pub enum Parameter {
         /// Of a structure: its pointers, by the way to each.
         pointers: Vec<(String, Made)>,
     },
-    /// A table that nothing is known of.
-    Text(String),
+    /// A value that is not understood, and its bytes, if they are known.
+    Bytes(Opaque, Option<Vec<u8>>),
     /// A null pointer.
     Null(String),
 }
@@ -182,14 +182,6 @@ pub(crate) fn read(is_sure: bool) -> Source {
     }
 }
 
-/// The mark of what is guessed.
-fn mark(source: Source) -> &'static str {
-    match source {
-        Source::Guessed => "  # guess",
-        _ => "",
-    }
-}
-
 /// The multiprocessors of the GPU.
 #[derive(Clone, Copy, Debug)]
 pub struct Processors {
@@ -217,20 +209,16 @@ fn wrapped(number: i64, element: ElemType) -> i128 {
 
 impl Draft {
     /// An amount with the names of the description.
-    fn named(&self, amount: &Amount) -> String {
-        let name = |root: &Root| {
+    fn expr(&self, amount: &Amount) -> Expr {
+        amount.expr(&|root: &Root| {
             let found = self.names.iter().find(|named| *named.root == *root);
             found.map_or_else(|| root.name.clone(), |named| named.name.clone())
-        };
-        amount.text(&name)
+        })
     }
 
-    /// The same as TOML.
+    /// The same as a value of a description.
     fn quoted(&self, amount: &Amount) -> String {
-        match amount {
-            Amount::Number(number) => number.to_string(),
-            other => format!("\"{}\"", self.named(other)),
-        }
+        self.expr(amount).quoted()
     }
 
     /// An amount at one of the sizes.
@@ -364,41 +352,10 @@ impl Draft {
             let bytes = self.quoted(&self.dynamic_smem);
             let _ = writeln!(text, "dynamic_smem = {bytes}{note}");
         }
-        for parameter in &self.parameters {
-            match parameter {
-                Parameter::Text(table) => text += table,
-                Parameter::Null(name) => {
-                    let _ = write!(
-                        text,
-                        "\n[[args]]\nname = {name:?}\n# A null pointer.\ntype = \"u64\"\nvalue = 0\n"
-                    );
-                }
-                Parameter::Alias { name, of } => {
-                    let _ = write!(text, "\n[[args]]\nname = {name:?}\nalias = {of:?}\n");
-                }
-                Parameter::Scalar {
-                    name,
-                    layout,
-                    values,
-                    pointers,
-                } => {
-                    let _ = write!(text, "\n[[args]]\nname = {name:?}\n");
-                    text += &self.scalar(layout, values, pointers);
-                }
-                Parameter::Buffer(memory) => {
-                    text += "\n[[args]]\n";
-                    text += &self.table(memory);
-                }
-            }
-        }
-        for symbol in &self.symbols {
-            text += "\n[[symbols]]\n";
-            match &symbol.fields {
-                Some(values) => {
-                    let _ = writeln!(text, "name = {:?}", symbol.name);
-                    text += &self.scalar(&symbol.layout, values, &[]);
-                }
-                None => text += &self.table(symbol),
+        let [args, symbols] = self.tables();
+        for (head, tables) in [("args", args), ("symbols", symbols)] {
+            for table in tables {
+                let _ = write!(text, "\n[[{head}]]\n{}", table.text());
             }
         }
         text
@@ -415,143 +372,215 @@ impl Draft {
         }
     }
 
-    fn scalar(
-        &self,
-        layout: &Layout,
-        values: &[(String, Value)],
-        pointers: &[(String, Made)],
-    ) -> String {
-        let one = |value: &Value, element: ElemType| {
-            let text = match (value, element.is_float()) {
-                (Value::Integer(Amount::Number(n), _), true) => format!("{n}.0"),
-                (Value::Real(number), true) if element == ElemType::F32 => {
-                    format!("{:?}", *number as f32)
-                }
-                (Value::Real(number), true) => format!("{number:?}"),
-                // As C converts it.
-                (Value::Integer(Amount::Number(n), _), false) => wrapped(*n, element).to_string(),
-                (Value::Integer(amount, _), _) => self.quoted(amount),
-                (Value::Real(_), false) | (Value::Vector(_), _) => return None,
-            };
-            let is_sure = match value {
-                Value::Integer(_, source) => *source != Source::Guessed,
-                _ => true,
-            };
-            Some((text, is_sure))
+    /// As the description that it is.
+    pub(crate) fn file(&self) -> Result<LaunchFile, LaunchError> {
+        let size = |is_small: bool| {
+            let number = |named: &Named| if is_small { named.small } else { named.full };
+            let names = self.names.iter();
+            names
+                .map(|named| (named.name.clone(), number(named)))
+                .collect()
         };
-        let number = |member: &str, element: ElemType, count: usize| {
-            let found = values.iter().find(|(name, _)| name == member);
-            match (found.map(|(_, value)| value)?, count) {
-                (Value::Vector(parts), count) if count > 1 && parts.len() == count => {
-                    let parts = parts.iter().map(|part| one(part, element));
-                    let parts: Vec<(String, bool)> = parts.collect::<Option<_>>()?;
-                    let is_sure = parts.iter().all(|(_, is_sure)| *is_sure);
-                    let texts: Vec<String> = parts.into_iter().map(|(text, _)| text).collect();
-                    Some((format!("[{}]", texts.join(", ")), is_sure))
-                }
-                (value, 1) => one(value, element),
-                _ => None,
-            }
-        };
-        let pointer = |way: &str| match pointers.iter().find(|(own, _)| own == way) {
-            Some((_, Made::Alias(of))) => (format!("alias = {of:?}"), false),
-            Some((_, Made::Memory(memory))) => {
-                let table = self.table(memory);
-                let is_guess = table.contains(GUESS);
-                let keys = table.lines().skip(1).filter(|line| !line.starts_with('#'));
-                let keys: Vec<&str> = keys.map(|line| line.trim_end_matches(GUESS)).collect();
-                (keys.join(", "), is_guess)
-            }
-            None => (String::new(), true),
-        };
-        let first = self.names.first().map(|named| named.name.as_str());
-        let given = Given {
-            number: &number,
-            pointer: &pointer,
-        };
-        layout.value(&given, first)
+        let all = |amounts: &[Amount]| amounts.iter().map(|a| self.expr(a)).collect();
+        let [args, symbols] = self.tables();
+        LaunchFile::made(warpwright_launch::Made {
+            kernel: self.kernel.clone(),
+            sizes: vec![("small".into(), size(true)), ("full".into(), size(false))],
+            grid: all(&self.grid),
+            block: self.block.iter().map(|n| Expr::int((*n).into())).collect(),
+            cluster: all(&self.cluster),
+            dynamic_smem: self.expr(&self.dynamic_smem),
+            args,
+            symbols,
+        })
     }
 
-    /// The table of memory without its head.
-    fn table(&self, memory: &Memory) -> String {
-        let mut text = format!("name = {:?}\n", memory.name);
-        let (count, note) = match &memory.count {
-            Some(count) => (vec![count.clone()], memory.note),
-            None => (self.guessed_count.clone(), GUESS),
+    /// The tables of the parameters, and of the module variables.
+    fn tables(&self) -> [Vec<ArgTable>; 2] {
+        let symbol = |symbol: &Memory| match &symbol.fields {
+            Some(values) => self.value(&symbol.name, "", &symbol.layout, (values, &[])),
+            None => self.memory_table(&symbol.name, symbol),
         };
-        let mut shape: Vec<String> = count.iter().map(|a| self.quoted(a)).collect();
-        let uniform = memory.layout.uniform();
-        let (element, width) = match uniform {
-            Some(known) if !is_opaque(&memory.layout, &memory.written) => known,
-            _ => {
-                let _ = writeln!(
-                    text,
-                    "# The bytes of elements that are `{}`.",
-                    memory.written
-                );
-                (ElemType::U8, memory.layout.size())
+        let args = self.parameters.iter().map(|own| self.parameter(own));
+        [args.collect(), self.symbols.iter().map(symbol).collect()]
+    }
+
+    fn parameter(&self, parameter: &Parameter) -> ArgTable {
+        match parameter {
+            Parameter::Bytes(value, bytes) => opaque(value, bytes.as_deref()),
+            Parameter::Null(name) => {
+                ArgTable::scalar(name, ElemType::U64, Expr::int(0), Source::Host)
+                    .remarked("A null pointer.".to_owned())
             }
+            Parameter::Alias { name, of } => ArgTable::alias(name, of),
+            Parameter::Scalar {
+                name,
+                layout,
+                values,
+                pointers,
+            } => self.value(name, "", layout, (values, pointers)),
+            Parameter::Buffer(memory) => self.memory_table(&memory.name, memory),
+        }
+    }
+
+    /// A value, or the member that is reached by a way, of what is known of values and pointers by the ways to them.
+    fn value(
+        &self,
+        name: &str,
+        way: &str,
+        layout: &Layout,
+        (values, pointers): (&[(String, Value)], &[(String, Made)]),
+    ) -> ArgTable {
+        match layout {
+            Layout::Elements(element, count, align) => {
+                let known = values.iter().find(|(own, _)| own == way);
+                let known = known.and_then(|(_, value)| elements(self, value, *element, *count));
+                let (all, source) = known.unwrap_or_else(|| {
+                    let one = self.unknown(*element);
+                    (vec![one; *count], Source::Guessed)
+                });
+                let table = match (&all[..], count) {
+                    ([one], 1) => ArgTable::scalar(name, *element, one.clone(), source),
+                    _ => ArgTable::vector(name, *element, all, source),
+                };
+                match *align > element.size() {
+                    true => table.aligned(*align),
+                    false => table,
+                }
+            }
+            Layout::Pointer(_) => match pointers.iter().find(|(own, _)| own == way) {
+                Some((_, Made::Memory(memory))) => self.memory_table(name, memory),
+                Some((_, Made::Alias(of))) => ArgTable::alias(name, of),
+                None => ArgTable::scalar(name, ElemType::U64, Expr::int(0), Source::Guessed),
+            },
+            Layout::Structure(all) => {
+                let member = |(own, member): &(String, Layout)| {
+                    let way = match way {
+                        "" => own.clone(),
+                        way => format!("{way}.{own}"),
+                    };
+                    self.value(own, &way, member, (values, pointers))
+                };
+                ArgTable::structure(name, all.iter().map(member).collect())
+            }
+        }
+    }
+
+    /// What an element is guessed to be: sizes do not fit the narrowest numbers.
+    fn unknown(&self, element: ElemType) -> Expr {
+        match (element.is_float(), element.size() < 4, self.names.first()) {
+            (true, _, _) => Expr::float(1.0),
+            (false, false, Some(first)) => Expr::name(&*first.name),
+            _ => Expr::int(1),
+        }
+    }
+
+    /// A number in a type.
+    fn number(&self, value: &Value, element: ElemType) -> Option<(Expr, Source)> {
+        Some(match (value, element.is_float()) {
+            (Value::Integer(Amount::Number(n), source), true) => (Expr::float(*n as f64), *source),
+            (Value::Real(number), true) => {
+                let text = match element {
+                    ElemType::F32 => format!("{:?}", *number as f32),
+                    _ => return Some((Expr::float(*number), Source::Host)),
+                };
+                (Expr::float(text.parse().ok()?), Source::Host)
+            }
+            // As C converts it.
+            (Value::Integer(Amount::Number(n), source), false) => {
+                (Expr::int(wrapped(*n, element)), *source)
+            }
+            (Value::Integer(amount, source), _) => (self.expr(amount), *source),
+            (Value::Real(_), false) | (Value::Vector(_), _) => return None,
+        })
+    }
+
+    fn memory_table(&self, name: &str, memory: &Memory) -> ArgTable {
+        let (count, source) = match &memory.count {
+            Some(count) => (std::slice::from_ref(count), memory.source),
+            None => (&self.guessed_count[..], Source::Guessed),
         };
+        let mut shape: Vec<Expr> = count.iter().map(|a| self.expr(a)).collect();
+        let known = memory.layout.uniform();
+        let known = known.filter(|_| !is_opaque(&memory.layout, &memory.written));
+        let (element, width) = known.unwrap_or((ElemType::U8, memory.layout.size()));
         if width > 1 {
-            shape.push(width.to_string());
+            shape.push(Expr::int(width as i128));
         }
-        let (init, init_note) = match &memory.contents {
-            Contents::Zeros { is_code: true } => ("\"zeros\"".to_owned(), ""),
-            Contents::Zeros { .. } => ("\"zeros\"".to_owned(), GUESS),
-            Contents::Uniform => (
-                "{ kind = \"uniform\", low = -1.0, high = 1.0 }".to_owned(),
-                GUESS,
-            ),
+        let filled = self.filled(&memory.contents);
+        let mut table = ArgTable::buffer(name, element, (shape, source), filled, memory.is_output);
+        if known.is_none() {
+            let remark = format!("The bytes of elements that are `{}`.", memory.written);
+            table = table.remarked(remark);
+        }
+        match &memory.rows {
+            Some(rows) => table.repeated(self.expr(rows)),
+            None => table,
+        }
+    }
+
+    /// What memory begins with, and who says so.
+    fn filled(&self, contents: &Contents) -> (Filled, Source) {
+        match contents {
+            Contents::Zeros(source) => (Filled::Zeros, *source),
+            Contents::Uniform => (Filled::Uniform, Source::Guessed),
             Contents::Narrow(bound) => {
-                (format!("{{ kind = \"indices\", bound = {bound} }}"), GUESS)
+                (Filled::Indices(Expr::int((*bound).into())), Source::Guessed)
             }
-            Contents::Indices(bound) => {
-                let bound = self.quoted(bound);
-                (format!("{{ kind = \"indices\", bound = {bound} }}"), GUESS)
-            }
-            Contents::Sorted(high) => {
-                let high = self.quoted(high);
-                (
-                    format!("{{ kind = \"sorted\", low = 0, high = {high} }}"),
-                    GUESS,
-                )
-            }
-            Contents::Below(bound) => {
-                let bound = self.quoted(bound);
-                (format!("{{ kind = \"indices\", bound = {bound} }}"), "")
-            }
-            Contents::Fill(value, is_sure) => {
-                let number = self.quoted(value);
-                let note = if *is_sure { "" } else { GUESS };
-                (format!("{{ kind = \"fill\", value = {number} }}"), note)
-            }
-        };
-        if let Some(rows) = &memory.rows {
-            let output = if memory.is_output {
-                ", output = true"
-            } else {
-                ""
-            };
-            let _ = writeln!(
-                text,
-                "shape = [{}]{note}\neach = {{ type = \"{}\", shape = [{}], init = {init}{output} }}{}",
-                self.quoted(rows),
-                element.name(),
-                shape.join(", "),
-                if note.is_empty() { init_note } else { note },
-            );
-            return text;
+            Contents::Indices(bound) => (Filled::Indices(self.expr(bound)), Source::Guessed),
+            Contents::Sorted(high) => (Filled::Sorted(self.expr(high)), Source::Guessed),
+            Contents::Below(bound) => (Filled::Indices(self.expr(bound)), Source::Host),
+            Contents::Fill(value, source) => (Filled::Number(self.expr(value)), *source),
         }
-        let _ = writeln!(
-            text,
-            "type = \"{}\"\nshape = [{}]{note}\ninit = {init}{init_note}",
-            element.name(),
-            shape.join(", ")
-        );
-        if memory.is_output {
-            text += "output = true\n";
+    }
+}
+
+/// The numbers of a vector, or the one number, in a type.
+fn elements(
+    draft: &Draft,
+    value: &Value,
+    element: ElemType,
+    count: usize,
+) -> Option<(Vec<Expr>, Source)> {
+    let parts = match (value, count) {
+        (Value::Vector(parts), count) if count > 1 && parts.len() == count => &parts[..],
+        (value, 1) => std::slice::from_ref(value),
+        _ => return None,
+    };
+    let all = parts.iter().map(|part| draft.number(part, element));
+    let (all, sources): (Vec<Expr>, Vec<Source>) =
+        all.collect::<Option<Vec<_>>>()?.into_iter().unzip();
+    Some((all, sources.into_iter().max()?))
+}
+
+/// A value that is not understood: its bytes, or guessed zeros.
+fn opaque(value: &Opaque, bytes: Option<&[u8]>) -> ArgTable {
+    let Opaque {
+        name,
+        written,
+        size,
+        align,
+    } = value;
+    let element = match align {
+        1 => ElemType::U8,
+        2 => ElemType::U16,
+        4 => ElemType::U32,
+        _ => ElemType::U64,
+    };
+    let (numbers, source) = match bytes {
+        Some(bytes) => {
+            let all = bytes.chunks(element.size());
+            let all = all.map(|bytes| Expr::int(element.read(bytes).into()));
+            (all.collect(), Source::Traced)
         }
-        text
+        None => (vec![Expr::int(0); size / element.size()], Source::Guessed),
+    };
+    let table = ArgTable::vector(name, element, numbers, source).remarked(format!(
+        "The {size} bytes of a `{written}`, which is not understood."
+    ));
+    match *align > element.size() {
+        true => table.aligned(*align),
+        false => table,
     }
 }
 

@@ -312,8 +312,8 @@ impl Ground<'_> {
             let parameter = match sort {
                 Sort::Bytes(value) => {
                     let seen = self.seen.as_ref().map(|seen| seen.opaque(at, &value));
-                    let seen = seen.transpose()?;
-                    Parameter::Text(value.table(seen))
+                    let seen = seen.transpose()?.map(<[u8]>::to_vec);
+                    Parameter::Bytes(value, seen)
                 }
                 Sort::Scalar(layout) => {
                     let own = self.function.parameters.get(at).map(|own| own.ty.bare());

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::code::{Amount, Op};
 use warpwright_emu::{Emulator, FaultKind, Options, Outcome, Program};
-use warpwright_launch::{Buffer, LaunchFile, Source, no_files};
+use warpwright_launch::{Buffer, Source, no_files};
 use warpwright_ptx::Module;
 
 use crate::draft::{Contents, Draft};
@@ -103,19 +103,17 @@ impl Trial {
 }
 
 /// Runs the small size of a description.
-fn trial(program: &Program, text: &str, left: &Left) -> Trial {
+fn trial(program: &Program, draft: &Draft, left: &Left) -> Trial {
     left.spend(1);
-    let impossible = |e: &dyn std::fmt::Display| Trial::Faults {
-        why: first_line(&e.to_string()),
+    let impossible = |why: &str| Trial::Faults {
+        why: first_line(why),
         may_help: true,
         is_long: false,
         beyond: None,
     };
-    // What is written has to be what is read.
-    let file = LaunchFile::parse(text, "the description");
-    let launch = match file.and_then(|file| file.resolve("small", &[])) {
+    let launch = match draft.file().and_then(|file| file.resolve("small", &[])) {
         Ok(launch) => launch,
-        Err(e) => return impossible(&e),
+        Err(e) => return impossible(&e.message),
     };
     let mut inputs = Vec::new();
     for buffer in launch.buffers() {
@@ -125,7 +123,7 @@ fn trial(program: &Program, text: &str, left: &Left) -> Trial {
         left.spend((buffer.size() / BYTES) as u32);
         match buffer.materialize(&no_files) {
             Ok(bytes) => inputs.push(bytes),
-            Err(e) => return impossible(&e),
+            Err(e) => return impossible(&e.to_string()),
         }
     }
     let options = Options {
@@ -331,7 +329,7 @@ fn grown(
 /// Runs the small size, and another one: what is right at one alone is wrong at the full one. Of the other nothing counts
 /// but a buffer, guessed, that is left.
 fn at_two_sizes(program: &Program, draft: &Draft, left: &Left) -> Trial {
-    let small = trial(program, &draft.text("", &[]), left);
+    let small = trial(program, draft, left);
     if !small.runs() {
         return small;
     }
@@ -345,7 +343,7 @@ fn at_two_sizes(program: &Program, draft: &Draft, left: &Left) -> Trial {
     if !is_other {
         return small;
     }
-    let result = trial(program, &other.text("", &[]), left);
+    let result = trial(program, &other, left);
     let is_guessed = |m: &crate::draft::Memory| {
         beyond(&result) == Some(&m.name) && m.source == Source::Guessed && m.rows.is_none()
     };
@@ -395,11 +393,10 @@ pub fn best(
     }
     (guess.small.is_ragged, guess.small.differ) = (false, false);
     // What runs at its small size alone is better than nothing.
-    let if_it_runs =
-        |draft: Draft, result: Trial| match trial(&program, &draft.text("", &[]), &left) {
-            small if small.runs() => (draft, small),
-            _ => (draft, result),
-        };
+    let if_it_runs = |draft: Draft, result: Trial| match trial(&program, &draft, &left) {
+        small if small.runs() => (draft, small),
+        _ => (draft, result),
+    };
     let mut result = at_two_sizes(&program, &first, &left);
     guess.small.is_long = matches!(result, Trial::Faults { is_long: true, .. });
     if guess.small.is_long {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::amount::{Amount, Op, PITCH, Root};
+use super::amount::{Amount, PITCH, Root};
 use super::memory::Memory;
 use super::names::{Declaration, Kind};
 use super::number::{Number, Ty, combined, has_word, is_narrowed};
@@ -12,6 +12,7 @@ use super::{HostCode, Reached, Site};
 use warpwright_cudac::Literal;
 use warpwright_cudac::ast::{Expr, ExprKind};
 use warpwright_cudac::{launches, parse_expr};
+use warpwright_launch::Op;
 
 /// A launch, with expressions instead of numbers.
 #[derive(Clone, Debug, Default)]

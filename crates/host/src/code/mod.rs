@@ -22,7 +22,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-pub use amount::{Amount, Op, Root};
+pub use amount::{Amount, Root};
 pub use described::{Argument, Described};
 pub use memory::{Held, Memory, ModuleVariable};
 use number::Number;
@@ -32,6 +32,7 @@ use values::Known;
 use warpwright_cudac::launches;
 use warpwright_cudac::macros::Macros;
 use warpwright_cudac::words::Token;
+pub use warpwright_launch::Op;
 
 /// Extents of a launch in as many dimensions as it says; none where one is no number that is known.
 pub type Extents = Vec<Option<u32>>;

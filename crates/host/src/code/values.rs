@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::amount::{Amount, Op};
+use super::amount::Amount;
 use super::names::{Declaration, Kind};
 use super::number::{Number, Ty, binary, combined, either, given, is_narrowed};
 use super::{HostCode, is_extended};
@@ -11,6 +11,7 @@ use warpwright_cudac::ast::{Expr, ExprKind, Type};
 use warpwright_cudac::macros::Expanded;
 use warpwright_cudac::words::tokens;
 use warpwright_cudac::{parse_expr, print};
+use warpwright_launch::Op;
 
 /// Names that are looked up for one launch, at most.
 pub(super) const MOST: u32 = 500;
