@@ -3,38 +3,19 @@
 //! Loops are the reason: the model takes each level of them for ten turns, which is wrong by much where a loop has two.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 
 use warpwright_emu::{
     Contention, DecodeError, EmuError, Emulator, FaultKind, InstructionCount, Options, Outcome,
 };
 use warpwright_flow::Function as _;
-use warpwright_launch::{Buffer, ContentsError, Init, Launch, Source, no_files};
+use warpwright_host::{Counted, MOST_BYTES};
+use warpwright_launch::{Buffer, ContentsError, Init, Launch, no_files};
 use warpwright_model::atomics::Atomics;
 use warpwright_ptx::{FuncId, Module};
 use warpwright_sass::Elf;
 use warpwright_sass::function::{Calls, Code};
 
 use crate::optimise::launch_among;
-
-/// A launch that is run to count.
-#[derive(Debug, Clone)]
-pub struct Counted {
-    /// The launch.
-    pub launch: Launch,
-    /// Where the files lie that its buffers begin with.
-    pub folder: PathBuf,
-    /// What it is, in words.
-    pub at: String,
-    /// Who says it. Who described one wants to know if it could not be counted.
-    pub source: Source,
-    /// Its block is what somebody says or the code does, and no guess, and the code has no other launch.
-    pub is_known_block: bool,
-    /// It is smaller than the launch that it stands for.
-    pub is_smaller: bool,
-    /// Of the code's own launch, not made small: the sizes that are guessed, in words.
-    pub guessed: Option<String>,
-}
 
 /// Why a launch is no example of its kernel.
 #[derive(Debug, thiserror::Error)]
@@ -77,131 +58,102 @@ const OF_BLOCK_UNASKED: u64 = 1 << 22;
 const OF_ALL: u64 = 1 << 27;
 /// Bytes of buffers that take longer to fill than some blocks to run.
 const LARGE: u64 = 32 << 20;
-/// Bytes of buffers that counting takes together; fewer where nobody asked: a look at a kernel is not to take the memory
-/// of its launch. The blocks that run are few ([`BLOCKS`]) whatever the sizes are.
-const MOST_BYTES: u64 = 1 << 30;
-const MOST_BYTES_UNASKED: u64 = 192 << 20;
-
-impl Counted {
-    /// Did somebody describe it?
-    pub fn is_described(&self) -> bool {
-        self.source == Source::Described
-    }
-
-    /// Are its buffers small enough to be filled and run?
-    pub fn fits(&self) -> bool {
-        self.bytes()
-            <= match self.is_described() {
-                true => MOST_BYTES,
-                false => MOST_BYTES_UNASKED,
-            }
-    }
-
-    /// Bytes of its buffers.
-    pub fn bytes(&self) -> u64 {
-        let bytes = self.launch.buffers().map(|b| b.size() as u64);
-        bytes.fold(0, u64::saturating_add)
-    }
-
-    fn inputs(&self) -> Option<Vec<Vec<u8>>> {
-        let file = |name: &str| -> Result<Vec<u8>, ContentsError> {
-            let path = self.folder.join(name);
-            let read = || match std::fs::metadata(&path)? {
-                found if found.is_file() && found.len() <= MOST_BYTES => std::fs::read(&path),
-                _ => Err(std::io::ErrorKind::InvalidInput.into()),
-            };
-            read().map_err(|e| ContentsError::Reader(e.to_string().into()))
+fn inputs(counted: &Counted) -> Option<Vec<Vec<u8>>> {
+    let file = |name: &str| -> Result<Vec<u8>, ContentsError> {
+        let path = counted.folder.join(name);
+        let read = || match std::fs::metadata(&path)? {
+            found if found.is_file() && found.len() <= MOST_BYTES => std::fs::read(&path),
+            _ => Err(std::io::ErrorKind::InvalidInput.into()),
         };
-        let all = self.launch.buffers();
-        all.map(|buffer| match repeats(buffer) {
-            true => repeated(buffer),
-            false => buffer.materialize(&file).ok(),
-        })
-        .collect()
-    }
+        read().map_err(|e| ContentsError::Reader(e.to_string().into()))
+    };
+    let all = counted.launch.buffers();
+    all.map(|buffer| match repeats(buffer) {
+        true => repeated(buffer),
+        false => buffer.materialize(&file).ok(),
+    })
+    .collect()
+}
 
-    /// What warps execute of a kernel, or why that cannot be counted. `None` for another kernel.
-    pub(crate) fn of(
-        &self,
-        module: &Module,
-        id: FuncId,
-        kernel: &str,
-        file: &str,
-    ) -> Option<Result<Executions, Uncounted>> {
-        let kernels: Vec<String> = module.kernels().map(|(_, f)| f.name.to_string()).collect();
-        let launch = launch_among(&self.launch, file, &kernels).ok()?;
-        let found = || self.executed(module, id, &launch);
-        (launch.kernel == kernel).then(found)
-    }
+/// What warps execute of a kernel, or why that cannot be counted. `None` for another kernel.
+pub(crate) fn executed_by(
+    counted: &Counted,
+    module: &Module,
+    id: FuncId,
+    kernel: &str,
+    file: &str,
+) -> Option<Result<Executions, Uncounted>> {
+    let kernels: Vec<String> = module.kernels().map(|(_, f)| f.name.to_string()).collect();
+    let launch = launch_among(&counted.launch, file, &kernels).ok()?;
+    let found = || executed(counted, module, id, &launch);
+    (launch.kernel == kernel).then(found)
+}
 
-    fn executed(
-        &self,
-        module: &Module,
-        id: FuncId,
-        launch: &Launch,
-    ) -> Result<Executions, Uncounted> {
-        if !self.fits() {
-            return Err(Uncounted::Large(self.bytes() >> 20));
+fn executed(
+    counted: &Counted,
+    module: &Module,
+    id: FuncId,
+    launch: &Launch,
+) -> Result<Executions, Uncounted> {
+    if !counted.fits() {
+        return Err(Uncounted::Large(counted.bytes() >> 20));
+    }
+    let emulator = Emulator::new(module, &launch.kernel)?;
+    let inputs = inputs(counted).ok_or(Uncounted::Unfilled)?;
+    let budget = match counted.is_described() {
+        true => OF_BLOCK,
+        false => OF_BLOCK_UNASKED,
+    };
+    let run = |inputs, blocks| {
+        let options = Options {
+            budget,
+            total: OF_ALL,
+            sample: Some(blocks),
+            patterns: true,
+            ..Options::default()
+        };
+        match emulator.run(launch, inputs, &options) {
+            Ok(Outcome::Finished(results)) => Ok(results),
+            Ok(Outcome::Faulted(fault)) if fault.kind == FaultKind::Budget => Err(Uncounted::Long),
+            Ok(Outcome::Faulted(fault)) => Err(Uncounted::Faults(fault.message)),
+            Err(error) => Err(error.into()),
         }
-        let emulator = Emulator::new(module, &launch.kernel)?;
-        let inputs = self.inputs().ok_or(Uncounted::Unfilled)?;
-        let budget = match self.is_described() {
-            true => OF_BLOCK,
-            false => OF_BLOCK_UNASKED,
-        };
-        let run = |inputs, blocks| {
-            let options = Options {
-                budget,
-                total: OF_ALL,
-                sample: Some(blocks),
-                patterns: true,
-                ..Options::default()
-            };
-            match emulator.run(launch, inputs, &options) {
-                Ok(Outcome::Finished(results)) => Ok(results),
-                Ok(Outcome::Faulted(fault)) if fault.kind == FaultKind::Budget => {
-                    Err(Uncounted::Long)
-                }
-                Ok(Outcome::Faulted(fault)) => Err(Uncounted::Faults(fault.message)),
-                Err(error) => Err(error.into()),
-            }
-        };
-        // Where filling the buffers takes longer than running, they are filled once.
-        let is_large = self.bytes() > LARGE;
-        let results = match is_large || launch.grid_blocks() <= FEW {
-            true => run(inputs, FEW)?,
-            false => match run(inputs.clone(), FEW)? {
-                few if few.statistics.warp_instructions < LONG => run(inputs, BLOCKS)?,
-                few => few,
-            },
-        };
-        let body = module.functions[id]
-            .body
-            .as_ref()
-            .ok_or(Uncounted::PassedBy)?;
-        let mut counts = vec![0.0; body.insts.len()];
-        let mut instructions = results.statistics.instructions;
-        instructions.retain(|of| of.function == id);
-        for of in &instructions {
-            counts[of.inst.as_u32() as usize] += of.warps as f64;
-        }
-        // All warps of the blocks that ran begin at the first instruction.
-        let warps = counts.first().copied().filter(|&warps| warps > 0.0);
-        let warps = warps.ok_or(Uncounted::PassedBy)?;
-        counts.iter_mut().for_each(|count| *count /= warps);
-        // Where nearly all of the kernel is passed by, the launch is no example of it, unless somebody says that it is.
-        let executed = counts.iter().filter(|&&count| count > 0.0).count();
-        match self.is_described() || 2 * executed > counts.len() {
-            true => Ok(Executions {
-                counts,
-                instructions,
-                atomics: atomics(
-                    &results.statistics.contention,
-                    (warps, launch.grid_blocks()),
-                ),
-            }),
-            false => Err(Uncounted::PassedBy),
-        }
+    };
+    // Where filling the buffers takes longer than running, they are filled once.
+    let is_large = counted.bytes() > LARGE;
+    let results = match is_large || launch.grid_blocks() <= FEW {
+        true => run(inputs, FEW)?,
+        false => match run(inputs.clone(), FEW)? {
+            few if few.statistics.warp_instructions < LONG => run(inputs, BLOCKS)?,
+            few => few,
+        },
+    };
+    let body = module.functions[id]
+        .body
+        .as_ref()
+        .ok_or(Uncounted::PassedBy)?;
+    let mut counts = vec![0.0; body.insts.len()];
+    let mut instructions = results.statistics.instructions;
+    instructions.retain(|of| of.function == id);
+    for of in &instructions {
+        counts[of.inst.as_u32() as usize] += of.warps as f64;
+    }
+    // All warps of the blocks that ran begin at the first instruction.
+    let warps = counts.first().copied().filter(|&warps| warps > 0.0);
+    let warps = warps.ok_or(Uncounted::PassedBy)?;
+    counts.iter_mut().for_each(|count| *count /= warps);
+    // Where nearly all of the kernel is passed by, the launch is no example of it, unless somebody says that it is.
+    let executed = counts.iter().filter(|&&count| count > 0.0).count();
+    match counted.is_described() || 2 * executed > counts.len() {
+        true => Ok(Executions {
+            counts,
+            instructions,
+            atomics: atomics(
+                &results.statistics.contention,
+                (warps, launch.grid_blocks()),
+            ),
+        }),
+        false => Err(Uncounted::PassedBy),
     }
 }
 

@@ -20,7 +20,7 @@ use warpwright_sass::{Cubin, Elf};
 use warpwright_target::{Gpu, lookup, runs_on};
 use warpwright_toolkit::PtxasJob;
 
-use crate::counts::of_machine_code;
+use crate::counts::{executed_by, of_machine_code};
 use crate::device_code::some_names;
 use crate::front::{Compile, kernels_of, module, register_limit, target, verified};
 use crate::optimise::{blocks_are_known, launch_among};
@@ -155,7 +155,7 @@ impl Optimizer {
                     found.not_counted.get_or_insert(why);
                     continue;
                 }
-                match counted.of(module, id, &kernel, &input.name) {
+                match executed_by(counted, module, id, &kernel, &input.name) {
                     None => {}
                     Some(Ok(found)) => {
                         executions = Some((found, &*counted.at));
@@ -243,7 +243,11 @@ fn declared(input: &Input) -> Vec<Declared> {
         parameter: local.parameter,
         bytes: local.bytes,
     };
-    parsed.locals().into_iter().map(declared).collect()
+    parsed
+        .locals(&warpwright_host::number)
+        .into_iter()
+        .map(declared)
+        .collect()
 }
 
 /// The name of a file without its folders, as lines have it.

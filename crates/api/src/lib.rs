@@ -27,7 +27,6 @@ pub mod trace;
 pub use check::{
     CheckOptions, Checked, Difference, Found, FunctionVerdict, Line, Promised, Rung, Side, Tried,
 };
-pub use counts::Counted;
 pub use device_code::DeviceCode;
 pub use error::{Error, Fault};
 pub use explain::Explained;
@@ -36,6 +35,7 @@ pub use optimise::{Emit, Optimizer, Options, Outcome, Report, Unwatched, Watch};
 pub use refused::{Made, RefusedPtx, placed};
 pub use rewrite::{Beyond, Limit, Reason, RewriteOptions, Rewritten, Word};
 pub use warpwright_driver::{Candidate, KernelReport};
+pub use warpwright_host::Counted;
 pub use warpwright_launch::{Launch, LaunchFile};
 pub use warpwright_pass::Recipe;
 pub use warpwright_pass::names::source_name;

@@ -30,7 +30,6 @@ use warpwright_sass::{Cubin, Elf};
 use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, FindOptions, Origin, Toolkit};
 
-use crate::counts::Counted;
 use crate::device_code::some_names;
 use crate::front::{
     ASSUMED, Compile, is_assumed, kernels_of, module, register_limit, target, verified,
@@ -38,7 +37,7 @@ use crate::front::{
 use crate::own_launch::seen;
 use crate::refused::placed;
 use crate::trace::Trace;
-use crate::{DeviceCode, Error, Input, Level};
+use crate::{Counted, DeviceCode, Error, Input, Level};
 
 /// What comes out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -73,8 +73,22 @@ pub fn counted<'a>(
     })
 }
 
+/// The launch of a kernel of most threads with what its program gave it; what memory held is left out.
+pub fn given(trace: &Trace, module: &Module, kernel: &str) -> Option<Launch> {
+    let function = &module.functions[module.function(kernel)?];
+    let launched = trace.of(kernel).next()?;
+    let given = launched.given.as_ref()?;
+    let mut launch = launch(module, function, (launched, given), &Contents::default())?;
+    // Pointers as well.
+    let bytes = given.bytes();
+    for (arg, place) in launch.args.iter_mut().zip(places(module, function)) {
+        arg.bytes = bytes.get(place)?.to_vec();
+    }
+    Some(launch)
+}
+
 /// Where each parameter of a kernel stands among the bytes of all.
-pub fn places(module: &Module, function: &Function) -> Vec<Range<usize>> {
+fn places(module: &Module, function: &Function) -> Vec<Range<usize>> {
     let mut end = 0_usize;
     let place = |param: &warpwright_ptx::Param| {
         let variable = &module.variables[param.var];

@@ -240,14 +240,11 @@ pub struct KernelArgs {
     pub trace: Option<PathBuf>,
     /// The launch that counts; from the trace
     #[arg(skip)]
-    pub traced: Option<Traced>,
+    pub traced: Option<warpwright_host::Traced>,
     /// The trace, where it has launches of several kernels
     #[arg(skip)]
     pub seen: Option<Arc<Trace>>,
 }
-
-/// A launch that was seen: grid, block, and bytes of dynamic shared memory.
-pub type Traced = ([u32; 3], [u32; 3], u32);
 
 /// `--block`.
 #[derive(Debug, Clone, PartialEq, Eq)]

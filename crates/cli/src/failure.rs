@@ -5,7 +5,9 @@ use serde::Serialize;
 use std::fmt;
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
+use warpwright::device_code::some_names;
 use warpwright::{Error, Fault};
+use warpwright_cudac::diag::render_all;
 use warpwright_driver::OptError;
 use warpwright_pass::RunError;
 use warpwright_ptx::{Diagnostic, SourceText};
@@ -184,6 +186,42 @@ impl From<Error> for Failure {
                 Fault::Internal => Failure::Internal(text),
                 Fault::Undecided => Failure::Undecided(text),
             },
+        }
+    }
+}
+
+impl From<warpwright_host::Error> for Failure {
+    fn from(error: warpwright_host::Error) -> Self {
+        use warpwright_host::Error;
+        match &error {
+            Error::Syntax(problem, source) => {
+                Failure::Rendered(render_all(std::slice::from_ref(&**problem), source))
+            }
+            Error::NotOne { file, all, .. } if all.is_empty() => {
+                Failure::input(warpwright::Error::NoKernel(file.clone()).to_string())
+            }
+            Error::NotOne {
+                file,
+                wanted,
+                found,
+                all,
+            } => Failure::input(match (wanted, found.len()) {
+                (Some(wanted), 0) => {
+                    format!(
+                        "`{file}` has no kernel `{wanted}`; it has {}",
+                        some_names(all)
+                    )
+                }
+                (Some(wanted), count) => {
+                    format!("`{wanted}` names {count} kernels: {}", some_names(found))
+                }
+                (None, _) => format!(
+                    "name one kernel with --kernel, or a folder for all with -o FOLDER/: {}",
+                    some_names(all)
+                ),
+            }),
+            Error::NoDraft => Failure::Internal(error.to_string()),
+            _ => Failure::input(error.to_string()),
         }
     }
 }

@@ -163,10 +163,8 @@ pub fn overrides(set: &[String]) -> Result<Vec<(String, i64)>, Failure> {
 /// What a launch description marks as guesses, for who blames the program: a wrong one faults as well.
 pub fn guesses(launch: Option<&Path>) -> Option<String> {
     let path = launch?;
-    let text = input::text(path).ok()?;
-    let lines = text.lines().zip(1_usize..);
-    let lines = lines.filter(|(line, _)| line.contains("# guess"));
-    let lines: Vec<String> = lines.map(|(_, number)| number.to_string()).collect();
+    let file = launch_file(path).ok()?;
+    let lines: Vec<String> = file.guesses().iter().map(usize::to_string).collect();
     let (last, first) = lines.split_last()?;
     let lines = match first {
         [] => format!("line {last} is a guess"),

@@ -36,11 +36,11 @@ impl File {
                 "preproc_call" => self.directive(&text, node),
                 "type_definition" => {
                     self.aliases.extend(alias(&text, node, "declarator"));
-                    let found = structure(&mut self.parts[part].lower(), node);
+                    let found = structure(&mut self.parts[part].lower(), node, part);
                     self.structures.extend(found);
                 }
                 "struct_specifier" if !inside => {
-                    let found = structure(&mut self.parts[part].lower(), node);
+                    let found = structure(&mut self.parts[part].lower(), node, part);
                     self.structures.extend(found);
                 }
                 "alias_declaration" => self.aliases.extend(alias(&text, node, "name")),

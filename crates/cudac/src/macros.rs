@@ -39,7 +39,8 @@ pub struct Macros {
 const LONGEST: usize = 1 << 16;
 
 impl Macros {
-    pub(crate) fn new(all: Vec<Macro>) -> Macros {
+    /// These, in this order.
+    pub fn new(all: Vec<Macro>) -> Macros {
         let mut macros = Macros::default();
         macros.extend(all);
         macros
@@ -59,13 +60,13 @@ impl Macros {
     }
 
     /// Those of a name, in order.
-    pub(crate) fn named(&self, name: &str) -> impl DoubleEndedIterator<Item = &Macro> {
+    pub fn named(&self, name: &str) -> impl DoubleEndedIterator<Item = &Macro> {
         let numbers = self.by_name.get(name).into_iter().flatten();
         numbers.filter_map(|n| self.all.get(*n))
     }
 
     /// The body of a macro without parameters that is defined once.
-    pub(crate) fn object(&self, name: &str) -> Option<&str> {
+    pub fn object(&self, name: &str) -> Option<&str> {
         let mut named = self.named(name);
         let only = named
             .next()
@@ -83,7 +84,7 @@ impl Macros {
     }
 
     /// What a name or a call means if it is a macro, expanded once.
-    pub(crate) fn expand(
+    pub fn expand(
         &self,
         expr: &Expr,
         print: impl Fn(&Expr) -> String,
@@ -153,7 +154,7 @@ pub enum Expanded {
 }
 
 /// Puts arguments in the place of parameters, word by word.
-pub(crate) fn substitute(body: &str, parameters: &[String], arguments: &[String]) -> String {
+pub fn substitute(body: &str, parameters: &[String], arguments: &[String]) -> String {
     let mut out = String::new();
     let mut rest = body;
     while let Some(first) = rest.chars().next() {

@@ -3,10 +3,9 @@
 use tree_sitter::Node;
 
 use crate::File;
-use crate::ast::{Ident, Type};
+use crate::ast::Type;
 use crate::definitions::template_parameters;
 use crate::diag::Source;
-use crate::launches::HostCode;
 use crate::lower::Lower;
 use crate::macros::substitute;
 use crate::types::TypeNames;
@@ -19,8 +18,8 @@ pub struct Structure {
     /// Its members in order; none if something in it is not understood, such as a base or a bit field.
     pub members: Option<Vec<Member>>,
     /// What an object consists of, also where it has functions and first values, which say what it means and not how it
-    /// lies; an array is its elements.
-    pub laid_out: Option<Vec<Member>>,
+    /// lies.
+    laid_out: Option<Vec<Part>>,
     /// Of a template: its parameters, and the braces as they are written.
     pub(crate) template: Option<(Vec<String>, String)>,
 }
@@ -34,8 +33,33 @@ pub struct Member {
     pub ty: Type,
 }
 
+/// A member of an object, or an array of such.
+#[derive(Clone, Debug, PartialEq)]
+struct Part {
+    member: Member,
+    length: Option<Length>,
+}
+
+/// The length of an array as it is written.
+#[derive(Clone, Debug)]
+struct Length {
+    text: String,
+    /// Which of the file's texts it stands in, and the byte.
+    place: (usize, usize),
+}
+
+impl PartialEq for Length {
+    fn eq(&self, other: &Length) -> bool {
+        self.text == other.text
+    }
+}
+
+/// The number that an expression is at a byte of a text, if it is one above zero: what macros and constants make it.
+pub type Numbers<'a> = dyn Fn(&str, &str, usize) -> Option<u32> + 'a;
+
 /// `struct Name { int a, b; }` or `typedef struct { … } Name;`
-pub(crate) fn structure(lower: &mut Lower<'_>, node: Node<'_>) -> Option<Structure> {
+/// in one of the file's texts.
+pub(crate) fn structure(lower: &mut Lower<'_>, node: Node<'_>, part: usize) -> Option<Structure> {
     let (definition, name) = match node.kind() {
         "type_definition" => {
             let definition = node.child_by_field_name("type")?;
@@ -67,8 +91,10 @@ pub(crate) fn structure(lower: &mut Lower<'_>, node: Node<'_>) -> Option<Structu
         });
     // What a template's members are its arguments say.
     if is_plain && template.is_none() {
-        own = members(lower, body, true);
-        laid_out = own.clone().or_else(|| members(lower, body, false));
+        let all = parts(lower, body, part, true);
+        let plain = |all: &Vec<Part>| all.iter().map(|part| part.member.clone()).collect();
+        own = all.as_ref().map(plain);
+        laid_out = all.or_else(|| parts(lower, body, part, false));
     }
     Some(Structure {
         name,
@@ -93,7 +119,7 @@ const BESIDE: [&str; 8] = [
     "static_assert_declaration",
 ];
 
-fn members(lower: &mut Lower<'_>, body: Node<'_>, is_strict: bool) -> Option<Vec<Member>> {
+fn parts(lower: &mut Lower<'_>, body: Node<'_>, text: usize, is_strict: bool) -> Option<Vec<Part>> {
     let mut all = Vec::new();
     let mut cursor = body.walk();
     for child in body.named_children(&mut cursor) {
@@ -128,6 +154,7 @@ fn members(lower: &mut Lower<'_>, body: Node<'_>, is_strict: bool) -> Option<Vec
         }
         let ty = lower.base_type(child).ok()?;
         for part in parts {
+            let mut length = None;
             let (name, ty) = match part.kind() {
                 "field_identifier" => (lower.ident(part), ty.clone()),
                 "pointer_declarator" => {
@@ -143,21 +170,14 @@ fn members(lower: &mut Lower<'_>, body: Node<'_>, is_strict: bool) -> Option<Vec
                 "array_declarator" if !is_strict => {
                     let name = part.child_by_field_name("declarator")?;
                     let size = part.child_by_field_name("size")?;
-                    let text = lower.text(size);
-                    // A number, or what macros and constants make one.
-                    let count = text.parse::<usize>().ok().or_else(|| {
-                        let code = HostCode::new(lower.source(), &[]);
-                        Some(code.number(text, size.start_byte())? as usize)
-                    })?;
-                    if name.kind() != "field_identifier" || !(1..=MOST_ELEMENTS).contains(&count) {
+                    if name.kind() != "field_identifier" {
                         return None;
                     }
-                    let name = lower.ident(name).text;
-                    all.extend((0..count).map(|at| Member {
-                        name: format!("{name}[{at}]"),
-                        ty: ty.clone(),
-                    }));
-                    continue;
+                    length = Some(Length {
+                        text: lower.text(size).to_owned(),
+                        place: (text, size.start_byte()),
+                    });
+                    (lower.ident(name), ty.clone())
                 }
                 "comment"
                 | "type_qualifier"
@@ -167,8 +187,9 @@ fn members(lower: &mut Lower<'_>, body: Node<'_>, is_strict: bool) -> Option<Vec
                 // A bit field, an array, a first value.
                 _ => return None,
             };
-            let Ident { text, .. } = name;
-            all.push(Member { name: text, ty });
+            let name = name.text;
+            let member = Member { name, ty };
+            all.push(Part { member, length });
         }
     }
     Some(all)
@@ -190,16 +211,41 @@ impl File {
     }
 
     /// What an object of a structure of the file, or of an instance of a template (`View<float>`), consists of
-    /// ([`Structure::laid_out`]).
-    pub fn laid_out(&self, name: &str) -> Option<Vec<Member>> {
-        match name.split_once('<') {
-            Some((template, arguments)) => self.instantiated(template, arguments),
-            None => self.only_structure(name)?.laid_out,
+    /// (also where it has functions and first values); an array is its elements.
+    pub fn laid_out(&self, name: &str, number: &Numbers<'_>) -> Option<Vec<Member>> {
+        if let Some((template, arguments)) = name.split_once('<') {
+            return self.instantiated(template, arguments, number);
         }
+        let mut all = Vec::new();
+        for Part { member, length } in self.only_structure(name)?.laid_out? {
+            let Some(length) = length else {
+                all.push(member);
+                continue;
+            };
+            let count = self.length(&length, number)?;
+            all.extend((0..count).map(|at| Member {
+                name: format!("{}[{at}]", member.name),
+                ty: member.ty.clone(),
+            }));
+        }
+        Some(all)
+    }
+
+    /// Elements of an array: a number, or what macros and constants make one.
+    fn length(&self, length: &Length, number: &Numbers<'_>) -> Option<usize> {
+        let Length { text, place } = length;
+        let made = || Some(number(&self.parts[place.0].text, text, place.1)? as usize);
+        let count = text.parse().ok().or_else(made)?;
+        (1..=MOST_ELEMENTS).contains(&count).then_some(count)
     }
 
     /// The members of a template's instance: those of the structure that its text becomes with these arguments.
-    fn instantiated(&self, template: &str, arguments: &str) -> Option<Vec<Member>> {
+    fn instantiated(
+        &self,
+        template: &str,
+        arguments: &str,
+        number: &Numbers<'_>,
+    ) -> Option<Vec<Member>> {
         let base = template.rsplit("::").next().unwrap_or(template).trim();
         let (names, body) = self.only_structure(base)?.template?;
         let arguments = split(arguments.trim().strip_suffix('>')?);
@@ -211,7 +257,7 @@ impl File {
         let own = format!("{base}_of_these_arguments");
         let text = format!("{}\nstruct {own} {body};\n", self.source.text);
         let file = File::parse(Source::new(&*self.source.name, text)).ok()?;
-        file.only_structure(&own)?.laid_out
+        file.laid_out(&own, number)
     }
 
     /// The structure of that name; one without members where several differ.

@@ -81,7 +81,7 @@ pub fn tokens(text: &str) -> Vec<Token> {
 }
 
 /// The rest of a preprocessor line in one line and without comments.
-pub(crate) fn plain(rest: &str) -> String {
+pub fn plain(rest: &str) -> String {
     let mut out = rest.replace("\\\n", " ").replace("\\\r\n", " ");
     while let Some(at) = out.find("/*") {
         let end = out[at..].find("*/").map_or(out.len(), |end| at + end + 2);
@@ -92,7 +92,7 @@ pub(crate) fn plain(rest: &str) -> String {
 }
 
 /// The bytes up to the end of the line, with those that a backslash joins to it.
-pub(crate) fn line(rest: &[u8]) -> usize {
+pub fn line(rest: &[u8]) -> usize {
     let is_joined = |at: usize| {
         let mut before = rest[..at].iter().rev();
         before.find(|b| !matches!(b, b' ' | b'\t' | b'\r')) == Some(&b'\\')
@@ -177,7 +177,7 @@ pub(crate) fn avoid(text: &str, taken: &BTreeSet<String>) -> String {
 }
 
 /// The place after the bracket that closes the one at `open`, among these tokens.
-pub(crate) fn closed(text: &str, tokens: &[Token], open: usize) -> Option<usize> {
+pub fn closed(text: &str, tokens: &[Token], open: usize) -> Option<usize> {
     let mut depth = 0;
     for (number, token) in tokens.iter().enumerate().skip(open) {
         match &text[token.at.clone()] {

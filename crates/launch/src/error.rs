@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// The description's text and where it came from, shared by all errors about it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Source {
     pub path: String,
     pub text: String,

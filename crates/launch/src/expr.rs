@@ -25,16 +25,48 @@ enum Node {
     Float(f64),
     Name(String),
     Negate(Box<Node>),
-    Binary(char, Box<Node>, Box<Node>),
-    Call(Function, Vec<Node>),
+    Binary(Op, Box<Node>, Box<Node>),
+    Call(Function, Box<Node>),
 }
+
+/// What is computed of two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Op {
+    /// `+`
+    Add,
+    /// `-`
+    Sub,
+    /// `*`
+    Mul,
+    /// `/`
+    Div,
+    /// `%`
+    Rem,
+    /// `min(a, b)`
+    Min,
+    /// `max(a, b)`
+    Max,
+    /// `ceil_div(a, b)`
+    CeilDiv,
+    /// `round_up(a, b)`
+    RoundUp,
+}
+
+/// How they are written; `min` and `max` take two or more.
+const OPS: [(&str, Op); 9] = [
+    ("+", Op::Add),
+    ("-", Op::Sub),
+    ("*", Op::Mul),
+    ("/", Op::Div),
+    ("%", Op::Rem),
+    ("ceil_div", Op::CeilDiv),
+    ("round_up", Op::RoundUp),
+    ("min", Op::Min),
+    ("max", Op::Max),
+];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Function {
-    CeilDiv,
-    RoundUp,
-    Min,
-    Max,
     Abs,
     Pow2,
     Log2,
@@ -42,17 +74,13 @@ enum Function {
     Floor,
 }
 
-/// Names of the functions and how many arguments they take; `min` and `max` take two or more.
-const FUNCTIONS: [(&str, Function, usize); 9] = [
-    ("ceil_div", Function::CeilDiv, 2),
-    ("round_up", Function::RoundUp, 2),
-    ("min", Function::Min, 2),
-    ("max", Function::Max, 2),
-    ("abs", Function::Abs, 1),
-    ("pow2", Function::Pow2, 1),
-    ("log2", Function::Log2, 1),
-    ("sqrt", Function::Sqrt, 1),
-    ("floor", Function::Floor, 1),
+/// Functions of one number.
+const FUNCTIONS: [(&str, Function); 5] = [
+    ("abs", Function::Abs),
+    ("pow2", Function::Pow2),
+    ("log2", Function::Log2),
+    ("sqrt", Function::Sqrt),
+    ("floor", Function::Floor),
 ];
 
 /// Nesting deeper than this is refused, so that no input can exhaust the stack.
@@ -108,6 +136,28 @@ impl Expr {
         }
     }
 
+    /// The parameter of a name.
+    pub fn name(name: impl Into<String>) -> Expr {
+        Expr {
+            root: Node::Name(name.into()),
+        }
+    }
+
+    /// Of two others.
+    pub fn of(op: Op, a: Expr, b: Expr) -> Expr {
+        Expr {
+            root: Node::Binary(op, Box::new(a.root), Box::new(b.root)),
+        }
+    }
+
+    /// As a value of a description: a number, or text in quotes.
+    pub fn quoted(&self) -> String {
+        match self.root {
+            Node::Int(_) | Node::Float(_) => self.to_string(),
+            _ => format!("\"{self}\""),
+        }
+    }
+
     /// All names that the expression mentions, in order, with repetitions.
     pub fn names(&self) -> Vec<&str> {
         let mut names = Vec::new();
@@ -136,12 +186,11 @@ impl Node {
                 a.visit_names(visit);
                 b.visit_names(visit);
             }
-            Node::Call(_, args) => args.iter().for_each(|a| a.visit_names(visit)),
+            Node::Call(_, a) => a.visit_names(visit),
         }
     }
 
     fn eval_int(&self, lookup: &dyn Fn(&str) -> Option<i128>) -> Result<i128> {
-        let overflow = || ExprError::new("the value overflows");
         match self {
             Node::Int(value) => Ok(*value),
             Node::Float(value) => Err(ExprError::new(format!(
@@ -151,25 +200,9 @@ impl Node {
             Node::Negate(a) => a.eval_int(lookup)?.checked_neg().ok_or_else(overflow),
             Node::Binary(op, a, b) => {
                 let (a, b) = (a.eval_int(lookup)?, b.eval_int(lookup)?);
-                if b == 0 && matches!(op, '/' | '%') {
-                    return Err(ExprError::new("division by zero"));
-                }
-                let value = match op {
-                    '+' => a.checked_add(b),
-                    '-' => a.checked_sub(b),
-                    '*' => a.checked_mul(b),
-                    '/' => a.checked_div(b),
-                    _ => a.checked_rem(b),
-                };
-                value.ok_or_else(overflow)
+                op.int(a, b)
             }
-            Node::Call(function, args) => {
-                let args: Vec<i128> = args
-                    .iter()
-                    .map(|a| a.eval_int(lookup))
-                    .collect::<Result<_>>()?;
-                call_int(*function, &args)
-            }
+            Node::Call(function, a) => call_int(*function, a.eval_int(lookup)?),
         }
     }
 
@@ -181,49 +214,81 @@ impl Node {
             Node::Negate(a) => Ok(-a.eval_float(lookup)?),
             Node::Binary(op, a, b) => {
                 let (a, b) = (a.eval_float(lookup)?, b.eval_float(lookup)?);
-                Ok(match op {
-                    '+' => a + b,
-                    '-' => a - b,
-                    '*' => a * b,
-                    '/' => a / b,
-                    _ => a % b,
-                })
+                Ok(op.float(a, b))
             }
-            Node::Call(function, args) => {
-                let args: Vec<f64> = args
-                    .iter()
-                    .map(|a| a.eval_float(lookup))
-                    .collect::<Result<_>>()?;
-                call_float(*function, &args)
-            }
+            Node::Call(function, a) => call_float(*function, a.eval_float(lookup)?),
         }
     }
+}
+
+impl Op {
+    fn name(self) -> &'static str {
+        OPS.iter().find(|(_, op)| *op == self).map_or("", |e| e.0)
+    }
+
+    /// Of numbers of 64 bits, as C has it; none where that overflows or is not defined.
+    pub fn of(self, a: i64, b: i64) -> Option<i64> {
+        let value = self.int(a.into(), b.into()).ok()?;
+        i64::try_from(value).ok()
+    }
+
+    fn int(self, a: i128, b: i128) -> Result<i128> {
+        let value = match self {
+            Op::Div | Op::Rem if b == 0 => return Err(ExprError::new("division by zero")),
+            Op::CeilDiv | Op::RoundUp if a < 0 || b <= 0 => {
+                return Err(ExprError::new(
+                    "ceil_div and round_up need a first argument of at least 0 and a positive \
+                     second",
+                ));
+            }
+            Op::Add => a.checked_add(b),
+            Op::Sub => a.checked_sub(b),
+            Op::Mul => a.checked_mul(b),
+            Op::Div => a.checked_div(b),
+            Op::Rem => a.checked_rem(b),
+            Op::Min => Some(a.min(b)),
+            Op::Max => Some(a.max(b)),
+            Op::CeilDiv => Some(a / b + i128::from(a % b != 0)),
+            Op::RoundUp => (a / b + i128::from(a % b != 0)).checked_mul(b),
+        };
+        value.ok_or_else(overflow)
+    }
+
+    /// Only operations that IEEE 754 defines exactly, so that every machine computes the same bits.
+    fn float(self, a: f64, b: f64) -> f64 {
+        match self {
+            Op::Add => a + b,
+            Op::Sub => a - b,
+            Op::Mul => a * b,
+            Op::Div => a / b,
+            Op::Rem => a % b,
+            Op::Min => a.min(b),
+            Op::Max => a.max(b),
+            Op::CeilDiv => (a / b).ceil(),
+            Op::RoundUp => (a / b).ceil() * b,
+        }
+    }
+
+    /// How tight; what is written as a call is tighter than all signs.
+    fn binds(self) -> u8 {
+        match self {
+            Op::Add | Op::Sub => 1,
+            Op::Mul | Op::Div | Op::Rem => 2,
+            _ => 3,
+        }
+    }
+}
+
+fn overflow() -> ExprError {
+    ExprError::new("the value overflows")
 }
 
 fn unknown(name: &str) -> ExprError {
     ExprError::new(format!("unknown parameter `{name}`"))
 }
 
-fn call_int(function: Function, args: &[i128]) -> Result<i128> {
-    let a = args.first().copied().unwrap_or(0);
-    let b = args.get(1).copied().unwrap_or(0);
-    let overflow = || ExprError::new("the value overflows");
+fn call_int(function: Function, a: i128) -> Result<i128> {
     match function {
-        Function::CeilDiv | Function::RoundUp => {
-            if a < 0 || b <= 0 {
-                return Err(ExprError::new(
-                    "ceil_div and round_up need a first argument of at least 0 and a positive \
-                     second",
-                ));
-            }
-            let quotient = a / b + i128::from(a % b != 0);
-            match function {
-                Function::CeilDiv => Ok(quotient),
-                _ => quotient.checked_mul(b).ok_or_else(overflow),
-            }
-        }
-        Function::Min => Ok(args.iter().copied().min().unwrap_or(0)),
-        Function::Max => Ok(args.iter().copied().max().unwrap_or(0)),
         Function::Abs => a.checked_abs().ok_or_else(overflow),
         Function::Pow2 if (0..=126).contains(&a) => Ok(1 << a),
         Function::Pow2 => Err(ExprError::new(format!("pow2({a}) is out of range"))),
@@ -234,15 +299,9 @@ fn call_int(function: Function, args: &[i128]) -> Result<i128> {
     }
 }
 
-/// Only operations that IEEE 754 defines exactly, so that every machine computes the same bits.
-fn call_float(function: Function, args: &[f64]) -> Result<f64> {
-    let a = args.first().copied().unwrap_or(0.0);
-    let b = args.get(1).copied().unwrap_or(0.0);
+/// As [`Op::float`].
+fn call_float(function: Function, a: f64) -> Result<f64> {
     Ok(match function {
-        Function::CeilDiv => (a / b).ceil(),
-        Function::RoundUp => (a / b).ceil() * b,
-        Function::Min => args.iter().copied().fold(f64::INFINITY, f64::min),
-        Function::Max => args.iter().copied().fold(f64::NEG_INFINITY, f64::max),
         Function::Abs => a.abs(),
         Function::Sqrt => a.sqrt(),
         Function::Floor => a.floor(),
@@ -309,6 +368,8 @@ impl Parser<'_> {
             if length > MAX_DEPTH {
                 return Err(self.error("the expression is too long"));
             }
+            let sign = OPS.iter().find(|(sign, _)| sign.starts_with(op));
+            let op = sign.map_or(Op::Add, |(_, op)| *op);
             left = Node::Binary(op, Box::new(left), Box::new(operand(self)?));
         }
         Ok(left)
@@ -391,22 +452,34 @@ impl Parser<'_> {
         if self.eat(&['(']).is_none() {
             return Ok(Node::Name(name));
         }
-        let Some(&(_, function, arity)) = FUNCTIONS.iter().find(|f| f.0 == name) else {
-            let known: Vec<&str> = FUNCTIONS.iter().map(|f| f.0).collect();
+        let op = OPS.iter().find(|e| e.0 == name).map(|e| e.1);
+        let function = FUNCTIONS.iter().find(|e| e.0 == name).map(|e| e.1);
+        if op.is_none() && function.is_none() {
+            let known = OPS[5..].iter().map(|e| e.0);
+            let known: Vec<&str> = known.chain(FUNCTIONS.iter().map(|e| e.0)).collect();
             let message = format!("unknown function `{name}`; there are {}", known.join(", "));
             return Err(ExprError { message, span });
-        };
+        }
         let mut args = vec![self.sum()?];
         while self.eat(&[',']).is_some() {
             args.push(self.sum()?);
         }
         self.close()?;
-        let variadic = matches!(function, Function::Min | Function::Max);
-        if args.len() != arity && !(variadic && args.len() > arity) {
-            let message = format!("`{name}` takes {arity} arguments, not {}", args.len());
-            return Err(ExprError { message, span });
-        }
-        Ok(Node::Call(function, args))
+        let arity = if op.is_some() { 2 } else { 1 };
+        let is_variadic = matches!(op, Some(Op::Min | Op::Max));
+        let count = args.len();
+        let mut args = args.into_iter();
+        let node = match (args.next(), op, function) {
+            (Some(a), Some(op), _) if count == 2 || is_variadic && count > 2 => {
+                args.fold(a, |a, b| Node::Binary(op, Box::new(a), Box::new(b)))
+            }
+            (Some(a), None, Some(function)) if count == 1 => Node::Call(function, Box::new(a)),
+            _ => {
+                let message = format!("`{name}` takes {arity} arguments, not {count}");
+                return Err(ExprError { message, span });
+            }
+        };
+        Ok(node)
     }
 }
 
@@ -422,16 +495,37 @@ impl fmt::Display for Node {
             Node::Int(value) => write!(f, "{value}"),
             Node::Float(value) => write!(f, "{value:?}"),
             Node::Name(name) => f.write_str(name),
-            Node::Negate(a) => write!(f, "-{a}"),
-            Node::Binary(op, a, b) => write!(f, "({a} {op} {b})"),
-            Node::Call(function, args) => {
-                let name = FUNCTIONS
-                    .iter()
-                    .find(|e| e.1 == *function)
-                    .map_or("", |e| e.0);
-                let args: Vec<String> = args.iter().map(Node::to_string).collect();
-                write!(f, "{name}({})", args.join(", "))
+            Node::Negate(a) => write!(f, "-{}", a.beside(Op::Mul, true)),
+            Node::Binary(op, a, b) if op.binds() > 2 => write!(f, "{}({a}, {b})", op.name()),
+            Node::Binary(op, a, b) => {
+                let (a, b) = (a.beside(*op, false), b.beside(*op, true));
+                write!(f, "{a} {} {b}", op.name())
             }
+            Node::Call(function, a) => {
+                let name = FUNCTIONS.iter().find(|e| e.1 == *function);
+                write!(f, "{}({a})", name.map_or("", |e| e.0))
+            }
+        }
+    }
+}
+
+impl Node {
+    /// As an operand, in parentheses where it needs them.
+    fn beside(&self, op: Op, is_right: bool) -> String {
+        let is_loose = match self {
+            Node::Binary(own, ..) => {
+                own.binds() < op.binds()
+                    || own.binds() == op.binds() && (is_right || op != Op::Add && *own != op)
+            }
+            Node::Int(number) => *number < 0,
+            Node::Float(number) => *number < 0.0,
+            Node::Negate(_) => true,
+            Node::Name(_) | Node::Call(..) => false,
+        };
+        if is_loose {
+            format!("({self})")
+        } else {
+            self.to_string()
         }
     }
 }
@@ -469,6 +563,27 @@ mod tests {
             let printed = Expr::parse(&expr.to_string()).unwrap();
             assert_eq!(printed.eval_int(&lookup), Ok(value), "{expr}");
         }
+    }
+
+    #[test]
+    fn parentheses_stand_where_they_are_needed() {
+        for text in [
+            "a * b * c + d",
+            "a - (b - c) - d",
+            "(a + b) * c / d",
+            "a * (b / c) % (d * e)",
+            "a / b * c",
+            "-(a + b) * (-c)",
+            "ceil_div(a + 1, b) - (-2)",
+        ] {
+            let expr = Expr::parse(text).unwrap();
+            assert_eq!(Expr::parse(&expr.to_string()).unwrap(), expr, "{expr}");
+        }
+        let made = Expr::of(Op::Div, Expr::name("n"), Expr::int(4));
+        let made = Expr::of(Op::Max, made, Expr::int(1));
+        assert_eq!(made, Expr::parse("max(n / 4, 1)").unwrap());
+        let three = Expr::parse("min(1, 2, n)").unwrap();
+        assert_eq!(three.to_string(), "min(min(1, 2), n)");
     }
 
     #[test]

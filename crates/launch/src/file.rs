@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use crate::error::{LaunchError, Source};
 use crate::launch::Launch;
+use crate::made::{GUESS, Made, list, nowhere};
 use crate::resolve::Resolver;
-use crate::schema::{ArgTable, Document, OneOrMany};
+use crate::schema::{ArgTable, Document, LaunchTable, OneOrMany};
 
 /// A launch description whose sizes are still open.
 #[derive(Clone, Debug)]
 pub struct LaunchFile {
     pub(crate) document: Document,
     source: Arc<Source>,
+    guesses: Vec<usize>,
 }
 
 impl LaunchFile {
@@ -27,7 +29,52 @@ impl LaunchFile {
         let document: Document = toml::from_str(text).map_err(|error| {
             LaunchError::new(&source, error.span().unwrap_or(0..0), error.message())
         })?;
-        let file = LaunchFile { document, source };
+        let lines = text.lines().zip(1..);
+        let guesses = lines.filter(|(line, _)| line.contains(GUESS));
+        LaunchFile {
+            document,
+            source,
+            guesses: guesses.map(|(_, number)| number).collect(),
+        }
+        .checked()
+    }
+
+    /// One that was made. Messages about it have no place.
+    ///
+    /// # Errors
+    /// As of one that is parsed.
+    pub fn made(made: Made) -> Result<LaunchFile, LaunchError> {
+        let size = |(name, all): (String, Vec<(String, i64)>)| {
+            let all = all.into_iter().map(|(name, n)| (name, nowhere(n)));
+            (name, nowhere(all.collect()))
+        };
+        let tables = |all: Vec<ArgTable>| all.into_iter().map(nowhere).collect();
+        let document = Document {
+            source: None,
+            nvcc: Vec::new(),
+            kernel: nowhere(made.kernel),
+            about: None,
+            sizes: nowhere(made.sizes.into_iter().map(size).collect()),
+            launch: LaunchTable {
+                grid: nowhere(list(made.grid)),
+                block: nowhere(list(made.block)),
+                cluster: (!made.cluster.is_empty()).then(|| nowhere(list(made.cluster))),
+                dynamic_smem: Some(nowhere(made.dynamic_smem)),
+            },
+            args: tables(made.args),
+            symbols: tables(made.symbols),
+        };
+        LaunchFile {
+            document,
+            source: Arc::default(),
+            guesses: Vec::new(),
+        }
+        .checked()
+    }
+
+    /// Every size resolved once.
+    fn checked(self) -> Result<LaunchFile, LaunchError> {
+        let file = self;
         let sizes = &file.document.sizes;
         if sizes.get_ref().is_empty() {
             let message = "there is no size: add a table `[sizes.small]`";
@@ -37,6 +84,11 @@ impl LaunchFile {
             file.resolve(size, &[])?;
         }
         Ok(file)
+    }
+
+    /// The lines that are marked as guesses, from 1.
+    pub fn guesses(&self) -> &[usize] {
+        &self.guesses
     }
 
     /// The kernel's source file, relative to the description, if it names one.

@@ -9,6 +9,7 @@ use toml::Spanned;
 
 use crate::element::ElemType;
 use crate::expr::Expr;
+use crate::facts::Source;
 
 /// One size: parameters and their values.
 pub(crate) type Params = BTreeMap<String, Spanned<i64>>;
@@ -40,23 +41,36 @@ pub(crate) struct LaunchTable {
 
 /// An entry of `[[args]]` or `[[symbols]]`, or a member of a structure; which keys go together is checked when it is
 /// resolved.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ArgTable {
-    pub name: Option<Spanned<String>>,
+pub struct ArgTable {
+    pub(crate) name: Option<Spanned<String>>,
     #[serde(rename = "type")]
-    pub ty: Option<Spanned<ElemType>>,
-    pub value: Option<Spanned<OneOrMany>>,
-    pub fields: Option<Vec<Spanned<ArgTable>>>,
-    pub shape: Option<Spanned<Vec<Spanned<Expr>>>>,
-    pub init: Option<Spanned<InitTable>>,
+    pub(crate) ty: Option<Spanned<ElemType>>,
+    pub(crate) value: Option<Spanned<OneOrMany>>,
+    pub(crate) fields: Option<Vec<Spanned<ArgTable>>>,
+    pub(crate) shape: Option<Spanned<Vec<Spanned<Expr>>>>,
+    pub(crate) init: Option<Spanned<InitTable>>,
     #[serde(default)]
-    pub output: bool,
-    pub tolerance: Option<Spanned<ToleranceTable>>,
-    pub offset: Option<Spanned<Expr>>,
-    pub align: Option<Spanned<Expr>>,
-    pub alias: Option<Spanned<String>>,
-    pub each: Option<Box<Spanned<ArgTable>>>,
+    pub(crate) output: bool,
+    pub(crate) tolerance: Option<Spanned<ToleranceTable>>,
+    pub(crate) offset: Option<Spanned<Expr>>,
+    pub(crate) align: Option<Spanned<Expr>>,
+    pub(crate) alias: Option<Spanned<String>>,
+    pub(crate) each: Option<Box<Spanned<ArgTable>>>,
+    /// Who says it, of a table that was made; and what a line in front of its type says.
+    #[serde(skip)]
+    pub(crate) sources: Sources,
+    #[serde(skip)]
+    pub(crate) remark: Option<String>,
+}
+
+/// Who says the parts of a table, where anybody is known to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sources {
+    pub value: Option<Source>,
+    pub shape: Option<Source>,
+    pub init: Option<Source>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]

@@ -11,7 +11,7 @@ use warpwright_driver::crat::ResourceUsage;
 use warpwright_report::explain::Explanation;
 use warpwright_target::Gpu;
 
-use super::launch::{counted_launches, halved, whole_or_parts};
+use super::launch::counted_launches;
 use super::own_run::{self, Ran};
 use super::{cuda, print_json, stencil, write_page};
 use crate::args::{Cli, ExplainArgs, KernelArgs};
@@ -22,6 +22,7 @@ use crate::session;
 use warpwright::Counted;
 use warpwright::front::{ASSUMED, is_assumed};
 use warpwright::optimise::KernelEdits;
+use warpwright_host::{halved, whole_or_parts};
 use warpwright_launch::{LaunchFile, Source};
 use warpwright_pass::names::{is_named, source_name};
 use warpwright_report::screen::{beside, bound_by, launched, spills, titled, wrap};

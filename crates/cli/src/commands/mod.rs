@@ -14,7 +14,6 @@ pub mod occupancy;
 pub mod opt;
 mod own_run;
 mod own_sizes;
-mod parameters;
 pub mod pass;
 pub mod report;
 pub mod rewrite;

@@ -3,13 +3,13 @@
 
 use warpwright::Counted;
 use warpwright_cudac::File;
+use warpwright_host::parameter_names;
 use warpwright_launch::{Arg, Launch};
 use warpwright_naive::versions::Problem;
 use warpwright_pass::names::base_name;
 use warpwright_stencil::ir::Stencil;
 
 use super::explain::counted;
-use super::launch::parameter_names;
 use super::own_run;
 use crate::args::{Cli, KernelArgs, OwnArgs};
 use crate::failure::Failure;

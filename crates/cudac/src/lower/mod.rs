@@ -44,10 +44,6 @@ impl<'a> Lower<'a> {
     }
 
     /// All of the text.
-    pub(crate) fn source(&self) -> &'a str {
-        self.text
-    }
-
     pub(crate) fn text(&self, node: Node<'_>) -> &'a str {
         self.text.get(node.byte_range()).unwrap_or("")
     }

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::launches::find::{Form, Found, Launch, find};
+use crate::launches::{Form, Found, Launch, find};
 pub use crate::words::{Token, tokens, words};
 use crate::{File, Header};
 

@@ -1,6 +1,7 @@
 //! Integers of host code in the types that C computes them in.
 
-use super::amount::{Amount, Op};
+use super::amount::Amount;
+use warpwright_launch::Op;
 
 /// An integer of C.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,7 +8,6 @@
 mod amount;
 mod choices;
 mod described;
-pub(crate) mod find;
 mod members;
 mod memory;
 mod names;
@@ -23,15 +22,17 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::macros::Macros;
-use crate::words::Token;
-pub use amount::{Amount, Op, Root};
+pub use amount::{Amount, Root};
 pub use described::{Argument, Described};
 pub use memory::{Held, Memory, ModuleVariable};
 use number::Number;
 pub use preprocess::expanded;
 pub use reached::Reached;
 use values::Known;
+use warpwright_cudac::launches;
+use warpwright_cudac::macros::Macros;
+use warpwright_cudac::words::Token;
+pub use warpwright_launch::Op;
 
 /// Extents of a launch in as many dimensions as it says; none where one is no number that is known.
 pub type Extents = Vec<Option<u32>>;
@@ -56,6 +57,11 @@ struct Site {
     named: usize,
     /// Does the code come to it?
     reached: Reached,
+}
+
+/// What an expression that stands at a byte of a text is, if it is a number above zero.
+pub fn number(text: &str, expr: &str, at: usize) -> Option<u32> {
+    HostCode::new(text, &[]).number(expr, at)
 }
 
 /// Are all of them numbers? These, then.
@@ -162,7 +168,7 @@ impl<'t> HostCode<'t> {
 
     /// `auto f = k<float>; f<<<…>>>(…);`: the uses of the variable that is the kernel named at a token.
     fn by_variable(&self, named: usize) -> Vec<usize> {
-        let end = find::behind_template(self.text, &self.tokens, named).unwrap_or(named + 1);
+        let end = launches::behind_template(self.text, &self.tokens, named).unwrap_or(named + 1);
         let address = usize::from(self.word_before(named) == "&");
         let equals = named.checked_sub(1 + address);
         let is_it =
@@ -205,7 +211,7 @@ impl<'t> HostCode<'t> {
                 dynamic_smem: bytes(field("dynamicSmemBytes")),
             });
         }
-        let found = find::launch(self.text, &self.tokens, at)?;
+        let found = launches::launch(self.text, &self.tokens, at)?;
         if self.tokens[at].directive {
             // Its names are the parameters of a macro.
             return Some(OwnLaunch::default());
@@ -231,9 +237,9 @@ impl<'t> HostCode<'t> {
     }
 
     /// The template's arguments of a launch, or those behind the name of the kernel.
-    fn template_arguments(&self, found: &find::Launch, named: usize) -> Option<Vec<&'t str>> {
+    fn template_arguments(&self, found: &launches::Launch, named: usize) -> Option<Vec<&'t str>> {
         let behind = || {
-            let end = find::behind_template(self.text, &self.tokens, named)?;
+            let end = launches::behind_template(self.text, &self.tokens, named)?;
             Some(self.tokens[named + 1].at.end..self.tokens[end - 1].at.start)
         };
         let range = found.arguments.clone().or_else(behind)?;

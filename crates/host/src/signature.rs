@@ -5,7 +5,7 @@ use warpwright_cudac::ast::{Block, Function, Ident, Parameter, Type};
 use warpwright_cudac::{File, Header};
 use warpwright_pass::names::{base_name, parameters_of};
 
-use super::parameter_types;
+use crate::kernel::parameter_types;
 
 /// Words that change nothing about what memory a parameter is.
 const IDLE: [&str; 6] = [

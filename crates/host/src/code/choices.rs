@@ -1,11 +1,12 @@
 //! Choices and roundings that are computed of host code's integers.
 
 use super::HostCode;
-use super::amount::{Amount, Op};
+use super::amount::Amount;
 use super::number::{Number, binary, combined};
 use super::values::{Known, Value};
-use crate::ast::{Expr, ExprKind, Type};
-use crate::literal::Literal;
+use warpwright_cudac::Literal;
+use warpwright_cudac::ast::{Expr, ExprKind, Type};
+use warpwright_launch::Op;
 
 impl HostCode<'_> {
     /// `c ? a : b`

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use warpwright_launch::{Expr, Op};
+
 /// A name that an amount is made of.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Root {
@@ -20,29 +22,6 @@ pub struct Root {
     pub is_shared: bool,
     /// The runtime says it: the multiprocessors of the device.
     pub is_processors: bool,
-}
-
-/// What is computed of two amounts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Op {
-    /// `+`
-    Add,
-    /// `-`
-    Sub,
-    /// `*`
-    Mul,
-    /// `/`
-    Div,
-    /// `%`
-    Rem,
-    /// `min(a, b)`
-    Min,
-    /// `max(a, b)`
-    Max,
-    /// `ceil_div(a, b)`
-    CeilDiv,
-    /// `round_up(a, b)`
-    RoundUp,
 }
 
 /// An integer.
@@ -84,37 +63,6 @@ impl Root {
             is_shared: false,
             is_processors: false,
         }))
-    }
-}
-
-impl Op {
-    /// Of numbers, as C has it.
-    pub(super) fn of(self, a: i64, b: i64) -> Option<i64> {
-        match self {
-            Op::Add => a.checked_add(b),
-            Op::Sub => a.checked_sub(b),
-            Op::Mul => a.checked_mul(b),
-            Op::Div => a.checked_div(b),
-            Op::Rem => a.checked_rem(b),
-            Op::Min => Some(a.min(b)),
-            Op::Max => Some(a.max(b)),
-            Op::CeilDiv | Op::RoundUp => {
-                let all =
-                    (a >= 0 && b > 0).then(|| (a / b).checked_add(i64::from(a % b != 0)))??;
-                match self {
-                    Op::CeilDiv => Some(all),
-                    _ => all.checked_mul(b),
-                }
-            }
-        }
-    }
-
-    fn binds(self) -> u8 {
-        match self {
-            Op::Add | Op::Sub => 1,
-            Op::Mul | Op::Div | Op::Rem => 2,
-            _ => 3,
-        }
     }
 }
 
@@ -225,44 +173,13 @@ impl Amount {
     }
 
     /// As an expression of a launch description; `name` names the roots.
-    pub fn text(&self, name: &dyn Fn(&Root) -> String) -> String {
+    pub fn expr(&self, name: &dyn Fn(&Root) -> String) -> Expr {
         match self {
-            Amount::Number(number) => number.to_string(),
-            Amount::Root(root) => name(root),
-            Amount::Element => "1".to_owned(),
-            Amount::Given(own, _) => own.text(name),
-            Amount::Binary(op, a, b) => {
-                let sign = match op {
-                    Op::Add => "+",
-                    Op::Sub => "-",
-                    Op::Mul => "*",
-                    Op::Div => "/",
-                    Op::Rem => "%",
-                    Op::Min | Op::Max | Op::CeilDiv | Op::RoundUp => {
-                        let function = match op {
-                            Op::Min => "min",
-                            Op::Max => "max",
-                            Op::CeilDiv => "ceil_div",
-                            _ => "round_up",
-                        };
-                        return format!("{function}({}, {})", a.text(name), b.text(name));
-                    }
-                };
-                let inner = |part: &Amount, is_right: bool| {
-                    let text = part.text(name);
-                    let is_loose = match part {
-                        Amount::Binary(own, ..) => {
-                            own.binds() < op.binds()
-                                || own.binds() == op.binds()
-                                    && (is_right || *op != Op::Add && own != op)
-                        }
-                        Amount::Number(number) => *number < 0,
-                        _ => false,
-                    };
-                    if is_loose { format!("({text})") } else { text }
-                };
-                format!("{} {sign} {}", inner(a, false), inner(b, true))
-            }
+            Amount::Number(number) => Expr::int((*number).into()),
+            Amount::Root(root) => Expr::name(name(root)),
+            Amount::Element => Expr::int(1),
+            Amount::Given(own, _) => own.expr(name),
+            Amount::Binary(op, a, b) => Expr::of(*op, a.expr(name), b.expr(name)),
         }
     }
 }

@@ -1,12 +1,11 @@
 //! A kernel's parameters as tables of a launch description, as far as their types say. What is guessed says so.
 
-use std::fmt::Write;
-
 use warpwright_cudac::ast::{Expr, ExprKind, Parameter, Type};
 use warpwright_cudac::{File, TypeNames};
 use warpwright_launch::ElemType;
 
-use crate::failure::Failure;
+use crate::error::{Error, Strange};
+use crate::number;
 
 /// What a parameter is laid out like.
 #[derive(Clone, Debug, PartialEq)]
@@ -128,84 +127,6 @@ impl Layout {
             }
         }
     }
-
-    /// `type = …`, `value = …` or `fields = […]` as lines. `given` is what a member, or the whole by no name, is, and
-    /// whether that is sure; `first` a parameter of the sizes, for what is guessed.
-    pub fn value(&self, given: &Given<'_>, first: Option<&str>) -> String {
-        match self {
-            Layout::Elements(..) | Layout::Pointer(_) => {
-                let (text, is_guess) = self.inline("", "\n", given, first);
-                let line = |line: &str| match is_guess && line.starts_with("value = ") {
-                    true => format!("{line}  # guess\n"),
-                    false => format!("{line}\n"),
-                };
-                text.lines().map(line).collect()
-            }
-            Layout::Structure(all) => {
-                let mut text = "fields = [\n".to_owned();
-                for (name, member) in all {
-                    let (inner, is_guess) = member.inline(name, ", ", given, first);
-                    let mark = if is_guess { "  # guess" } else { "" };
-                    let _ = writeln!(text, "    {{ name = {name:?}, {inner} }},{mark}");
-                }
-                text + "]\n"
-            }
-        }
-    }
-
-    fn inline(
-        &self,
-        name: &str,
-        between: &str,
-        given: &Given<'_>,
-        first: Option<&str>,
-    ) -> (String, bool) {
-        match self {
-            Layout::Elements(element, count, align) => {
-                let known = (given.number)(name, *element, *count);
-                let is_guess = known.as_ref().is_none_or(|(_, is_sure)| !is_sure);
-                let value = known.map(|(text, _)| text).unwrap_or_else(|| {
-                    // Sizes do not fit the narrowest numbers.
-                    let one = match (element.is_float(), element.size() < 4, first) {
-                        (true, _, _) => "1.0".to_owned(),
-                        (false, true, _) | (_, _, None) => "1".to_owned(),
-                        (false, false, Some(first)) => format!("\"{first}\""),
-                    };
-                    match count {
-                        1 => one,
-                        count => format!("[{}]", vec![one; *count].join(", ")),
-                    }
-                });
-                let mut text = format!("type = \"{}\"{between}value = {value}", element.name());
-                if *align > element.size() {
-                    let _ = write!(text, "{between}align = {align}");
-                }
-                (text, is_guess)
-            }
-            Layout::Pointer(_) => (given.pointer)(name),
-            Layout::Structure(all) => {
-                let mut is_guess = false;
-                let field = |(own, member): &(String, Layout)| {
-                    let way = format!("{name}.{own}");
-                    let (inner, guessed) = member.inline(&way, ", ", given, first);
-                    is_guess |= guessed;
-                    format!("{{ name = {own:?}, {inner} }}")
-                };
-                let all: Vec<String> = all.iter().map(field).collect();
-                (format!("fields = [{}]", all.join(", ")), is_guess)
-            }
-        }
-    }
-}
-
-/// A number of a type by the way to it, or a vector of so many, as TOML, and whether it is sure.
-type NumberOf<'a> = dyn Fn(&str, ElemType, usize) -> Option<(String, bool)> + 'a;
-
-/// What the members of a structure are, by the way to each.
-pub struct Given<'a> {
-    pub number: &'a NumberOf<'a>,
-    /// The keys of a pointer's table but its name, and whether they are guessed.
-    pub pointer: &'a dyn Fn(&str) -> (String, bool),
 }
 
 /// Structures may hold structures; that deep they do not.
@@ -231,7 +152,7 @@ pub fn layout(names: &[&str], file: &File, depth: u32) -> Result<Layout, NoLayou
     }
     let known = |name: &&str| {
         let own = file.members(&Type::Named((*name).to_owned()), &TypeNames::new());
-        own.or_else(|| file.laid_out(name))
+        own.or_else(|| file.laid_out(name, &number))
     };
     let members = names.iter().find_map(known).filter(|_| depth > 0);
     let members = members.ok_or(NoLayout::Unknown)?;
@@ -310,6 +231,7 @@ pub enum Sort {
 }
 
 /// A value of a type that is not understood.
+#[derive(Clone, Debug)]
 pub struct Opaque {
     pub name: String,
     /// Its type as it is written.
@@ -317,43 +239,6 @@ pub struct Opaque {
     /// In bytes.
     pub size: usize,
     pub align: usize,
-}
-
-impl Opaque {
-    /// Its table: with these bytes, or guessed zeros.
-    pub fn table(&self, bytes: Option<&[u8]>) -> String {
-        let Opaque {
-            name,
-            written,
-            size,
-            align,
-        } = self;
-        let element = match align {
-            1 => ElemType::U8,
-            2 => ElemType::U16,
-            4 => ElemType::U32,
-            _ => ElemType::U64,
-        };
-        let mut text = format!("\n[[args]]\nname = {name:?}\n");
-        let numbers: Vec<String> = match bytes {
-            Some(bytes) => {
-                let all = bytes.chunks(element.size());
-                all.map(|bytes| element.read(bytes).to_string()).collect()
-            }
-            None => vec!["0".to_owned(); size / element.size()],
-        };
-        let mark = if bytes.is_some() { "" } else { "  # guess" };
-        let _ = writeln!(
-            text,
-            "# The {size} bytes of a `{written}`, which is not understood.\ntype = \"{}\"\nvalue = [{}]{mark}",
-            element.name(),
-            numbers.join(", ")
-        );
-        if *align > element.size() {
-            let _ = writeln!(text, "align = {align}");
-        }
-        text
-    }
 }
 
 /// The layout of elements that are not understood: their bytes.
@@ -375,12 +260,9 @@ pub fn is_opaque(layout: &Layout, written: &str) -> bool {
 ///
 /// # Errors
 /// A launch description cannot say what it is, or nobody knows.
-pub fn sort(parameter: &Parameter, file: &File, known: &Known<'_>) -> Result<Sort, Failure> {
+pub(crate) fn sort(parameter: &Parameter, file: &File, known: &Known<'_>) -> Result<Sort, Error> {
     let name = &parameter.name.text;
-    let unknown =
-        |what: &str, mend: &str| Failure::input(format!("parameter `{name}` {what}: {mend}"));
-    let by_hand = "write its table by hand (docs/launch.md)";
-    let strange = || unknown("is of a type that is not understood", by_hand);
+    let strange = |why: Strange| why.of(name);
     let (mut ty, mut pointers, mut is_const) = (&parameter.ty, 0, false);
     loop {
         match ty {
@@ -397,15 +279,14 @@ pub fn sort(parameter: &Parameter, file: &File, known: &Known<'_>) -> Result<Sor
             // Rows of an array lie one behind the other.
             Type::Array(inner, _) if pointers > 0 => ty = inner,
             Type::Named(_) => break,
-            _ => return Err(strange()),
+            _ => return Err(strange(Strange::Type)),
         }
     }
     let Type::Named(written) = ty else {
-        return Err(strange());
+        return Err(strange(Strange::Type));
     };
     if ["cudaTextureObject_t", "cudaSurfaceObject_t"].contains(&&**written) {
-        let mend = "no launch description has one; `opt` and `explain` need none, `trace` sees it in your program";
-        return Err(unknown(&format!("is a `{written}`"), mend));
+        return Err(strange(Strange::Texture(written.clone())));
     }
     let meaning = file.type_named(written);
     let own = [Some(&**written), Some(&*meaning)];
@@ -419,15 +300,9 @@ pub fn sort(parameter: &Parameter, file: &File, known: &Known<'_>) -> Result<Sor
     .collect();
     let found = layout(&names, file, DEEPEST);
     match (pointers > 0, found) {
-        (_, Err(NoLayout::Pointers)) => {
-            let what =
-                format!("is of type `{written}`, which holds pointers to what is not understood");
-            Err(unknown(&what, by_hand))
-        }
+        (_, Err(NoLayout::Pointers)) => Err(strange(Strange::Pointers(written.clone()))),
         (true, Ok(found)) if !found.pointers().is_empty() => {
-            let what = format!("points to `{written}`, which holds pointers");
-            let mend = "a launch description has pointers in parameters alone";
-            Err(unknown(&what, mend))
+            Err(strange(Strange::Deep(written.clone())))
         }
         (false, Ok(found))
             if known
@@ -438,7 +313,7 @@ pub fn sort(parameter: &Parameter, file: &File, known: &Known<'_>) -> Result<Sor
         }
         (false, _) => {
             // The compiler knows its size all the same.
-            let (size, align) = known.bytes.ok_or_else(strange)?;
+            let (size, align) = known.bytes.ok_or_else(|| strange(Strange::Type))?;
             Ok(Sort::Bytes(Opaque {
                 name: name.clone(),
                 written: written.clone(),

@@ -3,20 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use crate::code::{Amount, Argument, Described, Held, HostCode, Op, Reached, Root};
 use warpwright_cudac::File;
 use warpwright_cudac::ast::{Function, Type};
-use warpwright_cudac::launches::{Amount, Argument, Described, Held, HostCode, Op, Reached, Root};
-use warpwright_launch::ElemType;
+use warpwright_launch::{ElemType, Source};
 use warpwright_pass::names::{base_name, source_name, template_arguments};
 use warpwright_pass::ptx::facts::{used_variables, uses_dynamic_shared};
 use warpwright_ptx::{Module, Space};
 
-use super::draft::{Contents, Draft, GUESS, Launched, Made, Memory, Parameter, Processors, Value};
-use super::seen::Seen;
-use super::{element, own_bound, parameter_types};
-use crate::args::{LaunchArgs, Traced};
-use crate::commands::parameters::{self, Known, Layout, Pointed, Sort};
-use crate::failure::Failure;
+use crate::Stated;
+use crate::draft::{Contents, Draft, Launched, Made, Memory, Parameter, Processors, Value, read};
+use crate::error::Error;
+use crate::kernel::{element, own_bound, parameter_types};
+use crate::layout::{self, Known, Layout, Pointed, Sort};
+use crate::seen::Seen;
 
 /// What a description is made of.
 pub struct Ground<'a> {
@@ -28,8 +28,8 @@ pub struct Ground<'a> {
     pub module: &'a Module,
     pub symbol: &'a str,
     pub function: &'a Function,
-    pub args: &'a LaunchArgs,
-    pub traced: Option<Traced>,
+    pub nvcc: &'a [String],
+    pub stated: &'a Stated<'a>,
     /// That launch, if its program ran without a GPU.
     pub seen: Option<Seen<'a>>,
     pub processors: Processors,
@@ -47,8 +47,8 @@ const LARGEST_SIZE: i64 = i32::MAX as i64;
 /// Dynamic shared memory that every GPU gives to a block that does not ask for more than usual.
 const MOST_SMEM: i64 = 32 << 10;
 
-/// A block, what is guessed of the names in it, and what is said of it.
-type Block = (Vec<u32>, BTreeMap<Rc<Root>, i64>, String);
+/// A block, what is guessed of the names in it, who says it, and whether it is the kernel's own bound.
+type Block = (Vec<u32>, BTreeMap<Rc<Root>, i64>, (Source, bool));
 
 /// The innermost namespace of a symbol.
 fn space(symbol: &str) -> Option<String> {
@@ -98,7 +98,7 @@ impl Ground<'_> {
         }
     }
 
-    fn sorts(&self) -> Result<Vec<(String, Sort)>, Failure> {
+    fn sorts(&self) -> Result<Vec<(String, Sort)>, Error> {
         let types = parameter_types(self.symbol);
         let compiled = self
             .module
@@ -112,14 +112,14 @@ impl Ground<'_> {
                 instance: types.get(at).map(|ty| element(ty)),
                 bytes: variable.map(|v| (v.bytes() as usize, v.alignment() as usize)),
             };
-            let sort = parameters::sort(parameter, self.file, &known)?;
+            let sort = layout::sort(parameter, self.file, &known)?;
             Ok((parameter.name.text.clone(), sort))
         })
         .collect()
     }
 
     /// The draft, with names that have no numbers yet; `usual` is the block where nobody knows one.
-    pub fn draft(&self, source: String, usual: Option<&[u32]>) -> Result<Draft, Failure> {
+    pub fn draft(&self, usual: Option<&[u32]>) -> Result<Draft, Error> {
         let sorts = self.sorts()?;
         let layouts = sorts.iter().filter_map(|(_, sort)| match sort {
             Sort::Scalar(layout) => Some(layout),
@@ -127,13 +127,13 @@ impl Ground<'_> {
         });
         let members: BTreeSet<String> = layouts.flat_map(Layout::members).collect();
         let members: Vec<String> = members.into_iter().collect();
-        let code = HostCode::new(self.host, &self.args.nvcc).with_names();
+        let code = HostCode::new(self.host, self.nvcc).with_names();
         let (launches, may_be_anothers) = self.own_of(&code, &members);
         let is_found = !launches.is_empty();
         let mut launched = self.launched(&launches);
         launched.is_sure &= !may_be_anothers;
         // Of several launches that which the trace can have seen.
-        let traced = self.traced.and_then(|(grid, block, _)| {
+        let traced = self.stated.traced.and_then(|(grid, block, _)| {
             let mut all = launches.iter().enumerate();
             let sizes = |own| {
                 let seen = self.seen.as_ref();
@@ -148,16 +148,15 @@ impl Ground<'_> {
             .into_iter()
             .nth(at.unwrap_or(0))
             .unwrap_or_default();
-        let mut from = "  # the code's launch";
-        if let Some((grid, block, smem)) = self.traced {
+        let mut from = Source::Host;
+        if let Some((grid, block, smem)) = self.stated.traced {
             let numbers = |all: [u32; 3]| all.map(|n| Some(Amount::Number(n.into()))).to_vec();
             if sizes.is_none() {
                 (own.grid, own.block) = (numbers(grid), numbers(block));
             }
             own.dynamic_smem = Some(Amount::Number(smem.into()));
-            from = "  # the trace";
+            from = Source::Traced;
             if let Some(seen) = &self.seen {
-                from = "  # seen when its program ran";
                 let none = BTreeMap::new();
                 let known = sizes.as_ref().unwrap_or(&none);
                 own.arguments = Some(seen.arguments(own.arguments.take(), &sorts, known));
@@ -166,12 +165,12 @@ impl Ground<'_> {
                 }
             }
         } else if (!launched.others.is_empty() || may_be_anothers) && !launched.is_sure {
-            from = GUESS;
+            from = Source::Guessed;
         } else if !is_found {
             own.dynamic_smem = Some(Amount::Number(0));
         }
         let fixed = self.fixed(&code, &own);
-        let (block, guessed, block_note) = self.block(&own, from, usual);
+        let (block, guessed, (block_source, is_bound)) = self.block(&own, from, usual);
         let pin = |root: &Rc<Root>| match fixed.contains(root) {
             true => root
                 .value
@@ -187,18 +186,18 @@ impl Ground<'_> {
             fixed_ones.all(|root| root.is_sure) && !amount.has_pitch()
         };
         let mut draft = Draft {
-            about: String::new(),
-            source,
-            nvcc: self.args.nvcc.clone(),
             kernel: self.symbol.to_owned(),
             names: Vec::new(),
             grid: Vec::new(),
-            grid_note: GUESS,
-            block_note,
+            grid_source: Source::Guessed,
+            block_source,
+            is_bound,
             cluster: Vec::new(),
-            cluster_note: "",
+            cluster_source: Source::Guessed,
             dynamic_smem: Amount::Number(0),
-            smem_note: "",
+            smem_source: Source::Guessed,
+            is_smem_computed: own.dynamic_smem.is_none(),
+            has_run: self.seen.is_some(),
             launched,
             parameters: Vec::new(),
             symbols: Vec::new(),
@@ -214,11 +213,14 @@ impl Ground<'_> {
         let said: Vec<Amount> = said.map(|a| fold(a, 1)).collect();
         let n = Root::guess("n", None);
         let threads = |at: usize| draft.block.get(at).copied().unwrap_or(1);
-        if said.len() == own.grid.len() && is_found | self.traced.is_some() && !said.is_empty() {
+        if said.len() == own.grid.len()
+            && is_found | self.stated.traced.is_some()
+            && !said.is_empty()
+        {
             let sure = own.grid.iter().flatten().all(&is_sure)
-                && (guessed.is_empty() || self.traced.is_some())
-                && self.args.block.is_none();
-            draft.grid_note = if sure { from } else { GUESS };
+                && (guessed.is_empty() || self.stated.traced.is_some())
+                && self.stated.block.is_none();
+            draft.grid_source = if sure { from } else { Source::Guessed };
             draft.grid = trimmed(said, is_one);
         } else {
             let dimensions = self.dimensions().max(draft.block.len()).max(own.grid.len());
@@ -230,38 +232,35 @@ impl Ground<'_> {
         }
         if !own.cluster.is_empty() {
             let known: Option<Vec<Amount>> = own.cluster.iter().cloned().collect();
-            draft.cluster_note = match &known {
+            draft.cluster_source = match &known {
                 Some(all) if all.iter().all(&is_sure) => from,
-                _ => GUESS,
+                _ => Source::Guessed,
             };
             let one = vec![Amount::Number(1)];
             draft.cluster = known.map_or(one, |all| all.iter().map(|a| fold(a, 1)).collect());
         }
         // Dynamic shared memory.
-        match (self.args.dynamic_smem, &own.dynamic_smem) {
+        match (self.stated.dynamic_smem, &own.dynamic_smem) {
             (Some(stated), _) => {
                 draft.dynamic_smem = Amount::Number(stated.into());
-                draft.smem_note = "  # --dynamic-smem";
+                draft.smem_source = Source::Stated;
             }
             (None, Some(bytes)) => {
                 draft.dynamic_smem = fold(bytes, 1);
                 let sure = is_sure(bytes) && !bytes.has_element();
-                draft.smem_note = if sure { "" } else { GUESS };
+                draft.smem_source = read(sure);
             }
-            (None, None) => draft.smem_note = "  # guess: the code's launch computes it",
+            (None, None) => {}
         }
         let compiled = self
             .module
             .function(self.symbol)
             .map(|id| &self.module.functions[id]);
         let uses_more = compiled.is_some_and(|f| uses_dynamic_shared(self.module, f));
-        let is_guess = !is_found && self.traced.is_none() || own.dynamic_smem.is_none();
-        if uses_more && is_guess && self.args.dynamic_smem.is_none() {
+        let is_guess = !is_found && self.stated.traced.is_none() || own.dynamic_smem.is_none();
+        if uses_more && is_guess && self.stated.dynamic_smem.is_none() {
             draft.dynamic_smem = Amount::Number(MOST_SMEM);
-            draft.smem_note = match own.dynamic_smem {
-                None => "  # guess: the code's launch computes it",
-                Some(_) => GUESS,
-            };
+            draft.smem_source = Source::Guessed;
         }
         // Parameters.
         let mut seen: Vec<(String, String)> = Vec::new();
@@ -303,7 +302,7 @@ impl Ground<'_> {
                 layout: to.layout.clone(),
                 written: to.written.clone(),
                 count: count.filter(|c| c.number().is_none_or(|c| c > 0)),
-                note: if sure { "" } else { GUESS },
+                source: read(sure),
                 is_output: to.is_output,
                 fields: None,
             }))
@@ -313,22 +312,22 @@ impl Ground<'_> {
             let parameter = match sort {
                 Sort::Bytes(value) => {
                     let seen = self.seen.as_ref().map(|seen| seen.opaque(at, &value));
-                    let seen = seen.transpose()?;
-                    Parameter::Text(value.table(seen))
+                    let seen = seen.transpose()?.map(<[u8]>::to_vec);
+                    Parameter::Bytes(value, seen)
                 }
                 Sort::Scalar(layout) => {
                     let own = self.function.parameters.get(at).map(|own| own.ty.bare());
                     let is_bool = own.is_some_and(|ty| *ty == Type::Named("bool".into()));
-                    let truth = |amount: Amount, is_sure: bool| match amount {
+                    let truth = |amount: Amount, source: Source| match amount {
                         Amount::Number(n) if is_bool => {
-                            Value::Integer(Amount::Number(i64::from(n != 0)), is_sure)
+                            Value::Integer(Amount::Number(i64::from(n != 0)), source)
                         }
-                        _ if is_bool => Value::Integer(Amount::Number(1), false),
-                        amount => Value::Integer(amount, is_sure),
+                        _ if is_bool => Value::Integer(Amount::Number(1), Source::Guessed),
+                        amount => Value::Integer(amount, source),
                     };
                     let one = |argument: &Argument, is_float: bool| {
                         let integer = argument.integer.as_ref();
-                        let integer = integer.map(|a| truth(fold(a, 1), is_sure(a)));
+                        let integer = integer.map(|a| truth(fold(a, 1), read(is_sure(a))));
                         let real = argument.real.map(Value::Real);
                         if is_float { real } else { integer }
                     };
@@ -405,7 +404,7 @@ impl Ground<'_> {
                         written: to.written,
                         count,
                         rows: Some(rows.unwrap_or(Amount::Number(ROWS))),
-                        note: if is_known { "" } else { GUESS },
+                        source: read(is_known),
                         is_output: to.is_output,
                         fields: None,
                     })
@@ -491,7 +490,7 @@ impl Ground<'_> {
 
     /// Where the launches are of which the first is described.
     fn launched(&self, launches: &[Described]) -> Launched {
-        if self.traced.is_some() {
+        if self.stated.traced.is_some() {
             return Launched::default();
         }
         let number = |launch: &Described| self.host[..launch.at].matches('\n').count();
@@ -551,16 +550,16 @@ impl Ground<'_> {
         fixed
     }
 
-    /// The block, what is guessed of the names in it, and what is said of it.
-    fn block(&self, own: &Described, from: &str, usual: Option<&[u32]>) -> Block {
+    /// The block, what is guessed of the names in it, and who says it.
+    fn block(&self, own: &Described, from: Source, usual: Option<&[u32]>) -> Block {
         let mut guessed = BTreeMap::new();
         let small = |n: Option<i64>| n.and_then(|n| u32::try_from(n).ok()).filter(|&n| n > 0);
         let numbers = own.block.iter().map(|a| small(a.as_ref()?.number()));
         let numbers: Option<Vec<u32>> = numbers
             .collect::<Option<_>>()
             .filter(|b: &Vec<u32>| !b.is_empty());
-        let traced = self.traced.map(|(_, block, _)| block);
-        if let Some(stated) = self.args.block.or(traced) {
+        let traced = self.stated.traced.map(|(_, block, _)| block);
+        if let Some(stated) = self.stated.block.or(traced) {
             let stated = trimmed(stated.to_vec(), |n| *n == 1);
             let (mut all, mut fixed) = (BTreeSet::new(), BTreeSet::new());
             for (amount, extent) in own.block.iter().flatten().zip(&stated) {
@@ -569,24 +568,19 @@ impl Ground<'_> {
                 }
                 amount.roots(&mut all, &mut fixed);
             }
-            let note = if self.args.block.is_some() {
-                "  # --block"
-            } else {
-                from
+            let source = match self.stated.block {
+                Some(_) => Source::Stated,
+                None => from,
             };
-            return (stated, guessed, note.to_owned());
+            return (stated, guessed, (source, false));
         }
         if let Some(numbers) = numbers {
             let is_sure = own.block.iter().flatten().all(Amount::is_sure);
-            let note = if is_sure { from } else { GUESS };
-            return (trimmed(numbers, |n| *n == 1), guessed, note.to_owned());
+            let source = if is_sure { from } else { Source::Guessed };
+            return (trimmed(numbers, |n| *n == 1), guessed, (source, false));
         }
         if let Some(bound) = own_bound(self.file, self.kernel()) {
-            return (
-                bound,
-                guessed,
-                "  # guess: the kernel's own bound".to_owned(),
-            );
+            return (bound, guessed, (Source::Guessed, true));
         }
         let dimensions = match own.block.len() {
             0 => self.places(&["%tid.", "%ntid."]),
@@ -607,7 +601,11 @@ impl Ground<'_> {
             small(number).unwrap_or(usual.get(at).copied().unwrap_or(1))
         };
         let block: Vec<u32> = (0..usual.len().max(own.block.len())).map(extent).collect();
-        (trimmed(block, |n| *n == 1), guessed, GUESS.to_owned())
+        (
+            trimmed(block, |n| *n == 1),
+            guessed,
+            (Source::Guessed, false),
+        )
     }
 
     /// Module variables that the kernel uses and that nothing initialises.
@@ -635,20 +633,20 @@ impl Ground<'_> {
             let found = code.module_variable(&base_name(&name));
             let bytes = variable.bytes() as usize;
             let meaning = self.file.type_named(&found.ty);
-            let layout = parameters::layout(&[&found.ty, &meaning], self.file, parameters::DEEPEST);
+            let layout = layout::layout(&[&found.ty, &meaning], self.file, layout::DEEPEST);
             let layout = layout.ok().filter(|l| bytes.is_multiple_of(l.size()));
-            let layout = layout.unwrap_or(Layout::Elements(warpwright_launch::ElemType::U8, 1, 1));
+            let layout = layout.unwrap_or(Layout::Elements(ElemType::U8, 1, 1));
             let integer = matches!(layout.uniform(), Some((e, _)) if !e.is_float());
             let contents = match found.value {
                 Some(Amount::Root(root)) if integer && root.value == Some(0) && root.is_sure => {
-                    Contents::Zeros { is_code: true }
+                    Contents::Zeros(Source::Host)
                 }
                 Some(value) if integer => {
-                    let sure = is_sure(&value);
-                    Contents::Fill(fold(&value, 1), sure)
+                    let source = read(is_sure(&value));
+                    Contents::Fill(fold(&value, 1), source)
                 }
                 // What the host sets it to is not known; what it does not set is zero.
-                _ if integer || !is_constant => Contents::Zeros { is_code: false },
+                _ if integer || !is_constant => Contents::Zeros(Source::Guessed),
                 _ => contents(&layout, None),
             };
             let members = layout.members();
@@ -660,7 +658,7 @@ impl Ground<'_> {
                         true => own.real.map(Value::Real),
                         false => own
                             .integer
-                            .map(|a| Value::Integer(fold(&a, 1), is_sure(&a))),
+                            .map(|a| Value::Integer(fold(&a, 1), read(is_sure(&a)))),
                     };
                     Some((name, value?))
                 };
@@ -670,7 +668,7 @@ impl Ground<'_> {
                 name,
                 written: found.ty,
                 count: Some(Amount::Number((bytes / layout.size()) as i64)),
-                note: "",
+                source: Source::Host,
                 contents,
                 rows: None,
                 fields: fields.filter(|_| bytes == layout.size()),
@@ -803,11 +801,11 @@ fn held(
 ) -> Contents {
     let is_integer = matches!(layout.uniform(), Some((element, _)) if !element.is_float());
     match held {
-        Some((Held::Byte(0), is_sure)) => Contents::Zeros { is_code: *is_sure },
+        Some((Held::Byte(0), is_sure)) => Contents::Zeros(read(*is_sure)),
         Some((Held::Byte(byte), _)) => contents(layout, Some(*byte)),
         Some((Held::Value(value), is_sure)) if is_integer => match value.number() {
-            Some(0) => Contents::Zeros { is_code: *is_sure },
-            _ => Contents::Fill(fold(value, 1), *is_sure),
+            Some(0) => Contents::Zeros(read(*is_sure)),
+            _ => Contents::Fill(fold(value, 1), read(*is_sure)),
         },
         Some((Held::Below(bound), true)) if is_integer => Contents::Below(fold(bound, 1)),
         _ => contents(layout, None),
@@ -820,8 +818,8 @@ pub const FEW: i64 = 100;
 /// What a buffer of such elements may hold.
 fn contents(layout: &Layout, set: Option<u8>) -> Contents {
     match layout.uniform() {
-        _ if set == Some(0) => Contents::Zeros { is_code: true },
-        None => Contents::Zeros { is_code: false },
+        _ if set == Some(0) => Contents::Zeros(Source::Host),
+        None => Contents::Zeros(Source::Guessed),
         Some((element, _)) if element.is_float() => Contents::Uniform,
         Some((element, _)) if set.is_some() => {
             let bytes = [set.unwrap_or(0); 8];
@@ -838,7 +836,7 @@ fn contents(layout: &Layout, set: Option<u8>) -> Contents {
                 false => i128::from(value),
             };
             match i64::try_from(value) {
-                Ok(value) => Contents::Fill(Amount::Number(value), true),
+                Ok(value) => Contents::Fill(Amount::Number(value), Source::Host),
                 Err(_) => Contents::Indices(Amount::Number(100)),
             }
         }

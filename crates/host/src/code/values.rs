@@ -2,15 +2,16 @@
 
 use std::ops::Range;
 
-use super::amount::{Amount, Op};
+use super::amount::Amount;
 use super::names::{Declaration, Kind};
 use super::number::{Number, Ty, binary, combined, either, given, is_narrowed};
 use super::{HostCode, is_extended};
-use crate::ast::{Expr, ExprKind, Type};
-use crate::literal::Literal;
-use crate::macros::Expanded;
-use crate::words::tokens;
-use crate::{parse_expr, print};
+use warpwright_cudac::Literal;
+use warpwright_cudac::ast::{Expr, ExprKind, Type};
+use warpwright_cudac::macros::Expanded;
+use warpwright_cudac::words::tokens;
+use warpwright_cudac::{parse_expr, print};
+use warpwright_launch::Op;
 
 /// Names that are looked up for one launch, at most.
 pub(super) const MOST: u32 = 500;
@@ -82,7 +83,7 @@ pub(super) fn parts(text: &str) -> Vec<&str> {
 /// What stands between a bracket at the start of a text and the one at its end that closes it.
 pub(super) fn inside(text: &str) -> Option<&str> {
     let all = Some(tokens(text)).filter(|_| text.starts_with(['(', '{']))?;
-    let close = crate::words::closed(text, &all, 0)?;
+    let close = warpwright_cudac::words::closed(text, &all, 0)?;
     let is_whole = all.first()?.at.start == 0 && all[close].at.end == text.len();
     is_whole.then(|| &text[1..text.len() - 1])
 }
@@ -112,7 +113,7 @@ pub(super) fn operand(behind: &str) -> Option<(&str, usize)> {
     let all = tokens(behind);
     let word = |at: usize| all.get(at).map_or("", |t| &behind[t.at.clone()]);
     if word(0) == "(" {
-        let close = crate::words::closed(behind, &all, 0)?;
+        let close = warpwright_cudac::words::closed(behind, &all, 0)?;
         let inside = &behind[all[0].at.end..all[close].at.start];
         return Some((inside.trim(), all[close].at.end));
     }
@@ -121,7 +122,7 @@ pub(super) fn operand(behind: &str) -> Option<(&str, usize)> {
     at += 1;
     loop {
         match word(at) {
-            "[" => at = crate::words::closed(behind, &all, at)? + 1,
+            "[" => at = warpwright_cudac::words::closed(behind, &all, at)? + 1,
             "." => at += 2,
             "-" if word(at + 1) == ">" => at += 3,
             _ => break,
@@ -314,7 +315,7 @@ impl HostCode<'_> {
     }
 
     pub(super) fn evaluated(&self, expr: &Expr, at: usize, known: &Known) -> Option<Value> {
-        crate::with_stack(|| self.evaluate(expr, at, known))
+        warpwright_cudac::with_stack(|| self.evaluate(expr, at, known))
     }
 
     fn evaluate(&self, expr: &Expr, at: usize, known: &Known) -> Option<Value> {

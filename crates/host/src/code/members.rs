@@ -4,7 +4,7 @@ use super::HostCode;
 use super::described::is_name;
 use super::names::{Declaration, Kind};
 use super::values::parts;
-use crate::words::tokens;
+use warpwright_cudac::words::tokens;
 
 /// A text of the code, and the token at which it is understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

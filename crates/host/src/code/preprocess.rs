@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::HostCode;
 use super::values::{Known, Value, parts};
-use crate::macros::{Macro, Macros, substitute};
-use crate::words::{Token, closed, line, plain, tokens};
+use warpwright_cudac::macros::{Macro, Macros, substitute};
+use warpwright_cudac::words::{Token, closed, line, plain, tokens};
 
 /// The parameters of a macro, if it takes any, and its body; nothing for an `#undef`.
 type Meaning = Option<(Option<Vec<String>>, String)>;

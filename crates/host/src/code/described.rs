@@ -3,15 +3,16 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::amount::{Amount, Op, PITCH, Root};
+use super::amount::{Amount, PITCH, Root};
 use super::memory::Memory;
 use super::names::{Declaration, Kind};
 use super::number::{Number, Ty, combined, has_word, is_narrowed};
 use super::values::{Change, Known, Value, parts};
-use super::{HostCode, Reached, Site, find};
-use crate::ast::{Expr, ExprKind};
-use crate::literal::Literal;
-use crate::parse_expr;
+use super::{HostCode, Reached, Site};
+use warpwright_cudac::Literal;
+use warpwright_cudac::ast::{Expr, ExprKind};
+use warpwright_cudac::{launches, parse_expr};
+use warpwright_launch::Op;
 
 /// A launch, with expressions instead of numbers.
 #[derive(Clone, Debug, Default)]
@@ -112,7 +113,7 @@ impl<'t> HostCode<'t> {
                 ..Described::default()
             });
         }
-        let found = find::launch(self.text, &self.tokens, at)?;
+        let found = launches::launch(self.text, &self.tokens, at)?;
         if self.tokens[at].directive {
             return Some(Described::default());
         }
@@ -688,11 +689,11 @@ impl<'t> HostCode<'t> {
         // A macro's body may fall apart where its neighbours bind closer.
         let text = self.with_loose_macros(text.trim())?;
         let expr = parse_expr(&text, 0..0, |word| word.ends_with("_t"))?;
-        crate::with_stack(|| self.real_of(&expr, at))
+        warpwright_cudac::with_stack(|| self.real_of(&expr, at))
     }
 
     fn real_of(&self, expr: &Expr, at: usize) -> Option<f64> {
-        let inner = |expr: &Expr| crate::with_stack(|| self.real_of(expr, at));
+        let inner = |expr: &Expr| warpwright_cudac::with_stack(|| self.real_of(expr, at));
         self.fuel.set(self.fuel.get().checked_sub(1)?);
         let value = match &expr.kind {
             ExprKind::Number(digits) => match Literal::parse(digits)? {

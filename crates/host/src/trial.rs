@@ -4,14 +4,14 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use warpwright_cudac::launches::{Amount, Op};
+use crate::code::{Amount, Op};
 use warpwright_emu::{Emulator, FaultKind, Options, Outcome, Program};
-use warpwright_launch::{Buffer, LaunchFile, no_files};
+use warpwright_launch::{Buffer, Source, no_files};
 use warpwright_ptx::Module;
 
-use super::draft::{Contents, Draft, GUESS};
-use super::make::{self, Ground};
-use super::sizes;
+use crate::draft::{Contents, Draft};
+use crate::make::{self, Ground};
+use crate::sizes;
 
 /// What all trials may cost together, and warp instructions of one.
 #[derive(Clone, Copy)]
@@ -103,19 +103,17 @@ impl Trial {
 }
 
 /// Runs the small size of a description.
-fn trial(program: &Program, text: &str, left: &Left) -> Trial {
+fn trial(program: &Program, draft: &Draft, left: &Left) -> Trial {
     left.spend(1);
-    let impossible = |e: &dyn std::fmt::Display| Trial::Faults {
-        why: first_line(&e.to_string()),
+    let impossible = |why: &str| Trial::Faults {
+        why: first_line(why),
         may_help: true,
         is_long: false,
         beyond: None,
     };
-    // What is written has to be what is read.
-    let file = LaunchFile::parse(text, "the description");
-    let launch = match file.and_then(|file| file.resolve("small", &[])) {
+    let launch = match draft.file().and_then(|file| file.resolve("small", &[])) {
         Ok(launch) => launch,
-        Err(e) => return impossible(&e),
+        Err(e) => return impossible(&e.message),
     };
     let mut inputs = Vec::new();
     for buffer in launch.buffers() {
@@ -125,7 +123,7 @@ fn trial(program: &Program, text: &str, left: &Left) -> Trial {
         left.spend((buffer.size() / BYTES) as u32);
         match buffer.materialize(&no_files) {
             Ok(bytes) => inputs.push(bytes),
-            Err(e) => return impossible(&e),
+            Err(e) => return impossible(&e.to_string()),
         }
     }
     let options = Options {
@@ -246,7 +244,7 @@ fn with(ground: &Ground<'_>, base: &Draft, guess: &Guess) -> Draft {
                     *bound = make::FEW.min(*bound);
                 }
             }
-            Indices::Zeros if is_index => memory.contents = Contents::Zeros { is_code: false },
+            Indices::Zeros if is_index => memory.contents = Contents::Zeros(Source::Guessed),
             Indices::Rows if is_index && !memory.is_output && points_to_rows(&memory.name) => {
                 memory.contents = Contents::Sorted(Amount::Number(1));
                 count = Amount::binary(Op::Add, count, Amount::Number(1));
@@ -259,7 +257,7 @@ fn with(ground: &Ground<'_>, base: &Draft, guess: &Guess) -> Draft {
             None => {}
         }
         if is_unknown && count != guessed {
-            (memory.count, memory.note) = (Some(count), GUESS);
+            (memory.count, memory.source) = (Some(count), Source::Guessed);
         }
     }
     if guess.small.is_long {
@@ -291,7 +289,7 @@ fn larger(draft: &Draft) -> Vec<Count> {
     }
     let open = draft.names.iter().filter(|n| n.root.value.is_none());
     let (own, others): (Vec<_>, Vec<_>) = open.partition(|n| guessed.contains(&n.root));
-    let root = |n: &super::draft::Named| Amount::Root(n.root.clone());
+    let root = |n: &crate::draft::Named| Amount::Root(n.root.clone());
     let times = |number: i64| Count::Times(Amount::Number(number));
     let mut all = vec![times(4), times(16)];
     all.extend(others.iter().map(|n| Count::Whole(root(n))));
@@ -314,7 +312,7 @@ fn grown(
     let mut tried: BTreeMap<String, usize> = BTreeMap::new();
     // One buffer may hide that another is too small, for a while.
     while let Some(name) = beyond(&result).map(str::to_owned) {
-        let is_it = |m: &super::draft::Memory| m.name == name && m.count.is_none();
+        let is_it = |m: &crate::draft::Memory| m.name == name && m.count.is_none();
         let next = tried.entry(name.clone()).or_default();
         let count = all.get(*next).filter(|_| base.memory().any(is_it));
         let Some(count) = count.filter(|_| left.get() > 0) else {
@@ -331,12 +329,12 @@ fn grown(
 /// Runs the small size, and another one: what is right at one alone is wrong at the full one. Of the other nothing counts
 /// but a buffer, guessed, that is left.
 fn at_two_sizes(program: &Program, draft: &Draft, left: &Left) -> Trial {
-    let small = trial(program, &draft.render(), left);
+    let small = trial(program, draft, left);
     if !small.runs() {
         return small;
     }
     let mut other = draft.clone();
-    let is_open = |named: &&mut super::draft::Named| named.root.value.is_none() && named.small > 1;
+    let is_open = |named: &&mut crate::draft::Named| named.root.value.is_none() && named.small > 1;
     let mut is_other = false;
     for named in other.names.iter_mut().filter(is_open) {
         named.small *= if named.is_scalar { 3 } else { 2 };
@@ -345,9 +343,9 @@ fn at_two_sizes(program: &Program, draft: &Draft, left: &Left) -> Trial {
     if !is_other {
         return small;
     }
-    let result = trial(program, &other.render(), left);
-    let is_guessed = |m: &super::draft::Memory| {
-        beyond(&result) == Some(&m.name) && m.note == GUESS && m.rows.is_none()
+    let result = trial(program, &other, left);
+    let is_guessed = |m: &crate::draft::Memory| {
+        beyond(&result) == Some(&m.name) && m.source == Source::Guessed && m.rows.is_none()
     };
     match draft.memory().any(is_guessed) {
         true => result,
@@ -395,7 +393,7 @@ pub fn best(
     }
     (guess.small.is_ragged, guess.small.differ) = (false, false);
     // What runs at its small size alone is better than nothing.
-    let if_it_runs = |draft: Draft, result: Trial| match trial(&program, &draft.render(), &left) {
+    let if_it_runs = |draft: Draft, result: Trial| match trial(&program, &draft, &left) {
         small if small.runs() => (draft, small),
         _ => (draft, result),
     };
@@ -410,7 +408,7 @@ pub fn best(
         return Some((first, result));
     }
     let guesses_sizes = base.memory().any(|memory| memory.count.is_none());
-    let is_open = |named: &super::draft::Named| named.is_scalar && named.root.value.is_none();
+    let is_open = |named: &crate::draft::Named| named.is_scalar && named.root.value.is_none();
     let levels = if guesses_sizes { 0..4 } else { 0..1 };
     let all_indices: &[Indices] = match has_indices(&first) {
         true => &[Indices::AsThey, Indices::Few, Indices::Rows, Indices::Zeros],

@@ -8,7 +8,7 @@ use super::described::{Argument, is_name};
 use super::names::{Declaration, Kind};
 use super::number::Number;
 use super::values::{Change, Known, Value, inside, parts};
-use crate::words::tokens;
+use warpwright_cudac::words::tokens;
 
 /// Memory of a pointer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ fn pointer(text: &str) -> Option<Pointer> {
         let word = |at: usize| all.get(at).map_or("", |t| &text[t.at.clone()]);
         if word(0) == "(" {
             // A cast.
-            let close = crate::words::closed(text, &all, 0)?;
+            let close = warpwright_cudac::words::closed(text, &all, 0)?;
             let is_type =
                 (1..close).all(|at| all[at].word || matches!(word(at), "*" | ":" | "<" | ">"));
             if is_type && close > 1 && close + 1 < all.len() {
@@ -99,7 +99,7 @@ fn pointer(text: &str) -> Option<Pointer> {
                     "static_cast" | "reinterpret_cast" | "const_cast" | "raw_pointer_cast"
                 )
             });
-            if is_cast && crate::words::closed(text, &all, open)? + 1 == all.len() {
+            if is_cast && warpwright_cudac::words::closed(text, &all, open)? + 1 == all.len() {
                 sees_cast |=
                     (0..open).any(|at| matches!(word(at), "static_cast" | "reinterpret_cast"));
                 text = inside(&text[all[open].at.start..])?.trim();
@@ -126,7 +126,7 @@ fn pointer(text: &str) -> Option<Pointer> {
         match (word(end), word(end + 1)) {
             (".", name) if is_name(name) => end += 2,
             ("-", ">") if is_name(word(end + 2)) => end += 3,
-            ("[", _) => end = crate::words::closed(text, &all, end)? + 1,
+            ("[", _) => end = warpwright_cudac::words::closed(text, &all, end)? + 1,
             _ => break,
         }
     }

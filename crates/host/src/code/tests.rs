@@ -489,7 +489,10 @@ fn described(text: &str) -> String {
     let mut show = |amount: &Amount| {
         amount.roots(&mut roots, &mut fixed);
         let mark = if amount.is_sure() { "" } else { "?" };
-        let text = amount.with(&|_| None, 4).text(&|root| root.name.clone());
+        let text = amount
+            .with(&|_| None, 4)
+            .expr(&|root| root.name.clone())
+            .to_string();
         format!("{text}{mark}")
     };
     let mut list = |all: &[Option<Amount>]| {
@@ -689,7 +692,7 @@ fn memory_holds_what_the_code_fills_it_with() {
             .described("k", &[], &[]);
         let arguments = found.into_iter().next().and_then(|l| l.arguments);
         let held = arguments.and_then(|all| all.into_iter().next()?.memory?.held);
-        let name = |amount: &Amount| amount.text(&|root| root.name.clone());
+        let name = |amount: &Amount| amount.expr(&|root| root.name.clone()).to_string();
         let said = held.map_or("none".to_owned(), |(held, is_sure)| match held {
             Held::Byte(byte) => format!("Byte({byte}) {is_sure}"),
             Held::Value(value) => format!("{} {is_sure}", name(&value)),

@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use warpwright_cudac::launches::{Amount, Op, Root};
+use warpwright_launch::Source;
 
-use super::draft::{Contents, Draft, GUESS, Named, OF_GPU, Parameter, Value};
+use crate::code::{Amount, Op, Root};
+
+use crate::draft::{Contents, Draft, Named, Parameter, Value};
 
 /// Threads that the emulator runs in a moment, and those that it still may be asked to run.
 const FEW: i64 = 1 << 13;
@@ -82,11 +84,11 @@ pub fn name(draft: &mut Draft) {
             name,
             small: before.map_or(1, |b| b.small),
             full: before.map_or(1, |b| b.full),
-            note: match (root.is_sure && root.value.is_some(), root.is_processors) {
-                _ if draft.is_seen && draft.traced.contains_key(&root) => "",
-                (true, _) => "",
-                (false, true) if draft.processors.is_named => OF_GPU,
-                (false, _) => GUESS,
+            source: match (root.is_sure && root.value.is_some(), root.is_processors) {
+                _ if draft.is_seen && draft.traced.contains_key(&root) => Source::Traced,
+                (true, _) => Source::Host,
+                (false, true) if draft.processors.is_named => Source::Stated,
+                (false, _) => Source::Guessed,
             },
             is_scalar: !shaping.contains(&root),
             root,
@@ -412,7 +414,7 @@ fn fewer_blocks(draft: &mut Draft) {
         named.small = named.full.min(4);
         // The number is the grid's own.
         if own.is_none() {
-            named.note = if draft.grid_note == GUESS { GUESS } else { "" };
+            named.source = draft.grid_source;
         }
     }
 }
@@ -425,7 +427,7 @@ fn shorter_buffers(draft: &mut Draft) {
             && count > ELEMENTS
         {
             let root = Root::guess(&format!("{}_length", memory.name), Some(count));
-            added.push((root.clone(), memory.note));
+            added.push((root.clone(), memory.source));
             memory.count = Some(root);
         }
     }
@@ -433,13 +435,13 @@ fn shorter_buffers(draft: &mut Draft) {
     name(draft);
     for named in &mut draft.names {
         if let Some(old) = before.iter().find(|old| old.root == named.root) {
-            (named.small, named.full, named.note) = (old.small, old.full, old.note);
+            (named.small, named.full, named.source) = (old.small, old.full, old.source);
         }
         let new = added
             .iter()
             .find(|(root, _)| *root == Amount::Root(named.root.clone()));
-        if let (Some((_, note)), Some(full)) = (new, named.root.value) {
-            (named.small, named.full, named.note) = (full.min(1 << 16), full, *note);
+        if let (Some((_, source)), Some(full)) = (new, named.root.value) {
+            (named.small, named.full, named.source) = (full.min(1 << 16), full, *source);
         }
     }
 }
@@ -447,7 +449,7 @@ fn shorter_buffers(draft: &mut Draft) {
 /// Contents of buffers of indices: below the smallest buffer that they may point into; row pointers go up to the number
 /// of entries.
 pub fn fill(draft: &mut Draft) {
-    let count = |memory: &super::draft::Memory| match &memory.count {
+    let count = |memory: &crate::draft::Memory| match &memory.count {
         Some(count) => Some(count.clone()),
         None => draft.guessed_count.iter().cloned().reduce(Amount::times),
     };
@@ -465,7 +467,7 @@ pub fn fill(draft: &mut Draft) {
         })
         .collect();
     let is_rows = |count: &Amount| {
-        let is_one_more = |a: &Amount| matches!(a, Amount::Binary(warpwright_cudac::launches::Op::Add, _, one) if **one == Amount::Number(1));
+        let is_one_more = |a: &Amount| matches!(a, Amount::Binary(crate::code::Op::Add, _, one) if **one == Amount::Number(1));
         is_one_more(count)
     };
     for memory in draft.buffers_mut() {

@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-use warpwright::trace::{Given, Launched};
-use warpwright_cudac::launches::{Amount, Argument, Described, Memory, Op, Root};
-use warpwright_launch::ElemType;
+use crate::code::{Amount, Argument, Described, Memory, Op, Root};
+use warpwright_launch::{Buffer, ElemType, Launch};
 
-use crate::commands::parameters::{Layout, Opaque, Sort};
-use crate::failure::Failure;
+use crate::error::{Error, Strange};
+use crate::layout::{Layout, Opaque, Sort};
 
 /// The least number that is a size and no constant.
 const SIZE: i64 = 16;
@@ -22,27 +21,48 @@ pub type Sizes = BTreeMap<Rc<Root>, i64>;
 
 /// A launch that was seen, with the places of the parameters in its bytes.
 pub struct Seen<'a> {
-    pub launched: &'a Launched,
-    given: &'a Given,
+    launch: &'a Launch,
+    pointers: Vec<Pointed>,
     bytes: Vec<u8>,
     places: Vec<Range<usize>>,
+}
+
+/// A pointer among the bytes, and what it points to.
+struct Pointed {
+    at: usize,
+    allocation: usize,
+    offset: usize,
+    /// Bytes to the end of the allocation.
+    left: usize,
 }
 
 /// A part of the bytes: a parameter or a member of one.
 type Part = Range<usize>;
 
 impl<'a> Seen<'a> {
-    /// Of a launch whose parameters are known.
-    pub fn new(launched: &'a Launched, places: Vec<Range<usize>>) -> Option<Seen<'a>> {
-        let given = launched.given.as_ref()?;
-        let bytes = given.bytes();
-        let is_whole = places.last().is_none_or(|last| last.end <= bytes.len());
-        is_whole.then_some(Seen {
-            launched,
-            given,
+    /// Of a launch with the bytes that its program gave.
+    pub fn new(launch: &'a Launch) -> Seen<'a> {
+        let (mut pointers, mut bytes, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        for arg in &launch.args {
+            let start = bytes.len();
+            bytes.extend_from_slice(&arg.bytes);
+            places.push(start..bytes.len());
+            pointers.extend(arg.pointers.iter().map(|pointer| {
+                let size = launch.memory.get(pointer.of).map_or(0, Buffer::size);
+                Pointed {
+                    at: start + pointer.at,
+                    allocation: pointer.of,
+                    offset: pointer.offset,
+                    left: size.saturating_sub(pointer.offset),
+                }
+            }));
+        }
+        Seen {
+            launch,
+            pointers,
             bytes,
             places,
-        })
+        }
     }
 
     /// The values of names with which the code's launch is this one; none if it is another, or not known.
@@ -64,7 +84,7 @@ impl<'a> Seen<'a> {
             };
             !own.is_empty() && (0..3).all(|at| number(at) == Some(seen[at].into()))
         };
-        let Launched { grid, block, .. } = self.launched;
+        let Launch { grid, block, .. } = self.launch;
         (is_it(&own.grid, *grid) && is_it(&own.block, *block)).then_some(sizes)
     }
 
@@ -72,8 +92,8 @@ impl<'a> Seen<'a> {
     pub fn grid(&self, sorts: &[(String, Sort)]) -> Vec<Option<Amount>> {
         let known = self.scalars(sorts);
         let extent = |at: usize| {
-            let seen = i64::from(self.launched.grid[at]);
-            let threads = i64::from(self.launched.block[at]);
+            let seen = i64::from(self.launch.grid[at]);
+            let threads = i64::from(self.launch.block[at]);
             let is_it = |(_, n): &&(Amount, i64)| {
                 threads > 1 && (n + threads - 1) / threads == seen && seen > 1
             };
@@ -113,15 +133,11 @@ impl<'a> Seen<'a> {
     ///
     /// # Errors
     /// It holds pointers.
-    pub fn opaque(&self, at: usize, value: &Opaque) -> Result<&[u8], Failure> {
+    pub fn opaque(&self, at: usize, value: &Opaque) -> Result<&[u8], Error> {
         let part = self.places.get(at).cloned().unwrap_or_default();
-        let mut pointers = self.given.pointers.iter();
-        match pointers.any(|pointer| part.contains(&(pointer.at as usize))) {
-            true => Err(Failure::input(format!(
-                "parameter `{}` is a `{}`, which is not understood and holds pointers: write its table by hand \
-                 (docs/launch.md)",
-                value.name, value.written
-            ))),
+        let mut pointers = self.pointers.iter();
+        match pointers.any(|pointer| part.contains(&pointer.at)) {
+            true => Err(Strange::Bytes(value.written.clone()).of(&value.name)),
             false => Ok(self.bytes.get(part).unwrap_or_default()),
         }
     }
@@ -225,8 +241,8 @@ impl<'a> Seen<'a> {
         part: &Part,
         (element, sizes, known): (usize, &Sizes, &[(Amount, i64)]),
     ) -> Argument {
-        let mut pointers = self.given.pointers.iter();
-        let pointer = pointers.find(|pointer| pointer.at as usize == part.start);
+        let mut pointers = self.pointers.iter();
+        let pointer = pointers.find(|pointer| pointer.at == part.start);
         let Some(pointer) = pointer else {
             let is_null = self.bytes.get(part.clone());
             let is_null = is_null.is_some_and(|bytes| bytes.iter().all(|byte| *byte == 0));
@@ -239,7 +255,7 @@ impl<'a> Seen<'a> {
                 false => read,
             };
         };
-        let left = pointer.size.saturating_sub(pointer.offset) as i64;
+        let left = pointer.left as i64;
         let element = element.max(1) as i64;
         let bytes = read
             .memory

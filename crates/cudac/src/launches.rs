@@ -1,4 +1,4 @@
-//! Where a file launches a kernel.
+//! Where a text launches a kernel.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,24 +8,25 @@ use crate::words::{Token, closed, macros, tokens};
 
 /// A launch that can be written anew.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Launch {
+pub struct Launch {
     /// How it is written.
-    pub(crate) form: Form,
+    pub form: Form,
     /// Its grid and its block, and its dynamic shared memory if that is stated.
-    pub(super) config: Vec<Range<usize>>,
+    pub config: Vec<Range<usize>>,
     /// The template's arguments behind the name.
-    pub(super) arguments: Option<Range<usize>>,
+    pub arguments: Option<Range<usize>>,
     /// What is handed over, where that stands in the launch.
-    pub(super) parameters: Option<Range<usize>>,
+    pub parameters: Option<Range<usize>>,
     /// The array of pointers to what is handed over.
-    pub(super) array: Option<Range<usize>>,
+    pub array: Option<Range<usize>>,
 }
 
 /// How a launch is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub enum Form {
     /// `k<<<g, b[, s[, stream]]>>>(…)`, perhaps with `<T>` behind the name: the place behind the name, those of `<<<`
     /// and of `>>>(`, what is missing, and whether there are arguments.
+    #[allow(missing_docs)]
     Chevrons {
         name: usize,
         open: Range<usize>,
@@ -41,7 +42,7 @@ pub(crate) enum Form {
 
 impl Launch {
     /// Where it begins.
-    pub(crate) fn start(&self) -> usize {
+    pub fn start(&self) -> usize {
         match &self.form {
             Form::Chevrons { name, .. } => *name,
             Form::Function(range) => range.start,
@@ -108,7 +109,7 @@ pub(crate) fn find(text: &str, kernel: &str, own: &Range<usize>, may_declare: bo
 }
 
 /// The launch of the kernel that is named at a token.
-pub(super) fn launch(text: &str, tokens: &[Token], at: usize) -> Option<Launch> {
+pub fn launch(text: &str, tokens: &[Token], at: usize) -> Option<Launch> {
     chevrons(text, tokens, at).or_else(|| function(text, tokens, at))
 }
 
@@ -173,7 +174,7 @@ fn declaration(text: &str, tokens: &[Token], at: usize) -> Option<Declaration> {
 }
 
 /// The token behind `k<…>`; nothing where `k` has no template's arguments.
-pub(super) fn behind_template(text: &str, tokens: &[Token], at: usize) -> Option<usize> {
+pub fn behind_template(text: &str, tokens: &[Token], at: usize) -> Option<usize> {
     let open = tokens.get(at + 1)?.at.start;
     if !text[open..].starts_with('<') || text[open..].starts_with("<<") {
         return None;
