@@ -9,7 +9,6 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 target=${1:-$host}
 version=$(cargo metadata --format-version 1 --no-deps --offline |
     python3 -c 'import json,sys; print(next(p["version"] for p in json.load(sys.stdin)["packages"] if p["name"] == "warpwright"))')
-export CARGO_PROFILE_RELEASE_STRIP=symbols
 if [ "$target" != "$host" ]; then
     rustup target add "$target"
 fi
