@@ -572,10 +572,14 @@ fn older_devices(modules: &[Module; 2]) -> Option<Reason> {
 fn variables(modules: &[Module; 2], set: &BTreeSet<String>) -> Option<Reason> {
     let mut names = BTreeSet::new();
     for variable in modules.iter().flat_map(|module| module.variables.values()) {
-        let is_open = variable.owner.is_none() && variable.linkage == Linkage::Visible;
-        let is_memory = matches!(variable.space, Space::Const | Space::Global);
+        let is_visible = variable.linkage == Linkage::Visible;
+        let is_open = match variable.space {
+            Space::Const => true,
+            Space::Global => is_visible,
+            _ => false,
+        };
         let name = &*variable.name;
-        if is_open && is_memory && !set.contains(name) {
+        if is_open && variable.owner.is_none() && !set.contains(name) {
             names.insert(format!("`{name}`"));
         }
     }

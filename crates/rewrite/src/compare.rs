@@ -258,9 +258,7 @@ impl<'c> Comparison<'c> {
             standing = standing.max(Standing::Tested);
             why.push(Why::BothOrders);
         }
-        let [before, now] = &shown;
-        let is_new = |(what, count): (&String, &usize)| before.get(what) < Some(count);
-        if now.iter().any(is_new) {
+        if shown[0] != shown[1] {
             standing = standing.max(Standing::Tested);
             why.push(Why::Places);
         }

@@ -496,7 +496,7 @@ impl fmt::Display for Why {
                 "the order of blocks could show: the result is the same with the first block first and last",
             ),
             Why::Places => f.write_str(
-                "the second does something with addresses that the first does not: only a few places of buffers and variables were tried",
+                "the two do different things with addresses: only a few places of buffers and variables were tried",
             ),
             Why::ThreadOrder => f.write_str(
                 "an atomic operation shows which thread of a block came first, which nothing says",

@@ -38,8 +38,8 @@ pub(crate) struct GlobalVariable {
     pub name: String,
     pub bytes: Vec<u8>,
     pub constant: bool,
-    /// Others see it by its name, and may have set it, or must have: constants that are given nothing. Not of one that
-    /// holds addresses.
+    /// Others see it by its name, and may have set it. Constants without a linkage, too: nvcc writes every `__constant__` so
+    /// unless code is relocatable, and tells the runtime its name. Not of one that holds addresses.
     pub exported: bool,
 }
 
@@ -89,8 +89,7 @@ impl Image {
                     name,
                     bytes,
                     constant,
-                    exported: !has_addresses
-                        && (data.linkage != Linkage::Local || constant && data.init.is_none()),
+                    exported: !has_addresses && (data.linkage != Linkage::Local || constant),
                 });
             }
         }

@@ -765,11 +765,15 @@ fn scalar(terms: &mut Terms, what: Float, mode: Mode, x: &[Val]) -> Val {
         }
         Float::Mul => {
             let b = take(terms, 1);
-            terms.fmul(mode, a, b)
+            let product = terms.fmul(mode, a, b);
+            terms.made_product(product, mode.has(Mode::FUSIBLE));
+            product
         }
         Float::Fma => {
             let (b, c) = (take(terms, 1), take(terms, 2));
-            terms.ffma(mode, a, b, c)
+            let value = terms.ffma(mode, a, b, c);
+            terms.made_product(value, false);
+            value
         }
         Float::Div => {
             let b = take(terms, 1);

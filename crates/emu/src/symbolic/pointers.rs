@@ -4,14 +4,17 @@
 //! as buffers are aligned; a difference of two addresses of one buffer has none of it left.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{Hash as _, Hasher as _};
 
+use rustc_hash::FxHasher;
 use warpwright_launch::Launch;
 use warpwright_ptx::special::SpecialReg;
 
 use crate::memory::{
     FUNCTION_WINDOW, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, SLOT_BITS, slot_address,
 };
-use crate::program::{AccessSpace, Op, Program, Src, Step};
+use crate::matrix::MatrixOp;
+use crate::program::{Access, AccessSpace, CollectiveOp, Op, Program, Src, Step};
 use crate::symbolic::form::opcode;
 
 /// Beyond all slots.
@@ -96,6 +99,8 @@ struct Holds<'p> {
     regs: Vec<Held>,
     /// What stands in local memory.
     local: Held,
+    /// What a thread has stored elsewhere: whoever reads may read it.
+    memory: Held,
 }
 
 impl Holds<'_> {
@@ -168,7 +173,15 @@ impl Holds<'_> {
                 reg: SpecialReg::TotalSmemSize | SpecialReg::AggrSmemSize,
                 ..
             } => Held::of(127).at_least(Left::Any),
-            _ => Held::NOTHING,
+            Op::Load(_) | Op::Atomic(_) | Op::Atomic128 { .. } => self.memory,
+            Op::Collective {
+                op: CollectiveOp::Matrix(MatrixOp::Load { .. }),
+                ..
+            } => self.memory,
+            _ => {
+                let reads = step.reads.iter().map(|&reg| self.regs[reg as usize]);
+                reads.fold(Held::NOTHING, Held::or).at_least(Left::Any)
+            }
         }
     }
 
@@ -230,7 +243,14 @@ impl Holds<'_> {
                     self.any(&atomic.value) || atomic.second.is_some_and(|s| self.any(&[s]))
                 }
                 Op::Load(_) | Op::Alu { .. } | Op::CopyAsync(_) => false,
-                Op::Collective { .. } if step.writes.is_empty() => false,
+                Op::Collective {
+                    op: CollectiveOp::Matrix(MatrixOp::Load { .. }),
+                    ..
+                } => false,
+                Op::Collective {
+                    op: CollectiveOp::Matrix(MatrixOp::Store { srcs, .. }),
+                    ..
+                } => self.any(srcs),
                 _ => step
                     .reads
                     .iter()
@@ -248,6 +268,15 @@ impl Holds<'_> {
                     let local = self.local.or(self.all(srcs));
                     is_new |= std::mem::replace(&mut self.local, local) != local;
                 }
+                let is_stored = match &step.op {
+                    Op::Store { .. } | Op::Atomic(_) | Op::Atomic128 { .. } => true,
+                    Op::Collective { .. } => step.writes.is_empty(),
+                    _ => false,
+                };
+                if is_stored && self.shows(step) {
+                    let memory = self.memory.or(Held::of(127).at_least(Left::Any));
+                    is_new |= std::mem::replace(&mut self.memory, memory) != memory;
+                }
                 if step.writes.is_empty() {
                     continue;
                 }
@@ -262,9 +291,99 @@ impl Holds<'_> {
     }
 }
 
-/// How often a kernel does what with addresses, by opcode, where what it does may depend on them, but for where it reads
-/// and writes.
-pub type Shown = BTreeMap<String, usize>;
+/// Steps back that [`Labels`] tells apart.
+const BACK: u32 = 24;
+
+/// Numbers for what registers hold, the same for what is made alike: of the instructions that set a register their
+/// opcodes, constants and operands, and so on.
+///
+/// Method: colour refinement (Weisfeiler and Leman, 1968), so many rounds.
+struct Labels<'h, 'p> {
+    holds: &'h Holds<'p>,
+    launch: &'h Launch,
+    regs: Vec<u64>,
+}
+
+impl<'h, 'p> Labels<'h, 'p> {
+    fn new(holds: &'h Holds<'p>, launch: &'h Launch, code: &[Step]) -> Self {
+        let regs = vec![0; holds.regs.len()];
+        let mut labels = Labels {
+            holds,
+            launch,
+            regs,
+        };
+        for _ in 0..BACK {
+            let mut next = vec![0u64; labels.regs.len()];
+            for step in code.iter().filter(|step| !step.writes.is_empty()) {
+                let made = labels.of(step);
+                for (at, &reg) in step.writes.iter().enumerate() {
+                    // In whatever order they stand.
+                    let sum = &mut next[reg as usize];
+                    *sum = sum.wrapping_add(hashed(&(made, at)));
+                }
+            }
+            labels.regs = next;
+        }
+        labels
+    }
+
+    fn src(&self, src: Src) -> u64 {
+        match src {
+            Src::Reg(reg) => self.regs[reg as usize],
+            Src::Const(at) => hashed(&self.holds.program.constants[at as usize][0]),
+        }
+    }
+
+    fn all(&self, srcs: &[Src]) -> Vec<u64> {
+        srcs.iter().map(|&src| self.src(src)).collect()
+    }
+
+    /// What an access goes to: of a parameter its name and the place in it.
+    fn place(&self, access: &Access) -> (u64, String) {
+        let (base, program) = (access.base, self.holds.program);
+        if let (AccessSpace::Param, Src::Const(at)) = (access.space, base) {
+            let at = program.constants[at as usize][0].wrapping_add_signed(access.offset);
+            let at = at.wrapping_sub(PARAM_WINDOW);
+            let regions = program.image.params.regions.iter().zip(&self.launch.args);
+            let mut all = regions.filter(|(region, _)| (region.start..region.start + region.len).contains(&at));
+            if let Some((region, arg)) = all.next() {
+                return (at - region.start, arg.name.clone());
+            }
+        }
+        (hashed(&(self.src(base), access.offset)), String::new())
+    }
+
+    fn of(&self, step: &Step) -> u64 {
+        let guard = step.guard.map(|guard| (self.regs[guard.reg as usize], guard.negated));
+        let what = opcode(self.holds.instruction(step));
+        let operands = match &step.op {
+            Op::Alu { srcs, .. } => hashed(&self.all(srcs)),
+            Op::Load(load) => hashed(&self.place(&load.access)),
+            Op::Store { access, srcs } => hashed(&(self.place(access), self.all(srcs))),
+            Op::Atomic(atomic) => {
+                let second = atomic.second.map(|src| self.src(src));
+                hashed(&(self.place(&atomic.access), self.all(&atomic.value), second))
+            }
+            Op::Special { reg, part, .. } => hashed(&format!("{reg:?} {part:?}")),
+            Op::LocalAddress { offset, .. } => hashed(offset),
+            _ => {
+                let reads = step.reads.iter().map(|&reg| self.regs[reg as usize]);
+                hashed(&reads.collect::<Vec<u64>>())
+            }
+        };
+        hashed(&(what, step.counted, guard, operands))
+    }
+}
+
+fn hashed(of: &impl std::hash::Hash) -> u64 {
+    let mut hasher = FxHasher::default();
+    of.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// How often a kernel does what with addresses, where what it does may depend on them, but for where it reads and writes: by
+/// a number for the instruction and all that its operands are made of.
+pub type Shown = BTreeMap<u64, usize>;
 
 impl Program {
     /// May what the kernel does depend on addresses, and what is done with them? Empty where not.
@@ -290,20 +409,18 @@ impl Program {
             aligned,
             regs: vec![Held::NOTHING; function.regs],
             local: Held::NOTHING,
+            memory: Held::NOTHING,
         };
         holds.settle(&function.code);
         let mut shown = Shown::new();
         if !function.code.iter().any(|step| holds.shows(step)) {
             return shown;
         }
+        let labels = Labels::new(&holds, launch, &function.code);
         for step in &function.code {
-            let is_plain = match &step.op {
-                Op::Alu { .. } => holds.made(step).left == Left::Plain,
-                _ => true,
-            };
+            let is_plain = holds.made(step).left == Left::Plain;
             if !is_plain || holds.shows(step) {
-                let what = opcode(holds.instruction(step)).to_owned();
-                *shown.entry(what).or_default() += 1;
+                *shown.entry(labels.of(step)).or_default() += 1;
             }
         }
         shown

@@ -410,6 +410,8 @@ pub struct Terms {
     nodes: Vec<Node>,
     /// The width of each selection of bits: chains of them are as long as a sort is.
     widths: Vec<u8>,
+    /// Of each product, [`OPEN`] and [`STATED`]: how instructions that made it are rounded.
+    products: Vec<u8>,
     table: Vec<u32>,
     names: Vec<(String, Domain)>,
     numbers: FxHashMap<String, u32>,
@@ -421,6 +423,11 @@ pub struct Terms {
 
 const EMPTY: u32 = u32::MAX;
 
+/// No rounding is stated, so that ptxas may fuse a product with what it is added to.
+const OPEN: u8 = 1;
+/// A rounding is stated.
+const STATED: u8 = 2;
+
 /// Nested choices between constants that are followed.
 const CHOICES: u32 = 4;
 
@@ -429,6 +436,7 @@ impl Default for Terms {
         Terms {
             nodes: Vec::new(),
             widths: Vec::new(),
+            products: Vec::new(),
             table: vec![EMPTY; 1 << 12],
             names: Vec::new(),
             numbers: FxHashMap::default(),
@@ -499,6 +507,7 @@ impl Terms {
         };
         self.nodes.push(node);
         self.widths.push(width as u8);
+        self.products.push(0);
         self.table[at] = id;
         if self.nodes.len() * 2 > self.table.len() {
             self.grow();
@@ -893,25 +902,41 @@ impl Terms {
             }
         }
         let (a, b) = (self.term(a), self.term(b));
-        let products = (self.is_product(a), self.is_product(b));
-        let is_fused = fusible && products != (false, false);
+        let products = [a, b].map(|part| self.product(part).map(|id| self.products[id as usize]));
+        // Of a product with a stated rounding nothing is fused. What is made anew of a term was looked at before.
+        let is_open = |made: &u8| self.nans_apart || *made != STATED;
+        let is_fused = fusible && products.iter().flatten().any(is_open);
         self.fusible += u64::from(is_fused);
         // Of two products ptxas fuses the first one.
-        let (a, b) = match (fusible || self.nans_apart) && products == (true, true) {
+        let both = products.iter().all(Option::is_some);
+        let (a, b) = match (fusible || self.nans_apart) && both {
             true => (a, b),
             false => self.exchanged(mode.domain(), a, b),
         };
-        // A sum that may be rounded once is not the one that is rounded twice.
+        // A sum that may be rounded once is not the one that is rounded twice. Of a product that was made both ways it is not
+        // known which of them is added: that sum is like no other.
+        let is_unsure = is_fused && products.contains(&Some(OPEN | STATED));
+        let number = if is_unsure { self.nodes.len() as u32 } else { 0 };
         let fusible = if is_fused { Mode::FUSIBLE } else { 0 };
-        Val::Term(self.intern(Node::new(Kind::FAdd, mode.0 | fusible, a, b, 0)))
+        Val::Term(self.intern(Node::new(Kind::FAdd, mode.0 | fusible, a, b, number)))
     }
 
-    fn is_product(&self, id: Id) -> bool {
+    /// The product that a value is, whatever its sign.
+    fn product(&self, id: Id) -> Option<Id> {
         let node = self.node(id);
         match node.kind() {
-            Kind::FMul => true,
-            Kind::FNeg => self.node(node.a).kind() == Kind::FMul,
-            _ => false,
+            Kind::FMul => Some(id),
+            Kind::FNeg => Some(node.a).filter(|&a| self.node(a).kind() == Kind::FMul),
+            _ => None,
+        }
+    }
+
+    /// An instruction made this value; `open`: no rounding is stated.
+    pub fn made_product(&mut self, value: Val, open: bool) {
+        if let Val::Term(id) = value
+            && let Some(id) = self.product(id)
+        {
+            self.products[id as usize] |= if open { OPEN } else { STATED };
         }
     }
 
