@@ -306,7 +306,7 @@ fn a_program_goes_on_that_somebody_stops_and_wakes_by_its_number() {
 /// Puts the library that the preloaded one opens into a folder.
 fn link_opened(preloaded: &Path, folder: &Path) {
     let name = "libwarpwright_inplace.so";
-    let linked = std::os::unix::fs::symlink(preloaded.with_file_name(name), folder.join(name));
+    let linked = symlink(preloaded.with_file_name(name), folder.join(name));
     linked.expect("linked");
 }
 
