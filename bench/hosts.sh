@@ -4,7 +4,7 @@
 #
 #   bench/hosts.sh [TOOL] [OUT] [WHEEL]
 #
-# TOOL: folder with `warpwright`, `warpwright-ptxas` and `libwarpwright_inject.so` (target/release); OUT:
+# TOOL: folder with `warpwright`, `warpwright-ptxas` and `libwarpwright_in*.so` (target/release); OUT:
 # bench/results/hosts-<gpu>-<date>.json; WHEEL: the Python package, if it is not installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."

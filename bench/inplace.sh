@@ -3,7 +3,7 @@
 #
 #   bench/inplace.sh [TOOL] [OUT] [PROGRAM…]
 #
-# TOOL: folder with `warpwright` and `libwarpwright_inject.so` (target/release); OUT:
+# TOOL: folder with `warpwright` and `libwarpwright_in*.so` (target/release); OUT:
 # bench/results/inplace-<gpu>-<date>.json; PROGRAMS of bench/inplace: fields graphs streams train autotune
 # arrays waves. nvcc builds the first three; the others need PyTorch, Triton, CuPy and JAX, or are skipped.
 set -euo pipefail

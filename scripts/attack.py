@@ -8,7 +8,7 @@ processes in the middle of their work, signals, memory, threads, other preloaded
 library: nothing may change what it prints, its exit code or the signals that it gets. Before each attack on a winner that winner
 is launched: one that is not in place ends the case. The cases follow from the seed. Needs a toolkit and cc, no GPU.
 """
-import argparse, collections, hashlib, os, random, re, resource, shutil, signal, socket, struct, subprocess, sys, tempfile, threading, time
+import argparse, collections, fcntl, hashlib, json, os, pty, random, re, resource, select, shutil, signal, socket, struct, subprocess, sys, tempfile, termios, threading, time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SOURCES = os.path.join(ROOT, "crates/inject/tests/program")
@@ -35,6 +35,18 @@ def ran(words, env=None, timeout=60, **more):
         return Run("hangs", b"", b"")
 
 
+def fat_binary(cubin, ptx):
+    """One with a cubin and PTX, as nvcc makes it."""
+    body = b""
+    for kind, payload in [(2, cubin), (1, ptx.encode())]:
+        payload += bytes(-len(payload) % 8)
+        header = bytearray(64)
+        struct.pack_into("<BxHIQ", header, 0, kind, 0x101, 64, len(payload))
+        header[28], header[40] = 90, 0x11
+        body += bytes(header) + payload
+    return struct.pack("<IHHQ", 0xba55ed50, 1, 16, len(body)) + body
+
+
 class Bench:
     def __init__(self, args):
         self.binary, self.library = os.path.abspath(args.binary), os.path.abspath(args.library)
@@ -43,14 +55,19 @@ class Bench:
         at = self.at
         for out, words in [("libcuda.so.1", ["-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "fake_driver.c"]),
                            ("host", ["host.c"]), ("host-linked", ["-DLINKED", "host.c", at("libcuda.so.1")]),
-                           ("short.so", ["-shared", "-fPIC", "short.c"])]:
+                           ("short.so", ["-shared", "-fPIC", "short.c"]), ("few", ["few.c"]), ("asks", ["asks.c"]),
+                           ("terminal", ["terminal.c"])]:
             subprocess.run(["cc", "-w", "-O1", "-o", at(out), *words, "-ldl", "-lpthread"], cwd=SOURCES, check=True)
         self.ptxas = self.find_ptxas()
         self.module = self.compile("", SCALE)
         self.original = self.write("scale.cubin", self.module)
+        # With PTX of which faster versions can be made.
+        self.fat = self.write("scale.fatbin", fat_binary(self.module, PTX + SCALE.replace("0f40000000", "0f4FFA7FA5")))
         self.env = {"LD_LIBRARY_PATH": self.folder, "PATH": os.environ.get("PATH", ""), "HOME": self.folder,
                     "TMPDIR": self.make("tmp"), "FAKE_LOG": at("fake.log"),
-                    "WARPWRIGHT_INJECT": self.library}
+                    "WARPWRIGHT_INJECT": self.library,
+                    # The folder of another user has none.
+                    "WARPWRIGHT_TOOLKIT": os.path.dirname(os.path.dirname(self.ptxas))}
         if "WARPWRIGHT_CACHE" in os.environ:
             self.env["WARPWRIGHT_CACHE"] = os.environ["WARPWRIGHT_CACHE"]
         self.kernel = self.digest_of()
@@ -148,9 +165,9 @@ class Bench:
         return path
 
     # Programs.
-    def words(self, door, scenario):
+    def words(self, door, scenario, image=None):
         host = "host-linked" if door == "linked" else "host"
-        return [self.at(host), door, scenario, self.original]
+        return [self.at(host), door, scenario, image or self.original]
 
     def plain(self, door, scenario):
         key = (door, scenario)
@@ -526,7 +543,7 @@ def tunes(b):
     which, code = (d.choice(DOORS), d.choice(SCENARIOS)), d.choice([0, 3, 77])
     command = d.choice([["tune", "--budget", "0.3"], ["tune", "--budget", "0.3", "--json"], ["db", "verify"]])
     env = dict(b.env, WARPWRIGHT_DB=folder, FAKE_LOG="/dev/null", HOST_REPEAT=d.choice(["1", "3", "12"]))
-    words = ["sh", "-c", f"{' '.join(b.words(*which))}; echo told >&2; exit {code}"]
+    words = ["sh", "-c", f"{' '.join(b.words(*which, d.choice([b.original, b.fat])))}; echo told >&2; exit {code}"]
     plain, found = [ran([*before, *words], env, timeout=120) for before in [[], [b.binary, *command, "--"]]]
     is_refused = command[0] == "db" and code == 0 and found.code == 5
     if found.out[:len(plain.out)] != plain.out or found.err.count(b"told\n") != 1 or not (is_refused or found.code == plain.code):
@@ -786,15 +803,25 @@ def descriptors(b):
         raise Difference(f"{command} with {limit} files leaves {os.listdir(b.at('own'))}")
 
 
+def opened_by(library):
+    """The library that one opens, beside it."""
+    return os.path.join(os.path.dirname(library), "libwarpwright_inplace.so")
+
+
 def libraries(b):
-    """A library that is cut short is told, not passed over."""
-    with open(b.library, "rb") as file:
-        data = file.read()
-    end = b.dice.choice([0, 1, 63, 64, 4096, len(data) // 2, len(data) - 1])
-    path = b.write("cut.so", data[:end])
-    done = b.command("with", "--", *b.words("dlsym", "plain"), WARPWRIGHT_INJECT=path)
-    if done.code != 3 or b"library" not in done.err:
-        raise Difference(f"a library of {end} bytes: {done}")
+    """A library that is cut short, or the one that it opens, is told, not passed over."""
+    both, cut = [b.library, opened_by(b.library)], b.dice.randrange(2)
+    b.make("cut")
+    for number, path in enumerate(both):
+        with open(path, "rb") as file:
+            data = file.read()
+        end = b.dice.choice([0, 1, 63, 64, 4096, len(data) // 2, len(data) - 1]) if number == cut else len(data)
+        own = b.write(os.path.join("cut", os.path.basename(path)), data[:end])
+    if cut and b.dice.random() < .2:
+        os.remove(own)
+    done = b.command("with", "--", *b.words("dlsym", "plain"), WARPWRIGHT_INJECT=os.path.join(b.at("cut"), os.path.basename(b.library)))
+    if done.code != 3 or b"lib" not in done.err:
+        raise Difference(f"{both[cut]} is cut short: {done}")
 
 
 def stops(b):
@@ -833,6 +860,8 @@ def reach(b):
 
     def run(*before):
         shutil.copy(b.library, near)
+        if not os.path.exists(opened_by(near)):
+            shutil.copy(opened_by(b.library), opened_by(near))
         env = dict(b.env, WARPWRIGHT_DB=b.at("store"), WARPWRIGHT_INJECT=near, LD_PRELOAD=others)
         done = subprocess.run([*before, "sh", "-c", f"{shut}; {start}"], env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
         return Run(done.returncode, done.stdout, done.stderr)
@@ -841,9 +870,250 @@ def reach(b):
         raise Difference(f"{shut}; {start} {others}: {plain}, but then {found}")
 
 
+def again(b):
+    """A program whose later runs do something else than the first: `tune` gives the first one's output and exit code."""
+    d, runs = b.dice, b.at("runs")
+    b.store(*([b.good()] if d.random() < .4 else []))
+    which, code = (d.choice(DOORS), d.choice(PLAIN)), d.choice([0, 0, 3, 255])
+    program = " ".join(b.words(*which, b.fat))
+    later = d.choice(["exit 9", "kill -9 $$", "kill -11 $$", "kill -15 $$", "echo other; exit 0", "echo other >&2", ":", "sleep 0.2", "exec true",
+                      "exec >&- 2>&-", "rm -rf $WARPWRIGHT_DIR/*", "rm -rf $WARPWRIGHT_DIR", "unset LD_PRELOAD", "export WARPWRIGHT=off",
+                      f"{program} > /dev/null & wait", "chmod 000 $WARPWRIGHT_DIR", f"{program}", "ulimit -n 12", "ulimit -v 200000", "trap '' TERM",
+                      "exec 0< /dev/null", "cat > /dev/null", "echo x > $WARPWRIGHT_DIR/plan", "for f in $WARPWRIGHT_DIR/*; do : > $f; done"])
+    at = d.choice([1, 1, 1, 2, 3])
+    script = (f"n=$(cat {runs}); echo $((n + 1)) > {runs}; if [ $n -ge {at} ]; then {later}; fi; {program}; echo told >&2; "
+              f"if [ $n -ge {at} ]; then exit 1; fi; exit {code}")
+    env = dict(b.env, WARPWRIGHT_DB=b.at("store"), FAKE_LOG="/dev/null", HOST_REPEAT=d.choice(["1", "12"]))
+    seen = []
+    for before in [[], [b.binary, "tune", "--budget", d.choice(["0.1", "0.5"]), *d.choice([[], ["--json"]]), "--"]]:
+        b.write("runs", b"0\n")
+        seen.append(ran([*before, "sh", "-c", script], env, timeout=120))
+    plain, found = seen
+    if found.code != plain.code or not found.out.startswith(plain.out) or found.err.count(b"told\n") != 1 or b"\nother\n" in found.out:
+        raise Difference(f"tune {which}, later runs `{later}` from {at}: {plain}, but then {found}")
+    if os.listdir(b.at("tmp")) != []:
+        left = [name for name in os.listdir(b.at("tmp")) if name.startswith("warpwright-")]
+        if left:
+            raise Difference(f"tune, later runs `{later}`: left {left}")
+
+
+def scarce(b):
+    """What a program starts has little of something: whatever never asks for the driver ends as it would alone."""
+    d, more = b.dice, 0
+    b.store()
+    start = d.choice(["/bin/true", "sh -c 'exit 3'", "sh -c 'echo a; ls / | head -1; exit 4'", "bash -c 'echo $((1+1)); exit 5'", "cat /dev/null",
+                      "awk 'BEGIN { print 1; exit 2 }'", f"{b.at('asks')} self | head -2", "env -i /bin/true"])
+    kind = d.choice(["-v", "-v", "-v", "-d", "-s", "few", "-n"])
+    if kind == "few":
+        start = f"{b.at('few')} {d.choice(['files', 'prctl', 'syscall', 'vfork', 'none'])} {d.choice(['/bin/true', '/bin/echo a', '/bin/sh -c :'])}"
+    scripts = [f"{start}; echo $?"] * 2
+    if kind not in ("few", "-n"):
+        size = {"-v": d.randrange(2_000, 14_000), "-d": d.choice([0, 100, 300, 1000, 5000]), "-s": d.choice([64, 100, 256])}[kind]
+        more = 64 if kind == "-v" else 0
+        scripts = [f"(ulimit {kind} {one}; {start}; echo $?); echo $?" for one in [size, size + more]]
+    if kind == "-n":
+        size = d.randrange(3, 12)
+        scripts = [f"(exec 3</dev/null 4</dev/null; ulimit -n {size}; {start}; echo $?); echo $?"] * 2
+    env = dict(b.env, WARPWRIGHT_DB=b.at("store"), LANG="C")
+    command = d.choice(["with", "with", "trace"])
+    plain, found = [ran([*before, "bash", "-c", script], env) for before, script in zip([[], [b.binary, command, "--"]], scripts)]
+    said = b"".join(line for line in found.err.splitlines(True) if not line.startswith(b"warpwright:"))
+    # With so much more than alone one may run that did not; numbers of processes differ.
+    has_failed = any(word in plain.out + plain.err for word in (b"127", b"139", b"134", b"cannot", b"can't", b"memory"))
+    same = lambda err: re.sub(rb" +\d+ +", b" ", err)
+    if not (more and has_failed) and (plain.code, plain.out, same(plain.err)) != (found.code, found.out, same(said)):
+        raise Difference(f"{command} {scripts}: {plain}, but then {found}")
+
+
+def standards(b):
+    """Standard input, output and error of every kind: a program sees the descriptors and the errors that it would alone."""
+    d, path = b.dice, b.write("standard", b"data")
+    b.store()
+    reader, writer = os.pipe()
+    pair, server = socket.socketpair(), socket.socket(socket.AF_UNIX)
+    datagram = socket.socketpair(type=socket.SOCK_DGRAM)
+    fifo = b.at("standard-fifo")
+    if not os.path.exists(fifo):
+        os.mkfifo(fifo)
+    hung, other = socket.socketpair()
+    other.close()
+    polled = select.epoll()
+    kinds = {"path": lambda: os.open(path, os.O_PATH), "folder-path": lambda: os.open("/", os.O_PATH), "folder": lambda: os.open("/", os.O_RDONLY),
+             "write": lambda: os.open(path, os.O_WRONLY), "append": lambda: os.open(path, os.O_WRONLY | os.O_APPEND),
+             "null": lambda: os.open("/dev/null", os.O_RDWR), "full": lambda: os.open("/dev/full", os.O_RDWR), "zero": lambda: os.open("/dev/zero", os.O_RDONLY),
+             "pipe-writer": lambda: os.dup(writer), "socket": lambda: os.dup(hung.fileno()), "listening": lambda: os.dup(server.fileno()),
+             "event": lambda: os.eventfd(1), "memory": lambda: os.memfd_create("x"), "fifo": lambda: os.open(fifo, os.O_RDWR | os.O_NONBLOCK),
+             "poll": lambda: os.dup(polled.fileno()),
+             "closed": None, "process": lambda: os.pidfd_open(os.getpid()), "link": lambda: os.open("/proc/self/exe", os.O_PATH | os.O_NOFOLLOW)}
+    chosen = [d.choice(sorted(kinds)), d.choice([None, None, None, *sorted(kinds)]), d.choice([None, None, *sorted(kinds)])]
+    result = b.at("standard-result")
+
+    def before():
+        for number, one in enumerate(own):
+            if one == -1:
+                os.close(number)
+            elif one is not None:
+                os.dup2(one, number)
+
+    words = ["sh", "-c", f"exec {b.at('asks')} input > {result}"] if chosen[1] else [b.at("asks"), "input"]
+    env, command = dict(b.env, WARPWRIGHT_DB=b.at("store")), d.choice(["trace", "tune", "with"])
+    seen = []
+    for start in [[], [b.binary, command, "--"]]:
+        if os.path.exists(result):
+            os.remove(result)
+        b.write("standard", b"data")
+        own = [kind and (kinds[kind]() if kinds[kind] else -1) for kind in chosen]
+        done = subprocess.run([*start, *words], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60,
+                              preexec_fn=before)
+        for one in own:
+            if one not in (None, -1):
+                os.close(one)
+        told = b""
+        if os.path.exists(result):
+            with open(result, "rb") as file:
+                told = file.read()
+        seen.append((done.returncode, done.stdout if chosen[1] is None else told, done.stderr))
+    for one in [reader, writer]:
+        os.close(one)
+    for one in [*pair, *datagram, server, hung, polled]:
+        one.close()
+    (code, plain, _), (other_code, found, err) = seen
+    # What a pipe or a file is for `tune` may be another one.
+    is_refused = command != "with" and other_code == 1 and not found
+    if not (code == other_code and found.startswith(plain)) and not is_refused:
+        raise Difference(f"{command} with {chosen}: {code} {plain!r}, but then {other_code} {found!r} {err!r}")
+
+
+def attributes(b):
+    """What a program sees of itself is what it would see alone, and so is what the dynamic linker answers."""
+    d = b.dice
+    b.store(*([b.good()] if d.random() < .3 else []))
+    env = dict(b.env, WARPWRIGHT_DB=b.at("store"), WARPWRIGHT_LOG="/dev/null", **({"DEEP": "1"} if d.random() < .5 else {}))
+    if d.random() < .2:
+        env["LD_LIBRARY_PATH"] = f"/nowhere:{b.folder}"
+    if d.random() < .2:
+        env["LD_BIND_NOW"] = "1"
+    what, start = d.choice(["self", "linker", "race"]), d.choice([[], [], ["nice", "-n", "5"], ["setsid", "-w"], ["sh", "-c", '"$@" & wait $!', "sh"],
+                                                                  ["sh", "-c", 'umask 027; trap "" 10; ulimit -c 0; exec "$@"', "sh"]])
+    command = d.choice(["trace", "tune", "with"])
+    plain, found = [ran([*before, *start, b.at("asks"), what], env) for before in [[], [b.binary, command, "--"]]]
+    if plain.code != found.code or not found.out.startswith(plain.out):
+        raise Difference(f"{command} {start} asks {what}: {plain}, but then {found}")
+
+
+def early(b):
+    """A signal at any time: a command leaves no folder, and a file that is whole, or the older one."""
+    d = b.dice
+    b.store()
+    shutil.rmtree(b.make("own"))
+    out, older = b.write("early.json", b"older"), b"older"
+    env = dict(b.env, WARPWRIGHT_DB=b.at("store"), TMPDIR=b.make("own"), FAKE_LOG="/dev/null")
+    number = d.choice([signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
+    command = d.choice([["trace", "-o", out], ["trace", "-o", out], ["tune", "--budget", "0.3"], ["tune", "--keep", b.at("early-kept")], ["trace", "--json"]])
+    words = d.choice([["sleep", "0.03"], b.words("dlsym", "plain"), ["sh", "-c", " ".join(b.words("proc2", "plain")) + "; sleep 1"]])
+    process = subprocess.Popen([b.binary, *command, "--", *words], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(d.random() * d.choice([.06, .06, .5]))
+    for _ in range(d.choice([1, 1, 2])):
+        process.send_signal(number)
+        time.sleep(d.choice([0, .002]))
+    said = process.communicate(timeout=60)
+    with open(out, "rb") as file:
+        data = file.read()
+    if data != older:
+        json.loads(data)
+    if process.returncode not in (0, -number) or os.listdir(b.at("own")):
+        raise Difference(f"{command} {words} and {number}: {process.returncode}, {os.listdir(b.at('own'))} {said}")
+
+
+def terminals(b):
+    """At a terminal, typed into a shell: what stops, goes on, resizes, interrupts and hangs up is heard as it would be alone."""
+    d = b.dice
+    b.store()
+    does = d.choices(["interrupt", "stop", "back", "resize", "line", "several"], k=d.choice([1, 2, 3]))
+    end = d.choice(["quit", "quit", "hangup"])
+    command = d.choice(["trace", "tune", "with"])
+    results = [at_terminal(b, before, does, end) for before in ["", f"{b.binary} {command} -- "]]
+    if results[0][0] != results[1][0]:
+        raise Difference(f"{command} at a terminal, {does}, {end}: {results[0]}, but then {results[1]}")
+
+
+def at_terminal(b, before, does, end):
+    log, shown = b.at("terminal.log"), b""
+    if os.path.exists(log):
+        os.remove(log)
+    env = dict(b.env, WARPWRIGHT_DB=b.at("store"), LOG=log, PS1="> ", HISTFILE="/dev/null", TERM="dumb")
+    shell, terminal = pty.fork()
+    if not shell:
+        os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"], env)
+
+    def lines():
+        if not os.path.exists(log):
+            return []
+        with open(log) as file:
+            return file.read().splitlines()
+
+    def until(more, patience=10):
+        nonlocal shown
+        limit = time.time() + patience
+        while time.time() < limit and not more():
+            if select.select([terminal], [], [], .01)[0]:
+                try:
+                    shown += os.read(terminal, 1 << 16)
+                except OSError:
+                    return
+
+    def typed(text, pause=.15):
+        os.write(terminal, text)
+        until(lambda: False, pause)
+
+    until(lambda: shown.endswith(b"> "))
+    typed(f"{before}{b.at('terminal')}\n".encode(), 0)
+    until(lambda: lines())
+    until(lambda: False, .05)
+    for one in does:
+        if one == "interrupt":
+            typed(b"\x03")
+        elif one == "stop":
+            typed(b"\x1a", .3)
+            typed(b"fg\n", .3)
+        elif one == "back":
+            typed(b"\x1a", .3)
+            typed(b"bg\n", .3)
+            typed(b"fg\n", .3)
+        elif one == "resize":
+            fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 20 + len(shown) % 7, 90, 0, 0))
+            until(lambda: False, .15)
+        elif one == "line":
+            typed(b"hello\n")
+        else:
+            typed(b"\x03")
+            typed(b"abc\n")
+    if end == "quit":
+        typed(b"\x1c", .2)
+        typed(b"echo code $? >> $LOG\n", 0)
+        until(lambda: any(line.startswith("code") for line in lines()))
+    os.close(terminal)
+    if end == "hangup":
+        limit = time.time() + 3
+        while time.time() < limit and not any(line.startswith("signal 1 ") for line in lines()):
+            time.sleep(.01)
+    time.sleep(.05)
+    try:
+        os.kill(shell, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    os.waitpid(shell, 0)
+    heard = [re.sub(r"(signal 28) .*", r"\1", line) for line in lines()]
+    # A terminal that hangs up has all go on, too, before or after.
+    while end == "hangup" and len(heard) > 1 and heard[-2].split()[0:2] in (["signal", "18"], ["front", "0"], ["front", "1"]):
+        del heard[-2]
+    return heard, shown
+
+
 KINDS = [(damage, 25), (cubins, 30), (facts, 25), (guards, 30), (entries, 12), (exports, 8), (kills, 4), (disks, 6), (memory, 8),
          (short, 1), (together, 3), (changing, 3), (tools, 4), (logs, 6), (settings, 6), (signals, 2), (exits, 3), (limits, 2), (forbids, 1), (tunes, 2), (outputs, 2), (starts, 3), (breaks, 1),
-         (inputs, 2), (descriptors, 3), (libraries, 1), (stops, 1), (reach, 2)]
+         (inputs, 2), (descriptors, 3), (libraries, 1), (stops, 1), (reach, 2),
+         (again, 2), (scarce, 6), (standards, 6), (attributes, 4), (early, 4), (terminals, 1)]
 
 
 def arguments():

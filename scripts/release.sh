@@ -15,14 +15,14 @@ fi
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER="${CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER:-aarch64-linux-gnu-gcc}"
 # The same bytes wherever it is built: no path of this machine in panics and debug strings.
 export RUSTFLAGS="${RUSTFLAGS:-} --remap-path-prefix=$PWD=warpwright --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo"
-cargo build --release --locked --target "$target" -p warpwright -p warpwright-inject -p warpwright-standin
+cargo build --release --locked --target "$target" -p warpwright -p warpwright-preload -p warpwright-inject -p warpwright-standin
 name="warpwright-$version-$target"
 dist=target/dist
 rm -rf "${dist:?}/$name"
 mkdir -p "$dist/$name/bin" "$dist/$name/lib" "$dist/$name/share/completions"
 out="target/$target/release"
 cp "$out/warpwright" "$out/warpwright-ptxas" "$dist/$name/bin/"
-cp "$out/libwarpwright_inject.so" "$out/libwarpwright_standin.so" "$dist/$name/lib/"
+cp "$out/libwarpwright_inject.so" "$out/libwarpwright_inplace.so" "$out/libwarpwright_standin.so" "$dist/$name/lib/"
 cp README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE "$dist/$name/"
 if [ "$target" = "$host" ]; then
     "$out/warpwright" man "$dist/$name/share/man/man1"
@@ -35,9 +35,9 @@ tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git log -1 --for
 (cd "$dist" && sha256sum "$name.tar.gz" > "$name.tar.gz.sha256")
 echo "$dist/$name.tar.gz"
 if command -v maturin >/dev/null 2>&1; then
-    # The wheel carries the library that `warpwright.trace()` has programs load.
+    # The wheel carries the libraries that `warpwright.trace()` has programs load.
     mkdir -p crates/python/warpwright/lib
-    cp "$out/libwarpwright_inject.so" crates/python/warpwright/lib/
+    cp "$out/libwarpwright_inject.so" "$out/libwarpwright_inplace.so" crates/python/warpwright/lib/
     maturin build --release --locked --strip --target "$target" --manifest-path crates/python/Cargo.toml --out "$dist"
     rm -r crates/python/warpwright/lib
 else

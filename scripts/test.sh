@@ -34,7 +34,7 @@ cargo test --workspace --locked --doc --quiet
 
 # The store of winners and the library under attack, for a minute (scripts/attack.py --seconds 3600 --seed N for an hour).
 if [ "${WARPWRIGHT_OFFLINE:-0}" != 1 ]; then
-    cargo build --quiet --locked --package warpwright --package warpwright-inject
+    cargo build --quiet --locked --package warpwright --package warpwright-preload --package warpwright-inject
     python3 scripts/attack.py --seconds 60
 fi
 
@@ -43,7 +43,7 @@ if [ -n "${WARPWRIGHT_PYTHON:-}" ] && "$WARPWRIGHT_PYTHON" -c 'import maturin, p
     wheels=target/wheels/test
     rm -rf "$wheels"
     "$WARPWRIGHT_PYTHON" -m maturin build --quiet --locked --profile dev --manifest-path crates/python/Cargo.toml --out "$wheels"
-    cargo build --quiet --locked --package warpwright-inject
+    cargo build --quiet --locked --package warpwright-preload --package warpwright-inject
     "$WARPWRIGHT_PYTHON" -m pip install --quiet --force-reinstall --no-deps "$wheels"/*.whl
     WARPWRIGHT_INJECT="$PWD/target/debug/libwarpwright_inject.so" \
         "$WARPWRIGHT_PYTHON" -m pytest --quiet -p no:cacheprovider crates/python/tests

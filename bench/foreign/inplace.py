@@ -4,7 +4,7 @@ with its winners; what it prints is compared.
     python3 bench/foreign/inplace.py --sum OUT.json        # the sums of a file anew
     python3 bench/foreign/inplace.py FOREIGN TOOL OUT.json [--only TEXT] [--seconds S] [--budget S] [--python]
 
-FOREIGN holds the repositories that programs.py names (with `--python` nothing: python_programs.py has those), TOOL is a folder with `warpwright` and `libwarpwright_inject.so`.
+FOREIGN holds the repositories that programs.py names (with `--python` nothing: python_programs.py has those), TOOL is a folder with `warpwright` and `libwarpwright_in*.so`.
 Programs run one at a time on each GPU. A program's figure is the time of its kernels as it is over that with the winners,
 by the shares of its own trace; kernels without a winner count as they are. All programs are in the file, those without gain
 and those that do not build as well; of theirs only names and numbers.

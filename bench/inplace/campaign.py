@@ -3,7 +3,7 @@
 
 campaign.py TOOL OUT [PROGRAM…]     (`hog` is the one that leaves no memory for a copy)
 
-TOOL: folder with `warpwright` and `libwarpwright_inject.so`. Needs nvcc for the programs of ours, and for
+TOOL: folder with `warpwright` and `libwarpwright_in*.so`. Needs nvcc for the programs of ours, and for
 candidates from PTX. Nothing is written outside a folder of its own and OUT."""
 import datetime
 import hashlib

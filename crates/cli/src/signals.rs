@@ -7,12 +7,13 @@
 //! A program starts with the signals held back and ignored that this process was started with: neither what is held back
 //! here is its own, nor that Rust's start ignores SIGPIPE, nor that SIGCHLD is not ignored here, without which nobody can
 //! wait for a program, nor that SIGXFSZ is, so that a file that grows too large is an error and no end. What was closed of
-//! standard input, output and error is closed for it, too: Rust's start opens `/dev/null` there.
+//! standard input, output and error is closed for it, too: Rust's start opens `/dev/null` there, and one more for what is no
+//! more than a path (`O_PATH`). It ends with this process, should that be killed: the witness sees to it.
 
 mod waker;
 mod witness;
 
-use std::io::Read;
+use std::io::{Read, Result};
 use std::mem::{size_of, zeroed};
 use std::os::fd::IntoRawFd;
 use std::os::unix::process::CommandExt;
@@ -20,10 +21,11 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::libc::{self, c_int, c_void, siginfo_t, sigset_t};
 use nix::unistd::{getpid, getppid, getsid};
+use warpwright_toolkit::PrivateFolder;
 
 /// The last of all signals.
 const LAST: c_int = 64;
@@ -77,6 +79,8 @@ static BEFORE: OnceLock<Vec<libc::sigaction>> = OnceLock::new();
 static SENT: AtomicU64 = AtomicU64::new(0);
 /// Why signals are not taken.
 static UNTAKEN: Mutex<Option<std::io::Error>> = Mutex::new(None);
+/// How long folders are tried to be removed.
+const PATIENCE: Duration = Duration::from_millis(500);
 static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// What this process was started to hold back, and to ignore.
 static HELD: OnceLock<sigset_t> = OnceLock::new();
@@ -89,6 +93,8 @@ const OURS: [(c_int, usize); 3] = [
 ];
 /// Which of standard input, output and error this process was started without.
 static CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
+/// What Rust's start has opened beside them.
+static ADDED: [AtomicI32; 3] = [const { AtomicI32::new(-1) }; 3];
 
 /// Runs before `main`, and before Rust's own start changes what is done with SIGPIPE and opens what is closed.
 #[used]
@@ -106,10 +112,36 @@ extern "C" fn before_main() {
         // SAFETY: no handler, and nothing runs yet that could have set one.
         unsafe { libc::signal(ours, here) };
     }
+    let mut opened = 0;
     for (number, is_closed) in (0..).zip(&CLOSED) {
         // SAFETY: a number that may be no descriptor is asked for, and an error is the answer.
-        let is_open = unsafe { libc::fcntl(number, libc::F_GETFD) } != -1;
+        let (is_open, flags) = unsafe {
+            let is_open = libc::fcntl(number, libc::F_GETFD) != -1;
+            (is_open, libc::fcntl(number, libc::F_GETFL))
+        };
         is_closed.store(!is_open, Ordering::Relaxed);
+        opened += usize::from(!is_open || flags & libc::O_PATH != 0);
+    }
+    find_added(opened);
+}
+
+/// Rust's start takes what is no more than a path for closed, and opens one more for each: these will be the first that are
+/// free.
+#[allow(unsafe_code)]
+fn find_added(count: usize) {
+    let added = &ADDED[..count];
+    for place in added {
+        // SAFETY: a C string.
+        let opened = unsafe { libc::open(c"/dev/null".as_ptr(), libc::O_RDWR) };
+        place.store(opened, Ordering::Relaxed);
+    }
+    for place in added {
+        let number = place.load(Ordering::Relaxed);
+        // SAFETY: opened above.
+        unsafe { libc::close(number) };
+        if number <= libc::STDERR_FILENO {
+            place.store(-1, Ordering::Relaxed);
+        }
     }
 }
 
@@ -183,31 +215,17 @@ pub fn hand_down(command: &mut Command) {
             unsafe { libc::signal(signal, own) };
         }
         hold(libc::SIG_SETMASK, &held);
-        for (number, is_closed) in (0..).zip(&CLOSED) {
-            if is_closed.load(Ordering::Relaxed) {
-                // SAFETY: nothing of this process uses it between fork and exec.
-                unsafe { libc::close(number) };
-            }
+        let closed = (0..).zip(&CLOSED);
+        let closed = closed
+            .filter_map(|(number, is_closed)| is_closed.load(Ordering::Relaxed).then_some(number));
+        let added = ADDED.iter().map(|number| number.load(Ordering::Relaxed));
+        for number in closed.chain(added.filter(|number| *number >= 0)) {
+            // SAFETY: nothing of this process uses it between fork and exec.
+            unsafe { libc::close(number) };
         }
         Ok(())
     };
     // SAFETY: calls that are allowed between fork and exec, on values that were made before.
-    unsafe { command.pre_exec(give) };
-}
-
-/// Has a program that is started by this thread end with it, should this process be killed.
-#[allow(unsafe_code)]
-pub fn tie(command: &mut Command) {
-    let own = getpid();
-    let give = move || {
-        // SAFETY: two calls without memory.
-        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-        match getppid() == own {
-            true => Ok(()),
-            false => Err(std::io::ErrorKind::Interrupted.into()),
-        }
-    };
-    // SAFETY: calls that are allowed between fork and exec.
     unsafe { command.pre_exec(give) };
 }
 
@@ -248,10 +266,12 @@ pub fn quit(code: i32) -> ! {
     std::process::exit(code);
 }
 
-/// A folder that goes when a signal ends this process.
-pub fn remove_at_end(folder: PathBuf) {
-    let folders = FOLDERS.lock();
-    folders.unwrap_or_else(PoisonError::into_inner).push(folder);
+/// Makes a folder that goes when a signal ends this process. Once it ends none is made.
+pub fn removed_at_end(make: impl FnOnce() -> Result<PrivateFolder>) -> Result<PrivateFolder> {
+    let mut folders = FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = make()?;
+    folders.push(folder.path().to_owned());
+    Ok(folder)
 }
 
 /// A program is about to be started.
@@ -272,6 +292,7 @@ pub fn starting() {
 
 /// It has this number.
 pub fn started(id: u32) {
+    witness::tie(id as i32);
     PROGRAM.store(id as i32, Ordering::SeqCst);
     hold(libc::SIG_SETMASK, held());
 }
@@ -326,7 +347,7 @@ pub fn begin() {
 }
 
 #[allow(unsafe_code)]
-fn take_all() -> std::io::Result<()> {
+fn take_all() -> Result<()> {
     let (mut reader, writer) = std::io::pipe()?;
     let hand_on = move || {
         hold(libc::SIG_BLOCK, &set(None));
@@ -538,13 +559,20 @@ fn send(to: i32, info: &siginfo_t) {
     }
 }
 
-/// Leaves nothing of this process behind.
+/// Leaves nothing of this process behind. Other threads may still write into a folder.
 fn clear() {
     warpwright_toolkit::shut_down();
-    let folders = FOLDERS.lock();
-    for folder in folders.unwrap_or_else(PoisonError::into_inner).drain(..) {
-        let _ = std::fs::remove_dir_all(folder);
+    let mut folders = FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+    for folder in folders.drain(..) {
+        let begun = Instant::now();
+        while std::fs::remove_dir_all(&folder).is_err()
+            && folder.exists()
+            && begun.elapsed() < PATIENCE
+        {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
+    std::mem::forget(folders);
 }
 
 /// Ends this process as the signal would have.

@@ -303,6 +303,13 @@ fn a_program_goes_on_that_somebody_stops_and_wakes_by_its_number() {
     }
 }
 
+/// Puts the library that the preloaded one opens into a folder.
+fn link_opened(preloaded: &Path, folder: &Path) {
+    let name = "libwarpwright_inplace.so";
+    let linked = symlink(preloaded.with_file_name(name), folder.join(name));
+    linked.expect("linked");
+}
+
 /// What a program starts where the library cannot be opened is not told of it.
 #[test]
 fn nobody_is_told_of_a_library_that_is_out_of_reach() {
@@ -314,6 +321,7 @@ fn nobody_is_told_of_a_library_that_is_out_of_reach() {
         command.env("WARPWRIGHT_INJECT", place);
     };
     bench.build("starts");
+    link_opened(&library, bench.folder.path());
     let place = bench.path("lib.so");
     for way in [
         "execve",
@@ -507,7 +515,8 @@ fn paths_that_cannot_be_preloaded_are_told() {
     let library = library.with_file_name("libwarpwright_inject.so");
     let mut folder = bench.path("plain");
     std::fs::create_dir(&folder).expect("made");
-    std::fs::copy(library, folder.join("own.so")).expect("copied");
+    std::fs::copy(&library, folder.join("own.so")).expect("copied");
+    link_opened(&library, &folder);
     for name in ["with blank", "with:colon", "$ORIGIN", "${LIB}"] {
         let next = bench.path(name);
         std::fs::rename(&folder, &next).expect("renamed");

@@ -1052,6 +1052,146 @@ fn a_library_that_is_cut_short_is_told() {
         assert_eq!(with.status.code(), Some(3), "{}", err(&with));
         assert!(err(&with).contains("no whole library"), "{}", err(&with));
     }
+    // Nor is it without the one that it opens.
+    let beside = bench.path("libwarpwright_inplace.so");
+    std::fs::write(bench.path("cut.so"), &bytes).expect("written");
+    for (opened, why) in [(None, "is not there"), (Some(100), "no whole library")] {
+        if let Some(end) = opened {
+            std::fs::write(&beside, &bytes[..end]).expect("written");
+        }
+        let mut with = bench.command(&["with", "--", "true"]);
+        let with = with.env("WARPWRIGHT_INJECT", bench.path("cut.so")).output();
+        let with = with.expect("starts");
+        assert_eq!(with.status.code(), Some(3), "{}", err(&with));
+        assert!(err(&with).contains(why), "{}", err(&with));
+    }
+}
+
+/// Runs a program alone and below each command, on a standard input of this kind.
+fn on_input(bench: &Bench, words: &[&str], input: &dyn Fn() -> std::process::Stdio) {
+    let mut alone = Command::new(words[0]);
+    let plain = alone.args(&words[1..]).stdin(input()).output();
+    let plain = plain.expect("starts");
+    for command in ["with", "trace", "tune"] {
+        let mut ran = bench.command(&[&[command, "--"], words].concat());
+        let ran = ran.stdin(input()).output().expect("starts");
+        assert_eq!(ran.status.code(), plain.status.code(), "{command}");
+        assert!(
+            out(&ran).starts_with(&out(&plain)),
+            "{command}: {}, but then {} {}",
+            out(&plain),
+            out(&ran),
+            err(&ran)
+        );
+        let says = |output: &Output| {
+            let text = err(output);
+            let lines = text.lines().filter(|line| !line.starts_with("warpwright"));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(says(&ran), says(&plain), "{command}");
+    }
+}
+
+/// A standard input that cannot be read is none that is empty; one that is a path alone brings no other descriptor.
+#[test]
+fn inputs_that_cannot_be_read_are_none() {
+    use std::os::unix::fs::OpenOptionsExt;
+    let Some(bench) = Bench::new() else { return };
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    let unreadable = || writer.try_clone().expect("a descriptor").into();
+    on_input(&bench, &["cat"], &unreadable);
+    drop(reader);
+    // One that may be written to as well.
+    let made = Command::new("mkfifo").arg(bench.path("fifo")).status();
+    assert!(made.expect("mkfifo").success());
+    let both = || {
+        let mut options = std::fs::OpenOptions::new();
+        let file = options.read(true).write(true).open(bench.path("fifo"));
+        file.expect("opens").into()
+    };
+    on_input(&bench, &["sh", "-c", "echo a >&0 && head -n 1"], &both);
+    let file = |flags: i32| {
+        let mut options = std::fs::OpenOptions::new();
+        let writes = flags == 0;
+        let options = options.read(!writes).write(writes).custom_flags(flags);
+        options.open(bench.path("read")).expect("opens")
+    };
+    std::fs::write(bench.path("read"), "data").expect("written");
+    on_input(&bench, &["cat"], &|| file(0).into());
+    const PATH_ONLY: i32 = 0o10_000_000;
+    for words in [
+        &["cat"][..],
+        &[
+            "sh",
+            "-c",
+            "for n in 0 1 2 3 4 5 6 7 8 9; do readlink /proc/$$/fd/$n >/dev/null && echo $n; done",
+        ],
+    ] {
+        on_input(&bench, words, &|| file(PATH_ONLY).into());
+    }
+}
+
+/// A program is not told to end with the command, and does when that is killed.
+#[test]
+fn programs_end_with_a_killed_command() {
+    let Some(bench) = Bench::new() else { return };
+    let source = r#"#include <stdio.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+int main(void) { int signal = -1; prctl(PR_GET_PDEATHSIG, &signal); printf("%d %d\n", signal, getpid()); fflush(stdout); for (;;) pause(); }"#;
+    std::fs::write(bench.path("tied.c"), source).expect("written");
+    let built = Command::new("cc")
+        .current_dir(bench.folder.path())
+        .args(["-w", "-o", "tied", "tied.c"])
+        .status();
+    assert!(built.expect("cc").success());
+    for command in ["trace", "tune"] {
+        let mut started = bench.command(&[command, "--", "./tied"]);
+        started.stdout(std::process::Stdio::piped());
+        let mut child = started.spawn().expect("starts");
+        let mut line = String::new();
+        let mut out = std::io::BufReader::new(child.stdout.take().expect("a pipe"));
+        std::io::BufRead::read_line(&mut out, &mut line).expect("a line");
+        let (signal, program) = line.trim().split_once(' ').expect("two numbers");
+        assert_eq!(signal, "0", "{command}");
+        child.kill().expect("killed");
+        child.wait().expect("ended");
+        let state = || std::fs::read_to_string(format!("/proc/{program}/stat")).unwrap_or_default();
+        let begun = std::time::Instant::now();
+        while !state().is_empty() && !state().contains(") Z ") {
+            assert!(begun.elapsed().as_secs() < 20, "{command}: {}", state());
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    }
+}
+
+/// A signal ends a trace whenever it comes: no folder stays, and the file is the older one or a trace.
+#[test]
+fn signals_leave_nothing_half_made() {
+    let Some(bench) = Bench::new() else { return };
+    std::fs::create_dir(bench.path("tmp")).expect("made");
+    let older = "an older trace";
+    for (number, signal) in ["TERM", "INT", "HUP"].iter().cycle().take(60).enumerate() {
+        std::fs::write(bench.path("t.json"), older).expect("written");
+        let mut trace = bench.command(&["trace", "-o", "t.json", "--"]);
+        trace.args(["sh", "-c", "sleep 0.02; exec sleep 5"]);
+        trace.env("TMPDIR", bench.path("tmp"));
+        let trace = trace
+            .stdin(std::process::Stdio::null())
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null());
+        let mut child = trace.spawn().expect("starts");
+        std::thread::sleep(std::time::Duration::from_micros(1_500 * number as u64));
+        let sent = Command::new("kill")
+            .args([&format!("-{signal}"), &child.id().to_string()])
+            .status();
+        assert!(sent.expect("kill").success());
+        assert_eq!(child.wait().expect("ends").code(), None, "{number}");
+        let text = std::fs::read_to_string(bench.path("t.json")).expect("a file");
+        assert_eq!(text, older, "{number}");
+        let left = std::fs::read_dir(bench.path("tmp")).expect("a folder");
+        assert_eq!(left.count(), 0, "{number}");
+    }
 }
 
 /// Nobody else reads what a run keeps of the program, and what a killed run left is swept.

@@ -1,13 +1,17 @@
 //! Where a program gets the driver's functions from: `dlsym` and `cuGetProcAddress`.
 //!
-//! Both are defined here under their own names, so a preloaded library answers first. What is asked for by a
+//! The preloaded library answers the first and asks here. What is asked for by a
 //! name that [`crate::wrapped`] lists is looked up in the driver; if it is there, our function is handed out
 //! and keeps the driver's address. `cuGetProcAddress` takes a version: the same name means different
 //! signatures in different versions. Whether the one that was asked for is the one that we know is asked of the
 //! driver itself: both must give the same address, so a driver of the future is no danger.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
+
+use warpwright_linkage::captured::{is_captured, tell};
+use warpwright_linkage::{Dlsym, Inside, Outside};
 
 use crate::abi::{Code, SUCCESS};
 use crate::compilers;
@@ -15,7 +19,6 @@ use crate::driver;
 use crate::memory::gate;
 use crate::state::{Mode, mode};
 use crate::wrapped::SLOTS;
-use warpwright_winners::captured::is_captured_for;
 
 /// A function that we stand in for.
 pub struct Slot {
@@ -46,7 +49,7 @@ impl Slot {
             return known;
         }
         // Whoever links the driver calls what stands behind us: another tool, perhaps.
-        let mut found = driver::behind(self.name);
+        let mut found = behind(self.name);
         if found.is_null() {
             found = driver::symbol(self.name);
         }
@@ -60,59 +63,49 @@ impl Slot {
     }
 }
 
-type Dlsym = unsafe extern "C-unwind" fn(*mut c_void, *const c_char) -> *mut c_void;
-static REAL_DLSYM: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+/// What the preloaded library gave.
+static OUTSIDE: OnceLock<Outside> = OnceLock::new();
 
-#[cfg(target_arch = "x86_64")]
-const BASE_VERSION: &CStr = c"GLIBC_2.2.5";
-#[cfg(not(target_arch = "x86_64"))]
-const BASE_VERSION: &CStr = c"GLIBC_2.17";
+static INSIDE: Inside = Inside {
+    hand_out,
+    exported,
+    seal,
+};
 
-/// The C library's `dlsym`. It is found by version, since by name one would find ours.
-fn dlsym_of_libc() -> Option<Dlsym> {
-    let mut found = REAL_DLSYM.load(Ordering::Acquire);
-    if found.is_null() {
-        for version in [c"GLIBC_2.34", BASE_VERSION] {
-            // SAFETY: C strings; RTLD_NEXT searches behind this library.
-            found = unsafe { libc::dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), version.as_ptr()) };
-            if !found.is_null() {
-                break;
-            }
-        }
-        REAL_DLSYM.store(found, Ordering::Release);
+/// Takes what the preloaded library has, and gives what this one has.
+///
+/// # Safety
+/// As [`warpwright_linkage::Begin`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warpwright_begin_1(outside: *const Outside) -> *const Inside {
+    if is_captured() {
+        tell();
+        return std::ptr::null();
     }
-    // SAFETY: it is null or `dlsym`.
-    unsafe { std::mem::transmute::<*mut c_void, Option<Dlsym>>(found) }
+    // SAFETY: the caller's.
+    OUTSIDE.get_or_init(|| unsafe { outside.read() });
+    &raw const INSIDE
 }
 
-/// `dlsym` of the C library.
+/// `dlsym` of the C library, for a handle.
 ///
 /// # Safety
 /// As `dlsym`.
 pub unsafe fn real_dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
-    match dlsym_of_libc() {
+    match OUTSIDE.get() {
         // SAFETY: the caller's.
-        Some(real) => unsafe { real(handle, name) },
+        Some(outside) => unsafe { (outside.dlsym)(handle, name) },
         None => std::ptr::null_mut(),
     }
 }
 
-static NEXT_DLSYM: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
-
-/// The `dlsym` behind this library's: of another tool that was preloaded, or of the C library.
-fn next_dlsym() -> *mut c_void {
-    let known = NEXT_DLSYM.load(Ordering::Acquire);
-    if !known.is_null() {
-        return known;
+/// What a program that links the driver calls by this name, were it not for us; null where none is linked.
+pub fn behind(name: &CStr) -> *mut c_void {
+    match OUTSIDE.get() {
+        // SAFETY: a C string.
+        Some(outside) => unsafe { (outside.behind)(name.as_ptr()) },
+        None => std::ptr::null_mut(),
     }
-    // SAFETY: a C string; RTLD_NEXT searches behind this library.
-    let mut found = unsafe { real_dlsym(libc::RTLD_NEXT, c"dlsym".as_ptr()) };
-    let is_ours = found.cast_const() == dlsym as *const c_void;
-    if found.is_null() || is_ours || cfg!(not(target_arch = "x86_64")) {
-        found = REAL_DLSYM.load(Ordering::Acquire);
-    }
-    NEXT_DLSYM.store(found, Ordering::Release);
-    found
 }
 
 /// Where the object begins that an address lies in.
@@ -124,61 +117,25 @@ fn object_of(address: *const c_void) -> *mut c_void {
     found.dli_fbase
 }
 
-/// Is it a function of this library, by whatever name it was found?
+/// Is it a function of this library or of the preloaded one, by whatever name it was found?
 fn is_own(address: *mut c_void) -> bool {
-    object_of(address) == object_of(ours as *const c_void)
+    let preloaded = OUTSIDE.get().map(|outside| outside.behind as *const c_void);
+    let object = object_of(address);
+    object == object_of(hand_out as *const c_void) || preloaded.map(object_of) == Some(object)
 }
 
-/// What `dlsym` gives back, or null and where it goes on.
-#[repr(C)]
-struct Answer {
-    found: *mut c_void,
-    next: *mut c_void,
-}
-
-/// Our function for a name, or who is asked for everything else.
-unsafe extern "C" fn ours(
-    handle: *mut c_void,
-    name: *const c_char,
-    caller: *const c_void,
-) -> Answer {
-    let pass = |next: *mut c_void| Answer {
-        found: std::ptr::null_mut(),
-        next,
-    };
-    let Some(of_libc) = dlsym_of_libc() else {
-        return pass(std::ptr::null_mut());
-    };
-    let next = next_dlsym();
-    // SAFETY: `dlsym` was called with it.
-    if unsafe { is_captured_for(name) } {
-        return pass(next);
+/// Our function for a name that is asked of a `dlsym`, or null.
+unsafe extern "C" fn hand_out(ask: Dlsym, handle: *mut c_void, name: *const c_char) -> *mut c_void {
+    let null = std::ptr::null_mut();
+    if mode() == Mode::Off {
+        return null;
     }
-    // Who searches behind itself, and who hooks this function as well, is a tool and not the program: it gets what it would
-    // get without us.
-    let is_hooked = next != of_libc as *mut c_void;
-    let is_tool = is_hooked && object_of(caller) == object_of(next);
-    if name.is_null() || handle == libc::RTLD_NEXT || is_tool {
-        return pass(next);
-    }
-    // SAFETY: `dlsym` was called with it. The C library itself asks for names while it starts, so there is
-    // no work here for a name that is not the driver's.
+    // SAFETY: a `dlsym` was called with it.
     let name = unsafe { CStr::from_ptr(name) };
-    let is_compiler = compilers::is_name(name.to_bytes());
-    if !(name.to_bytes().starts_with(b"cu") || is_compiler) || mode() == Mode::Off {
-        return pass(next);
-    }
-    // SAFETY: it is a `dlsym`.
-    let ask: Option<Dlsym> = unsafe { std::mem::transmute::<*mut c_void, Option<Dlsym>>(next) };
-    let real = || match ask {
-        // SAFETY: as our caller says. A library that is called like this and searches behind itself finds the driver
-        // behind us as well.
-        Some(ask) => unsafe { ask(handle, name.as_ptr()) },
-        None => std::ptr::null_mut(),
-    };
-    if is_compiler {
-        let found = compilers::hand_out(name.to_bytes(), real).unwrap_or(std::ptr::null_mut());
-        return Answer { found, next };
+    // SAFETY: as above. A library that is called like this and searches behind itself finds the driver behind us as well.
+    let real = || unsafe { ask(handle, name.as_ptr()) };
+    if compilers::is_name(name.to_bytes()) {
+        return compilers::hand_out(name.to_bytes(), real).unwrap_or(null);
     }
     let modes = mode() as u8;
     let mut slots = SLOTS.iter();
@@ -190,54 +147,20 @@ unsafe extern "C" fn ours(
             is_other.then(|| slot.hand_out(real))
         }
     };
-    let found = found.unwrap_or(std::ptr::null_mut());
-    Answer { found, next }
+    found.unwrap_or(null)
 }
 
-/// Answers for the names that we stand in for and goes on into the next `dlsym` for all others, with
-/// registers and stack as they were: `RTLD_NEXT` and `RTLD_DEFAULT` depend on who calls.
-///
-/// # Safety
-/// As the C library's.
-#[cfg(target_arch = "x86_64")]
-#[unsafe(no_mangle)]
-#[unsafe(naked)]
-pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
-    std::arch::naked_asm!(
-        "push rdi",
-        "push rsi",
-        "mov rdx, qword ptr [rsp + 16]",
-        "sub rsp, 8",
-        "call {ours}",
-        "add rsp, 8",
-        "pop rsi",
-        "pop rdi",
-        "test rax, rax",
-        "jne 2f",
-        "test rdx, rdx",
-        "je 2f",
-        "jmp rdx",
-        "2:",
-        "ret",
-        ours = sym ours,
-    )
+/// Our function for one that a program links.
+unsafe extern "C" fn exported(name: *const c_char) -> *mut c_void {
+    // SAFETY: the preloaded library's.
+    let name = unsafe { CStr::from_ptr(name) };
+    let mut slots = SLOTS.iter();
+    let found = slots.find(|s| s.name == name);
+    found.map_or(std::ptr::null_mut(), |slot| slot.ours.cast_mut())
 }
 
-/// As above; a search that depends on who calls begins behind this library.
-///
-/// # Safety
-/// As the C library's.
-#[cfg(not(target_arch = "x86_64"))]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
-    // SAFETY: the caller's.
-    unsafe {
-        let answer = ours(handle, name, std::ptr::null());
-        match answer.found.is_null() {
-            true => real_dlsym(handle, name),
-            false => answer.found,
-        }
-    }
+unsafe extern "C" fn seal() {
+    crate::state::seal();
 }
 
 /// `CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::abi::{Code, Handle, NOT_FOUND, Out, SUCCESS, Text};
-use crate::door::real_dlsym;
+use crate::door::{behind, real_dlsym};
 
 /// The driver's library, if the program has loaded it.
 fn library() -> *mut c_void {
@@ -22,12 +22,6 @@ fn library() -> *mut c_void {
     };
     LIBRARY.store(found, Ordering::Release);
     found
-}
-
-/// What a program that links the driver calls by this name, were it not for us; null where none is linked.
-pub fn behind(name: &CStr) -> *mut c_void {
-    // SAFETY: a C string; RTLD_NEXT searches behind this library.
-    unsafe { real_dlsym(libc::RTLD_NEXT, name.as_ptr()) }
 }
 
 /// A function of the driver by its exported name, or null.

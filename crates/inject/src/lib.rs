@@ -1,4 +1,5 @@
-//! The library that a CUDA program loads (`LD_PRELOAD`) to have its kernels seen, replaced or tuned.
+//! The library in a CUDA program by which its kernels are seen, replaced or tuned. What the program preloads (`preload`) opens
+//! it.
 //!
 //! Every CUDA program reaches the driver through functions that it asks `dlsym` or `cuGetProcAddress` for;
 //! [`door`] hands out our own in their place, [`wrapped`] lists them. What each does depends on `WARPWRIGHT`:
@@ -15,19 +16,15 @@
 //! differs. A kernel that uses variables of its module has its winner in there, beside it ([`grafts`]). On any doubt the call goes through untouched and the reason is written
 //! once to `WARPWRIGHT_LOG` ([`notes`]).
 //!
-//! What a program starts has the library as well, if it can open it (`children`).
-//!
-//! A program that forbids itself system calls has none of this library's from then on (`sealed`).
+//! A program that forbids itself system calls has none of this library's from then on.
 //!
 //! A program that has no memory left goes on without the library ([`reserve`]), and so does one whose functions have names that
-//! the library calls ([`warpwright_winners::captured`]).
+//! the library calls ([`warpwright_linkage::captured`]).
 //!
 //! Unsafe code is allowed in this room: all of it calls C or is called from C.
 #![allow(unsafe_code)]
 
 mod abi;
-#[cfg(target_arch = "x86_64")]
-mod children;
 mod compilers;
 mod door;
 mod driver;
@@ -42,11 +39,7 @@ mod modules;
 mod notes;
 mod params;
 mod reserve;
-#[cfg(target_arch = "x86_64")]
-mod sealed;
 mod state;
 mod trace;
 mod trial;
-#[cfg(target_arch = "x86_64")]
-mod ways;
 mod wrapped;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsString, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::compilers::Compilers;
@@ -18,7 +18,6 @@ use crate::notes::say;
 use crate::reserve::has_room;
 use crate::trace::Trace;
 use crate::trial::{Plan, Recorded};
-use warpwright_winners::captured::{is_captured, tell};
 
 use warpwright_winners::store::default_folder;
 
@@ -133,11 +132,6 @@ fn once<T>(place: &AtomicPtr<T>, make: impl FnOnce() -> T) -> &'static T {
 }
 
 fn begin() -> Mode {
-    if is_captured() {
-        tell();
-        MODE.store(Mode::Off as u8, Ordering::Relaxed);
-        return Mode::Off;
-    }
     if is_sealed() {
         MODE.store(Mode::Off as u8, Ordering::Relaxed);
         return Mode::Off;
@@ -184,7 +178,6 @@ pub fn is_sealed() -> bool {
 }
 
 /// The program is about to forbid itself system calls.
-#[cfg(target_arch = "x86_64")]
 pub fn seal() {
     let known = MODE.load(Ordering::Relaxed);
     if [Mode::Trace, Mode::Try]
@@ -197,9 +190,6 @@ pub fn seal() {
     }
     IS_SEALED.store(true, Ordering::Relaxed);
 }
-
-/// The process that has this library.
-pub static OWN: AtomicU32 = AtomicU32::new(0);
 
 static IS_SHORT: AtomicBool = AtomicBool::new(false);
 
@@ -251,7 +241,6 @@ pub fn state() -> MutexGuard<'static, State> {
 /// A forked child begins anew. What it inherited may be half changed, and its locks held by threads that it
 /// does not have; the driver's handles mean nothing there either.
 extern "C" fn in_child() {
-    OWN.store(std::process::id(), Ordering::Relaxed);
     STATE.store(std::ptr::null_mut(), Ordering::Release);
     crate::functions::abandon();
     crate::memory::open();

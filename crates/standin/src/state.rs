@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use warpwright_target::{Gpu, lookup};
-use warpwright_winners::captured;
+use warpwright_linkage::captured;
 
 use crate::abi::{Code, NO_DEVICE, SUCCESS, UNKNOWN};
 use crate::events::Clock;

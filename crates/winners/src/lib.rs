@@ -17,7 +17,6 @@
 //! aside and renamed needs no more to survive concurrent writers, a full disk or a crash.
 
 pub mod aside;
-pub mod captured;
 pub mod class;
 pub mod digest;
 pub mod export;

@@ -3,7 +3,6 @@
 //! A process may die at any time, so a line counts only with its line end, and what cannot be read is passed
 //! over. Both sides are of one version: they are built together, and the first line says so.
 
-use std::ffi::CStr;
 
 use warpwright_launch::{Guard, Shape, Signature};
 
@@ -14,9 +13,6 @@ pub const HEAD: &str = concat!("warpwright-notes ", env!("CARGO_PKG_VERSION"));
 
 /// An empty file beside notes of which not all could be written.
 pub const CUT: &str = "cut";
-
-/// A link beside notes: to the name of a function that the program has and the library would call, so that it stands aside.
-pub const CAPTURED: &CStr = c"captured";
 
 /// One note.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,5 +1,7 @@
 //! Was a signal sent to the whole group? A process beside the program, in the same group, holds all signals back and does
 //! nothing. What somebody sends to the group waits there, too, and then the program has it from the sender.
+//!
+//! It outlives this process, if that is killed, for as long as it takes to have the program end with it.
 
 use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
 use std::mem::{size_of, zeroed};
@@ -14,6 +16,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 const MEANWHILE: Duration = Duration::from_millis(2);
 /// How long the witness is waited for: it may be stopped.
 const PATIENCE_MS: u16 = 500;
+/// What stands where the number of a program is told otherwise: what came?
+const ASK: i32 = 0;
 /// What it saw longer ago is forgotten.
 const MEMORY: Duration = Duration::from_secs(1);
 
@@ -32,6 +36,14 @@ pub fn stand() {
     if witness.is_none() {
         // Without one a program hears twice what is sent to its group.
         *witness = Witness::new().ok();
+    }
+}
+
+/// Has a program that has just started end with this process.
+pub fn tie(program: i32) {
+    let mut witness = WITNESS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(own) = &mut *witness {
+        let _ = own.ask.write_all(&program.to_ne_bytes());
     }
 }
 
@@ -55,12 +67,11 @@ impl Witness {
     #[allow(unsafe_code)]
     fn new() -> std::io::Result<Witness> {
         let ((asked, ask), (told, tell)) = (pipe()?, pipe()?);
-        let parent = std::process::id() as i32;
         // SAFETY: the child makes calls alone that need no other thread.
         match unsafe { libc::fork() } {
             -1 => Err(std::io::Error::last_os_error()),
             // SAFETY: two descriptors of its own, and signals are held back.
-            0 => unsafe { watch(parent, asked.as_raw_fd(), tell.as_raw_fd()) },
+            0 => unsafe { watch(asked.as_raw_fd(), tell.as_raw_fd()) },
             _ => Ok(Witness {
                 ask,
                 told,
@@ -70,7 +81,7 @@ impl Witness {
     }
 
     fn has_seen(&mut self, signal: c_int, by: i32) -> std::io::Result<bool> {
-        self.ask.write_all(&[0])?;
+        self.ask.write_all(&ASK.to_ne_bytes())?;
         self.seen.retain(|(at, ..)| at.elapsed() < MEMORY);
         loop {
             let mut one = [PollFd::new(self.told.as_fd(), PollFlags::POLLIN)];
@@ -94,20 +105,16 @@ impl Witness {
     }
 }
 
-/// Says what came whenever it is asked, and ends with its parent.
+/// Says what came whenever it is asked, and ends behind its parent, with the program.
 ///
 /// # Safety
 /// In a process of one thread that holds all signals back.
 #[allow(unsafe_code)]
-unsafe fn watch(parent: i32, asked: RawFd, tell: RawFd) -> ! {
+unsafe fn watch(asked: RawFd, tell: RawFd) -> ! {
     let (first, last) = (asked.min(tell) as u32, asked.max(tell) as u32);
     let others = [(0, first), (first + 1, last), (last + 1, u32::MAX)];
     // SAFETY: calls without memory, or with values of this function's own.
     unsafe {
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        if libc::getppid() != parent {
-            libc::_exit(0);
-        }
         // Nobody is to wait for the end of what this process does not use.
         for (from, to) in others.into_iter().filter(|(from, to)| from < to) {
             let to = if to == u32::MAX { to } else { to - 1 };
@@ -121,6 +128,7 @@ unsafe fn watch(parent: i32, asked: RawFd, tell: RawFd) -> ! {
             events: libc::POLLIN,
             revents: 0,
         });
+        let mut program = -1;
         loop {
             // At once: a stop takes back that all go on, and the other way round.
             let mut either = either;
@@ -131,11 +139,19 @@ unsafe fn watch(parent: i32, asked: RawFd, tell: RawFd) -> ! {
                 say(tell, [info.ssi_signo as i32, info.ssi_pid as i32]);
             }
             if either[1].revents != 0 {
-                let mut byte = 0_u8;
-                if libc::read(asked, (&raw mut byte).cast(), 1) != 1 {
+                let mut word = ASK;
+                let size = size_of::<i32>();
+                if libc::read(asked, (&raw mut word).cast(), size) != size as isize {
+                    // A program that has ended is not met: its descriptor is of no other process.
+                    libc::syscall(libc::SYS_pidfd_send_signal, program, libc::SIGKILL, 0, 0);
                     libc::_exit(0);
                 }
-                say(tell, [0, 0]);
+                if word == ASK {
+                    say(tell, [0, 0]);
+                } else {
+                    libc::close(program);
+                    program = libc::syscall(libc::SYS_pidfd_open, word, 0) as RawFd;
+                }
             }
         }
     }

@@ -111,6 +111,8 @@ fn workshop() -> Option<&'static Workshop> {
             }
             cc(&["host.c", "-ldl", "-lpthread"], "host");
             cc(&["fuzz.c", "-ldl", "-lpthread"], "fuzz");
+            cc(&["few.c"], "few");
+            cc(&["asks.c", "-ldl", "-lpthread"], "asks");
             for (define, out) in [("HOOKS", "hooks.so"), ("EXPORTS", "exports.so")] {
                 let define = format!("-D{define}");
                 cc(&["-shared", "-fPIC", &define, "tool.c", "-ldl"], out);
@@ -2122,6 +2124,94 @@ fn little_memory_ends_nobody() {
     }
 }
 
+/// What a program that never asks for the driver does without the library, and with it.
+fn without_driver(words: &[&str]) -> [Output; 2] {
+    let alone = || {
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]);
+        command
+    };
+    let mut with = alone();
+    with.env("LD_PRELOAD", library()).env("WARPWRIGHT", "with");
+    [alone(), with].map(|mut command| command.output().expect("starts"))
+}
+
+/// Whatever a program starts has the library, which is to cost next to nothing until the driver is asked for.
+fn programs_without_the_driver_need_next_to_nothing() {
+    /// KiB that the library takes: of address space, in a debug build.
+    const OWN: usize = 56;
+    let few = workshop().expect("a toolkit").dir.path().join("few");
+    let few = few.display().to_string();
+    let programs: [&[&str]; 3] = [
+        &["/bin/true"],
+        &["/bin/sh", "-c", ":"],
+        &["/bin/sh", "-c", "/bin/true & wait; /bin/true"],
+    ];
+    for program in programs {
+        let limited = |limit: &str| {
+            let script = format!("ulimit {limit}; exec \"$0\" \"$@\"");
+            without_driver(&[&["/bin/sh", "-c", &script], program].concat())
+        };
+        let mut have_run = 0;
+        for limit in (2_000..14_000).step_by(if program.len() == 1 { 200 } else { 1_000 }) {
+            let [plain, _] = limited(&format!("-v {limit}"));
+            let [_, with] = limited(&format!("-v {}", limit + OWN));
+            if plain.status.success() {
+                have_run += 1;
+                assert_eq!(with, plain, "{program:?} {limit}");
+            }
+        }
+        assert!(have_run > 5, "{program:?}");
+        let [plain, with] = limited("-d 1000");
+        assert_eq!(plain, with, "{program:?}");
+    }
+    for kind in ["files", "prctl", "syscall", "vfork"] {
+        let [plain, with] = without_driver(&[&few, kind, "/bin/true"]);
+        assert_eq!(plain, with, "{kind}");
+        let says = String::from_utf8_lossy(&plain.stderr);
+        assert!(says.contains("libc.so"), "{kind}: {says}");
+    }
+    // The library is there, and nothing else comes with it.
+    let [plain, with] = without_driver(&[&few, "none", "/bin/cat", "/proc/self/maps"]);
+    let loaded = |output: &Output| {
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let paths = text.lines().filter_map(|line| line.split('/').next_back());
+        paths
+            .filter(|file| file.contains(".so"))
+            .map(str::to_owned)
+            .collect::<std::collections::BTreeSet<_>>()
+    };
+    let (plain, with) = (loaded(&plain), loaded(&with));
+    let more: Vec<&String> = with.difference(&plain).collect();
+    assert_eq!(more, ["libwarpwright_inject.so"]);
+}
+
+/// What is loaded later, and by threads at once, changes none of the dynamic linker's answers: nobody has the driver's functions
+/// where no driver is.
+fn the_dynamic_linker_answers_as_ever() {
+    let asks = workshop().expect("a toolkit").dir.path().join("asks");
+    let asks = asks.display().to_string();
+    for what in ["linker", "race", "self"] {
+        for deep in [&[][..], &[("DEEP", "1")]] {
+            let run = |mode| {
+                let before = ["sh", "-c", "exec \"$0\" \"$1\"", &asks, what];
+                run(&Setup {
+                    mode,
+                    before: &before,
+                    variables: deep,
+                    ..Setup::default()
+                })
+            };
+            let plain = run("");
+            assert_eq!(plain.output.status.code(), Some(6), "{what}");
+            for mode in ["with", "trace", "off"] {
+                let with = run(mode);
+                assert_eq!(with.output, plain.output, "{what} {mode}: {}", with.log);
+            }
+        }
+    }
+}
+
 /// Of the children, as a shell's `times` has it: `0m0.031s 0m0.014s`.
 fn milliseconds(times: &str) -> u64 {
     let of = |time: &str| {
@@ -2304,11 +2394,12 @@ fn unfit_winners_do_not_reach_the_driver() {
     }
 }
 
-/// The names of functions that the library calls, as the linker has them.
+/// The names of functions that the libraries call, as the linker has them.
 fn called() -> Vec<String> {
+    let opened = library().with_file_name("libwarpwright_inplace.so");
     let listed = Command::new("nm")
         .args(["-D", "--undefined-only"])
-        .arg(library())
+        .args([library(), opened])
         .output()
         .expect("nm");
     let text = String::from_utf8(listed.stdout).expect("text");
@@ -2316,6 +2407,7 @@ fn called() -> Vec<String> {
         .lines()
         .filter_map(|line| line.split_whitespace().last());
     let names = names.filter_map(|name| name.split('@').next());
+    let names = names.filter(|name| !name.ends_with(':'));
     // It defines these and calls them all the same.
     let defined = ["prctl", "syscall"];
     names.chain(defined).map(str::to_owned).collect()
@@ -2402,7 +2494,15 @@ fn own_functions_are_not_called() {
 }
 
 fn main() {
-    let tests: [(&str, fn()); 45] = [
+    let tests: [(&str, fn()); 47] = [
+        (
+            "the_dynamic_linker_answers_as_ever",
+            the_dynamic_linker_answers_as_ever,
+        ),
+        (
+            "programs_without_the_driver_need_next_to_nothing",
+            programs_without_the_driver_need_next_to_nothing,
+        ),
         ("own_functions_are_not_called", own_functions_are_not_called),
         ("little_stack_ends_nobody", little_stack_ends_nobody),
         ("little_memory_ends_nobody", little_memory_ends_nobody),

@@ -16,21 +16,24 @@ use crate::failure::Failure;
 use crate::signals;
 use crate::terminal;
 
-/// A library of ours: its file name, and the variable that names another place.
+/// A library of ours: its file name, that of one which it opens beside it, and the variable that names another place.
 pub struct Library {
     file: &'static str,
+    opens: Option<&'static str>,
     variable: &'static str,
 }
 
 /// The library that stands in front of the driver.
 const INJECT: Library = Library {
     file: "libwarpwright_inject.so",
+    opens: Some("libwarpwright_inplace.so"),
     variable: "WARPWRIGHT_INJECT",
 };
 
 /// The library that stands in for the runtime.
 pub const STANDIN: Library = Library {
     file: "libwarpwright_standin.so",
+    opens: None,
     variable: "WARPWRIGHT_STANDIN",
 };
 
@@ -126,7 +129,11 @@ pub fn whole(path: &Path) -> PathBuf {
 
 /// The library: named by the variable, beside this program, or in the `lib` folder beside its folder.
 pub fn library(wanted: &Library) -> Result<PathBuf, Failure> {
-    let Library { file, variable } = *wanted;
+    let Library {
+        file,
+        opens,
+        variable,
+    } = *wanted;
     let missing = |what: String| Failure::Missing {
         what,
         mend: Some(format!(
@@ -149,13 +156,21 @@ pub fn library(wanted: &Library) -> Result<PathBuf, Failure> {
     };
     let found = places.iter().find_map(|place| place.canonicalize().ok());
     let found = found.ok_or_else(|| missing(format!("{file} is not found")))?;
-    let is_whole =
-        is_whole(&found).map_err(|e| Failure::input(format!("`{}`: {e}", found.display())))?;
-    if !is_whole {
-        return Err(missing(format!(
-            "`{}` is no whole library (is it cut short?), and programs would run without it",
-            found.display()
-        )));
+    let opened = opens.map(|file| found.with_file_name(file));
+    for library in std::iter::once(&found).chain(&opened) {
+        let is_whole = match is_whole(library) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                return Err(missing(format!("`{}` is not there", library.display())));
+            }
+            known => known,
+        };
+        let failed = |e| Failure::input(format!("`{}`: {e}", library.display()));
+        if !is_whole.map_err(failed)? {
+            return Err(missing(format!(
+                "`{}` is no whole library (is it cut short?), and programs would run without it",
+                library.display()
+            )));
+        }
     }
     loadable(&found, &[' ', ':', '$'])?;
     Ok(found)
@@ -305,7 +320,6 @@ fn run_beside(
     wait: &mut dyn FnMut(u32) -> std::io::Result<End>,
 ) -> Result<End, Failure> {
     let name = command.get_program().to_owned();
-    signals::tie(&mut command);
     // Signals are for the program; what it did until then is still worth telling.
     signals::starting();
     let spawned = command.spawn();

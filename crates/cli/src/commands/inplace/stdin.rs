@@ -2,8 +2,8 @@
 //! program alone would have left it. A file is read from where it stood, and put where the first run left it. What waits in a
 //! pipe is looked at (`tee`; of a socket `MSG_PEEK`) and handed on through a pipe of our own, or a socket, what is there before
 //! the program starts; what the program has taken out of that is read at its source, too, and kept in an unnamed file for
-//! other runs. Terminals and devices are handed on as they are, and so are connections with somebody who has a name: those
-//! last for one run.
+//! other runs. Terminals and devices are handed on as they are, and so are connections with somebody who has a name, and a pipe
+//! that the program may write to as well: those last for one run.
 
 use std::fs::File;
 use std::io::{ErrorKind, PipeReader, PipeWriter, Read, Result, Write, pipe};
@@ -443,7 +443,9 @@ fn input() -> &'static Input {
                 },
                 Err(_) => Input::Passed,
             },
+            Ok(_) if !may_be_read() => Input::Passed,
             Ok(FileType::Socket) if !is_nameless() => Input::Once,
+            Ok(FileType::Fifo) if has_mode(OFlags::RDWR) => Input::Once,
             Ok(kind @ (FileType::Fifo | FileType::Socket)) => {
                 let stream = Stream::new(kind == FileType::Fifo);
                 stream.map(Arc::new).map_or_else(
@@ -457,6 +459,19 @@ fn input() -> &'static Input {
             _ => Input::Passed,
         }
     })
+}
+
+fn flags() -> OFlags {
+    fcntl_getfl(std::io::stdin()).unwrap_or(OFlags::PATH)
+}
+
+fn has_mode(mode: OFlags) -> bool {
+    flags() & OFlags::ACCMODE == mode
+}
+
+/// May it be read? If not the program is to see the error.
+fn may_be_read() -> bool {
+    !flags().contains(OFlags::PATH) && !has_mode(OFlags::WRONLY)
 }
 
 /// Is standard input a socket as the one that stands in for it: a stream between two ends without names?

@@ -7,13 +7,14 @@ use std::path::Path;
 use warpwright::trace::{Trace, WithoutGpu, read};
 use warpwright_diag::count;
 use warpwright_gpu::{FaultKind, devices};
+use warpwright_linkage::captured::CAPTURED;
 use warpwright_winners::aside::Aside;
-use warpwright_winners::lines::{CAPTURED, CUT};
+use warpwright_winners::lines::CUT;
 
 use super::caches;
 use super::document::demangled;
 use super::no_gpu::{built, stand_in};
-use super::program::{Program, command, ended, inject, outer_mode, run as run_program};
+use super::program::{End, Program, command, ended, inject, outer_mode, run as run_program};
 use crate::args::{Cli, TraceArgs};
 use crate::commands::print_json;
 use crate::failure::Failure;
@@ -35,15 +36,17 @@ pub fn run(cli: &Cli, args: &TraceArgs) -> Result<(), Failure> {
         }
     }
     let end = run_program(program)?;
-    ended(end, tell(args, folder.path()))
+    ended(end, tell(args, folder.path(), end))
 }
 
 /// Says what was seen.
-fn tell(args: &TraceArgs, folder: &Path) -> Result<(), Failure> {
+fn tell(args: &TraceArgs, folder: &Path, end: End) -> Result<(), Failure> {
     super::work::is_there(folder)?;
     caches::find_ptx(folder);
     let mut trace = read(folder, &args.program, warpwright_gpu::utc_now())?;
-    if let Some(output) = &args.output {
+    // Of a program that was ended before it launched anything there is nothing to keep, and perhaps an older trace.
+    let is_cut = trace.gpu.is_none() && matches!(end, End::Signal(_));
+    if let Some(output) = args.output.as_ref().filter(|_| !is_cut) {
         trace.modules_in = Some(keep_modules(folder, output)?);
         let text = serde_json::to_string_pretty(&trace)
             .map_err(|e| Failure::Internal(format!("a trace that is no JSON: {e}")))?;
@@ -83,7 +86,8 @@ pub fn nothing_was_seen(folder: &Path) {
         ),
         _ => complain!(
             "no launch was seen: the program does not use the driver, is linked statically, forbids itself system \
-             calls (seccomp), or must not be preloaded (set-user-ID), or a `warpwright` of its own is in between"
+             calls (seccomp), has no room for the library (`ulimit -v`), or must not be preloaded (set-user-ID), or a \
+             `warpwright` of its own is in between"
         ),
     }
 }

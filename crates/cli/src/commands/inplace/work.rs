@@ -5,15 +5,13 @@ use std::path::Path;
 use warpwright_toolkit::PrivateFolder;
 
 use crate::failure::Failure;
-use crate::signals::remove_at_end;
+use crate::signals::removed_at_end;
 
 /// A new one.
 pub fn folder() -> Result<PrivateFolder, Failure> {
     super::limits::check()?;
-    let folder = PrivateFolder::new();
-    let folder = folder.map_err(|e| Failure::input(format!("no folder to work in: {e}")))?;
-    remove_at_end(folder.path().to_owned());
-    Ok(folder)
+    removed_at_end(PrivateFolder::new)
+        .map_err(|e| Failure::input(format!("no folder to work in: {e}")))
 }
 
 /// Is it there behind a program's run?

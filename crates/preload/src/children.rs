@@ -8,19 +8,31 @@
 
 use std::ffi::{c_char, c_void};
 
-use warpwright_winners::captured::{environment, is_same, kernel, own_name};
+use warpwright_linkage::captured::{environment, is_same, kernel, own_name};
 
+use crate::sealed::are_children_sealed;
 use crate::ways::{SAVED, Way, ways};
 
 static NAME: [u8; 11] = *b"LD_PRELOAD=";
 
-/// Can what is started not open the library? The dynamic linker asks the same of a file of its own, so nobody forbids it.
+/// Can what is started not open the library? It may have no descriptor left for that.
 ///
 /// # Safety
 /// A name that ends in a zero.
 unsafe fn is_out_of_reach(library: *const c_char) -> bool {
-    // SAFETY: the caller's.
-    unsafe { kernel(libc::SYS_access, [library.addr(), libc::R_OK as usize, 0]) != 0 }
+    const HOW: usize = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
+    if are_children_sealed() {
+        return true;
+    }
+    let here = libc::AT_FDCWD as isize as usize;
+    // SAFETY: the caller's name, and a descriptor of our own.
+    unsafe {
+        let opened = kernel(libc::SYS_openat, [here, library.addr(), HOW]);
+        if opened >= 0 {
+            kernel(libc::SYS_close, [opened as usize, 0, 0]);
+        }
+        opened < 0
+    }
 }
 
 /// Writes a list of libraries anew, without one of them. Words end in a space or a colon.

@@ -4,14 +4,13 @@
 //! name of a function in a library that it is linked with. What it calls `close` would be called with our descriptors. Which
 //! names these are is read from the table of symbols of the library that this is linked into. Nothing is called here: it might
 //! be the program's.
-//!
-//! Unsafe code is allowed here: the dynamic linker's tables are read.
-#![allow(unsafe_code)]
 
-use std::ffi::{CStr, c_char, c_int};
-use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
-use crate::lines::CAPTURED;
+/// A link beside notes: to the name of a function that the program has and the library would call, so that it stands aside.
+pub const CAPTURED: &CStr = c"captured";
 
 /// `Elf64_Sym` of elf.h.
 #[repr(C)]
@@ -110,6 +109,7 @@ struct Object {
 ///
 /// # Safety
 /// Both end in a zero.
+#[inline]
 pub unsafe fn is_same(one: *const u8, other: *const u8) -> bool {
     let mut at = 0;
     loop {
@@ -156,11 +156,11 @@ impl Object {
             false => value,
         };
         let mut found = Object {
-            symbols: std::ptr::null(),
-            names: std::ptr::null(),
-            hash: std::ptr::null(),
-            gnu_hash: std::ptr::null(),
-            relocations: std::ptr::null(),
+            symbols: ptr::null(),
+            names: ptr::null(),
+            hash: ptr::null(),
+            gnu_hash: ptr::null(),
+            relocations: ptr::null(),
             count: 0,
         };
         let mut entry = map.dynamic;
@@ -311,20 +311,27 @@ unsafe fn own_map() -> *const Map {
     // SAFETY: the list, which ends in a null.
     unsafe {
         let mut own = _r_debug.first;
-        while !own.is_null() && !std::ptr::eq((*own).dynamic, &raw const _DYNAMIC) {
+        while !own.is_null() && !ptr::eq((*own).dynamic, &raw const _DYNAMIC) {
             own = (*own).next;
         }
         own
     }
 }
 
+/// The program, as the dynamic linker has it: a handle that means all that is loaded.
+pub extern "C" fn program() -> *const c_void {
+    // SAFETY: as for [`own_name`].
+    unsafe { _r_debug.first.cast() }
+}
+
 /// The name under which this library was loaded; null if there is none.
-pub fn own_name() -> *const c_char {
+pub extern "C" fn own_name() -> *const c_char {
     // SAFETY: the list is there whenever this library runs.
-    unsafe { own_map().as_ref() }.map_or(std::ptr::null(), |own| own.name)
+    unsafe { own_map().as_ref() }.map_or(ptr::null(), |own| own.name)
 }
 
 /// The program's environment.
+#[inline]
 pub fn environment() -> *const *mut u8 {
     // SAFETY: a word of the C library.
     unsafe { __environ.load(Ordering::Relaxed).cast() }
@@ -332,7 +339,7 @@ pub fn environment() -> *const *mut u8 {
 
 /// A name that this library calls and the program means something else by; null if there is none.
 fn search() -> *const u8 {
-    let none = std::ptr::null();
+    let none = ptr::null();
     // SAFETY: the dynamic linker's list, where the program is the first, and the tables of what is loaded.
     unsafe {
         let (first, own) = (_r_debug.first, own_map());
@@ -379,7 +386,7 @@ const FREE: u8 = 1;
 const CALLED: u8 = 2;
 
 /// Is any name taken? Then nothing of this library may run.
-pub fn is_captured() -> bool {
+pub extern "C" fn is_captured() -> bool {
     static KNOWN: AtomicU8 = AtomicU8::new(UNKNOWN);
     match KNOWN.load(Ordering::Relaxed) {
         UNKNOWN => {
@@ -396,7 +403,7 @@ pub fn is_captured() -> bool {
 ///
 /// # Safety
 /// Null, or a name that ends in a zero.
-pub unsafe fn is_captured_for(name: *const c_char) -> bool {
+pub unsafe extern "C" fn is_captured_for(name: *const c_char) -> bool {
     // SAFETY: the second byte is there if the first is no zero.
     let is_of_driver = || unsafe {
         let name = name.cast::<u8>();
@@ -410,9 +417,9 @@ pub unsafe fn is_captured_for(name: *const c_char) -> bool {
 }
 
 /// Tells the command line, past the C library: by a link, since what is written may send a signal.
-pub fn tell() {
+pub extern "C" fn tell() {
     const PATH_ONLY: usize = (libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC) as usize;
-    let (name, folder) = (search(), folder());
+    let (name, folder) = (search(), variable(b"WARPWRIGHT_DIR="));
     if name.is_null() || folder.is_null() {
         return;
     }
@@ -428,36 +435,37 @@ pub fn tell() {
     }
 }
 
-/// What the environment says of where notes go; null if nothing.
-fn folder() -> *const u8 {
-    static NAME: [u8; 15] = *b"WARPWRIGHT_DIR=";
+/// The value of a variable of the environment, of which the name is given with its `=`; null if there is none.
+#[inline]
+pub fn variable(name: &[u8]) -> *const u8 {
     // SAFETY: pointers to what ends in a zero, behind the last of them a null.
     unsafe {
-        let mut variable = __environ.load(Ordering::Relaxed).cast_const();
+        let mut variable = environment();
         while !variable.is_null() && !(*variable).is_null() {
             let mut at = 0;
-            while at < NAME.len() && (*variable).add(at).read_volatile() == NAME[at] {
+            while at < name.len() && (*variable).add(at).read_volatile() == name[at] {
                 at += 1;
             }
-            if at == NAME.len() {
+            if at == name.len() {
                 return (*variable).add(at);
             }
             variable = variable.add(1);
         }
     }
-    std::ptr::null()
+    ptr::null()
 }
 
 /// A call of the kernel.
 ///
 /// # Safety
 /// As the call asks for.
+#[inline]
 #[cfg(target_arch = "x86_64")]
 pub unsafe fn kernel(call: libc::c_long, [a, b, c]: [usize; 3]) -> isize {
     let found;
     // SAFETY: the kernel's convention.
     unsafe {
-        std::arch::asm!("syscall", inlateout("rax") call as isize => found, in("rdi") a, in("rsi") b, in("rdx") c,
+        core::arch::asm!("syscall", inlateout("rax") call as isize => found, in("rdi") a, in("rsi") b, in("rdx") c,
             in("r10") 0, lateout("rcx") _, lateout("r11") _, options(nostack));
     }
     found
@@ -467,12 +475,13 @@ pub unsafe fn kernel(call: libc::c_long, [a, b, c]: [usize; 3]) -> isize {
 ///
 /// # Safety
 /// As above.
+#[inline]
 #[cfg(target_arch = "aarch64")]
 pub unsafe fn kernel(call: libc::c_long, [a, b, c]: [usize; 3]) -> isize {
     let found;
     // SAFETY: the kernel's convention.
     unsafe {
-        std::arch::asm!("svc 0", in("x8") call, inlateout("x0") a as isize => found, in("x1") b, in("x2") c,
+        core::arch::asm!("svc 0", in("x8") call, inlateout("x0") a as isize => found, in("x1") b, in("x2") c,
             in("x3") 0, options(nostack));
     }
     found
