@@ -4,16 +4,16 @@
 //! as buffers are aligned; a difference of two addresses of one buffer has none of it left.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{Hash as _, Hasher as _};
+use std::hash::{Hash, Hasher as _};
 
 use rustc_hash::FxHasher;
 use warpwright_launch::Launch;
 use warpwright_ptx::special::SpecialReg;
 
+use crate::matrix::MatrixOp;
 use crate::memory::{
     FUNCTION_WINDOW, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, SLOT_BITS, slot_address,
 };
-use crate::matrix::MatrixOp;
 use crate::program::{Access, AccessSpace, CollectiveOp, Op, Program, Src, Step};
 use crate::symbolic::form::opcode;
 
@@ -345,7 +345,8 @@ impl<'h, 'p> Labels<'h, 'p> {
             let at = program.constants[at as usize][0].wrapping_add_signed(access.offset);
             let at = at.wrapping_sub(PARAM_WINDOW);
             let regions = program.image.params.regions.iter().zip(&self.launch.args);
-            let mut all = regions.filter(|(region, _)| (region.start..region.start + region.len).contains(&at));
+            let mut all = regions
+                .filter(|(region, _)| (region.start..region.start + region.len).contains(&at));
             if let Some((region, arg)) = all.next() {
                 return (at - region.start, arg.name.clone());
             }
@@ -354,7 +355,9 @@ impl<'h, 'p> Labels<'h, 'p> {
     }
 
     fn of(&self, step: &Step) -> u64 {
-        let guard = step.guard.map(|guard| (self.regs[guard.reg as usize], guard.negated));
+        let guard = step
+            .guard
+            .map(|guard| (self.regs[guard.reg as usize], guard.negated));
         let what = opcode(self.holds.instruction(step));
         let operands = match &step.op {
             Op::Alu { srcs, .. } => hashed(&self.all(srcs)),
@@ -375,7 +378,7 @@ impl<'h, 'p> Labels<'h, 'p> {
     }
 }
 
-fn hashed(of: &impl std::hash::Hash) -> u64 {
+fn hashed(of: &impl Hash) -> u64 {
     let mut hasher = FxHasher::default();
     of.hash(&mut hasher);
     hasher.finish()

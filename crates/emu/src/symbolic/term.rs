@@ -916,7 +916,11 @@ impl Terms {
         // A sum that may be rounded once is not the one that is rounded twice. Of a product that was made both ways it is not
         // known which of them is added: that sum is like no other.
         let is_unsure = is_fused && products.contains(&Some(OPEN | STATED));
-        let number = if is_unsure { self.nodes.len() as u32 } else { 0 };
+        let number = if is_unsure {
+            self.nodes.len() as u32
+        } else {
+            0
+        };
         let fusible = if is_fused { Mode::FUSIBLE } else { 0 };
         Val::Term(self.intern(Node::new(Kind::FAdd, mode.0 | fusible, a, b, number)))
     }
