@@ -1154,15 +1154,37 @@ int main(void) { int signal = -1; prctl(PR_GET_PDEATHSIG, &signal); printf("%d %
         std::io::BufRead::read_line(&mut out, &mut line).expect("a line");
         let (signal, program) = line.trim().split_once(' ').expect("two numbers");
         assert_eq!(signal, "0", "{command}");
+        // What watches beside the program has a signal to tell, and nobody to tell it.
+        let number = child.id();
+        let beside = format!("/proc/{number}/task/{number}/children");
+        let beside = std::fs::read_to_string(beside).expect("children");
+        let beside: Vec<&str> = beside
+            .split_whitespace()
+            .filter(|number| *number != program)
+            .collect();
+        assert_eq!(beside.len(), 1, "{command}: {beside:?}");
+        signal_to("STOP", beside[0]);
         child.kill().expect("killed");
         child.wait().expect("ended");
-        let state = || std::fs::read_to_string(format!("/proc/{program}/stat")).unwrap_or_default();
-        let begun = std::time::Instant::now();
-        while !state().is_empty() && !state().contains(") Z ") {
-            assert!(begun.elapsed().as_secs() < 20, "{command}: {}", state());
-            std::thread::sleep(std::time::Duration::from_millis(5));
+        signal_to("TERM", beside[0]);
+        signal_to("CONT", beside[0]);
+        for number in [program, beside[0]] {
+            let state =
+                || std::fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
+            let begun = std::time::Instant::now();
+            while !state().is_empty() && !state().contains(") Z ") {
+                assert!(begun.elapsed().as_secs() < 20, "{command}: {}", state());
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
         }
     }
+}
+
+fn signal_to(signal: &str, process: &str) {
+    let sent = Command::new("kill")
+        .args([&format!("-{signal}"), process])
+        .status();
+    assert!(sent.expect("kill").success(), "{signal}");
 }
 
 /// A signal ends a trace whenever it comes: no folder stays, and the file is the older one or a trace.
@@ -1182,10 +1204,7 @@ fn signals_leave_nothing_half_made() {
             .stderr(std::process::Stdio::null());
         let mut child = trace.spawn().expect("starts");
         std::thread::sleep(std::time::Duration::from_micros(1_500 * number as u64));
-        let sent = Command::new("kill")
-            .args([&format!("-{signal}"), &child.id().to_string()])
-            .status();
-        assert!(sent.expect("kill").success());
+        signal_to(signal, &child.id().to_string());
         assert_eq!(child.wait().expect("ends").code(), None, "{number}");
         let text = std::fs::read_to_string(bench.path("t.json")).expect("a file");
         assert_eq!(text, older, "{number}");

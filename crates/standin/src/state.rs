@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use warpwright_target::{Gpu, lookup};
 use warpwright_linkage::captured;
+use warpwright_target::{Gpu, lookup};
 
 use crate::abi::{Code, NO_DEVICE, SUCCESS, UNKNOWN};
 use crate::events::Clock;

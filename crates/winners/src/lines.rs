@@ -3,7 +3,6 @@
 //! A process may die at any time, so a line counts only with its line end, and what cannot be read is passed
 //! over. Both sides are of one version: they are built together, and the first line says so.
 
-
 use warpwright_launch::{Guard, Shape, Signature};
 
 use crate::class::{LaunchClass, triple};

@@ -135,9 +135,10 @@ unsafe fn watch(asked: RawFd, tell: RawFd) -> ! {
             libc::poll(either.as_mut_ptr(), 2, -1);
             let mut info: libc::signalfd_siginfo = zeroed();
             let size = size_of::<libc::signalfd_siginfo>();
-            while libc::read(came, (&raw mut info).cast(), size) == size as isize {
-                say(tell, [info.ssi_signo as i32, info.ssi_pid as i32]);
-            }
+            // Where nobody reads any more, what is said comes back as SIGPIPE.
+            while libc::read(came, (&raw mut info).cast(), size) == size as isize
+                && say(tell, [info.ssi_signo as i32, info.ssi_pid as i32])
+            {}
             if either[1].revents != 0 {
                 let mut word = ASK;
                 let size = size_of::<i32>();
@@ -157,9 +158,10 @@ unsafe fn watch(asked: RawFd, tell: RawFd) -> ! {
     }
 }
 
-/// A signal and its sender, or that these were all.
+/// A signal and its sender, or that these were all. Is there somebody who reads it?
 #[allow(unsafe_code)]
-fn say(tell: RawFd, word: [i32; 2]) {
+fn say(tell: RawFd, word: [i32; 2]) -> bool {
+    let size = size_of::<[i32; 2]>();
     // SAFETY: a descriptor of our own, and so many bytes.
-    unsafe { libc::write(tell, word.as_ptr().cast(), size_of::<[i32; 2]>()) };
+    unsafe { libc::write(tell, word.as_ptr().cast(), size) == size as isize }
 }
