@@ -1071,7 +1071,8 @@ def at_terminal(b, before, does, end):
         before = count()
         act()
         until(lambda: count() > before)
-        until(lambda: False, .05)
+        # What reads in the background stops once more, and the command with it.
+        until(lambda: False, .4 if what == "front 0" else .05)
 
     typed = lambda text: lambda: os.write(terminal, text)
     resized = lambda: fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 20 + heard("signal 28"), 90, 0, 0))
