@@ -1062,40 +1062,36 @@ def at_terminal(b, before, does, end):
                 except OSError:
                     return
 
-    def typed(text, pause=.15):
-        os.write(terminal, text)
-        until(lambda: False, pause)
+    def heard(what):
+        return sum(line.startswith(what) for line in lines())
 
+    def does_by(act, what):
+        """Does something and waits until the program has heard of it, or the shell says so."""
+        count = lambda: heard(what) if isinstance(what, str) else shown.count(what)
+        before = count()
+        act()
+        until(lambda: count() > before)
+        # What reads in the background stops once more, and the command with it.
+        until(lambda: False, .4 if what == "front 0" else .05)
+
+    typed = lambda text: lambda: os.write(terminal, text)
+    resized = lambda: fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 20 + heard("signal 28"), 90, 0, 0))
+    stopped, front = (typed(b"\x1a"), b"Stopped"), (typed(b"fg\n"), "front 1")
+    steps = {"interrupt": [(typed(b"\x03"), "signal 2 ")], "stop": [stopped, front], "back": [stopped, (typed(b"bg\n"), "front 0"), front],
+             "resize": [(resized, "signal 28 ")], "line": [(typed(b"hello\n"), "read")],
+             "several": [(typed(b"\x03"), "signal 2 "), (typed(b"abc\n"), "read")]}
     until(lambda: shown.endswith(b"> "))
-    typed(f"{before}{b.at('terminal')}\n".encode(), 0)
-    until(lambda: lines())
-    until(lambda: False, .05)
-    for one in does:
-        if one == "interrupt":
-            typed(b"\x03")
-        elif one == "stop":
-            typed(b"\x1a", .3)
-            typed(b"fg\n", .3)
-        elif one == "back":
-            typed(b"\x1a", .3)
-            typed(b"bg\n", .3)
-            typed(b"fg\n", .3)
-        elif one == "resize":
-            fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 20 + len(shown) % 7, 90, 0, 0))
-            until(lambda: False, .15)
-        elif one == "line":
-            typed(b"hello\n")
-        else:
-            typed(b"\x03")
-            typed(b"abc\n")
+    does_by(typed(f"{before}{b.at('terminal')}\n".encode()), "ready")
+    for act, what in (step for one in does for step in steps[one]):
+        does_by(act, what)
     if end == "quit":
-        typed(b"\x1c", .2)
-        typed(b"echo code $? >> $LOG\n", 0)
-        until(lambda: any(line.startswith("code") for line in lines()))
+        does_by(typed(b"\x1c"), "signal 3 ")
+        until(lambda: shown.endswith(b"> "))
+        does_by(typed(b"echo code $? >> $LOG\n"), "code")
     os.close(terminal)
     if end == "hangup":
-        limit = time.time() + 3
-        while time.time() < limit and not any(line.startswith("signal 1 ") for line in lines()):
+        limit = time.time() + 10
+        while time.time() < limit and not heard("signal 1 "):
             time.sleep(.01)
     time.sleep(.05)
     try:
@@ -1103,11 +1099,11 @@ def at_terminal(b, before, does, end):
     except ProcessLookupError:
         pass
     os.waitpid(shell, 0)
-    heard = [re.sub(r"(signal 28) .*", r"\1", line) for line in lines()]
+    all_heard = [re.sub(r"(signal 28) .*", r"\1", line) for line in lines()]
     # A terminal that hangs up has all go on, too, before or after.
-    while end == "hangup" and len(heard) > 1 and heard[-2].split()[0:2] in (["signal", "18"], ["front", "0"], ["front", "1"]):
-        del heard[-2]
-    return heard, shown
+    while end == "hangup" and len(all_heard) > 1 and all_heard[-2].split()[0:2] in (["signal", "18"], ["front", "0"], ["front", "1"]):
+        del all_heard[-2]
+    return all_heard, shown
 
 
 KINDS = [(damage, 25), (cubins, 30), (facts, 25), (guards, 30), (entries, 12), (exports, 8), (kills, 4), (disks, 6), (memory, 8),
