@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use warpwright_cudac::launches::{HostCode, expanded, numbers};
-use warpwright_launch::Source;
+use warpwright_launch::{Guard, Source};
 use warpwright_pass::Seen;
 use warpwright_pass::names::{base_name, is_named, template_arguments};
 use warpwright_ptx::Module;
@@ -40,6 +40,7 @@ pub fn own_launches(text: &str, module: &Module, nvcc: &[String], headers: &[Str
             grid: agreed(grids),
             guessed: String::new(),
             dynamic_smem: agreed(launches.iter().map(|l| l.dynamic_smem)),
+            constants: Guard::always(),
         }
     };
     let kernels = module.kernels().map(|(_, f)| f.name.to_string());
@@ -179,6 +180,7 @@ mod tests {
                 grid,
                 guessed: String::new(),
                 dynamic_smem,
+                constants: Guard::always(),
             }]
         };
         let fill = "_ZN2ns4fillIiEEvPT_";
