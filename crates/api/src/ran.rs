@@ -21,6 +21,12 @@ pub fn seen(trace: &Trace, module: &Module) -> Vec<Seen> {
     let of = |symbol: &str| {
         let mut all = trace.of(symbol);
         let first = all.next()?;
+        let numbers = (first.stayed.as_ref().zip(module.function(symbol)))
+            .map(|(stayed, kernel)| stayed.numbers(module, kernel).block(first.block));
+        let constants = numbers.map(|numbers| match first.stayed.as_ref() {
+            Some(stayed) if stayed.grid => numbers.grid(first.grid),
+            _ => numbers,
+        });
         Some(Seen {
             symbol: symbol.to_owned(),
             source: Source::Traced,
@@ -29,6 +35,7 @@ pub fn seen(trace: &Trace, module: &Module) -> Vec<Seen> {
             grid: Some(first.blocks()),
             guessed: String::new(),
             dynamic_smem: Some(first.dynamic_smem),
+            constants: constants.unwrap_or_default(),
         })
     };
     let kernels = module.kernels();

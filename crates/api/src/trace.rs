@@ -453,7 +453,7 @@ fn stayed(notes: &[Note]) -> BTreeMap<(String, String, LaunchClass), Stayed> {
             let stayed = Stayed {
                 grid: steady.grid.is_some(),
                 parameters: steady.bytes.iter().map(digits).collect(),
-                places: steady.places,
+                places: steady.places.to_vec(),
             };
             (key, stayed)
         })

@@ -56,6 +56,42 @@ int main(int argc, char **argv) {
 }
 "#;
 
+/// Launched thrice, with two numbers that stay and one that does not.
+const STEADY: &str = r#"__global__ void turn(unsigned *x, unsigned n, unsigned often, unsigned by) {
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x, a = i;
+    if (i < n) { for (unsigned j = 0; j < often; ++j) a = (a ^ by) * 3 + (a >> 7); x[i] = a; }
+}
+int main() {
+    unsigned *x; cudaMalloc(&x, 4000);
+    for (unsigned by = 1; by < 4; ++by) turn<<<4, 256>>>(x, 1000, 6, by);
+    return cudaDeviceSynchronize();
+}
+"#;
+
+#[test]
+fn what_stays_over_a_programs_launches_is_tried_as_a_constant() {
+    if require_toolkit("a version for a program's launches").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("k.cu"), STEADY).unwrap();
+    let recipes = |more: &[&str]| -> Vec<String> {
+        let words = ["opt", "k.cu", "--json", "--no-database"];
+        let found = document(folder.path(), &[&words[..], more].concat());
+        let candidates = found["kernels"][0]["candidates"].as_array().unwrap().iter();
+        let recipes = candidates.map(|c| c["recipe"].as_str().unwrap().to_owned());
+        recipes
+            .filter(|recipe| recipe.starts_with("specialize"))
+            .collect()
+    };
+    assert_eq!(
+        recipes(&[]),
+        ["specialize(block=256x1x1, grid=4x1x1, params=param1:4=1000&param2:4=6, guarded=yes)"]
+    );
+    // Of launches that are read in the code nobody knows what stays.
+    assert_eq!(recipes(&["--no-run"]), [""; 0]);
+}
+
 #[test]
 fn what_a_program_launches_counts() {
     if require_toolkit("a file's own program").is_none() {

@@ -85,7 +85,7 @@ pub struct Built {
     pub run: Option<Run>,
     /// The kernel's machine code.
     pub kernel: Option<Kernel>,
-    /// What the launch that is described runs, where the original stands beside it: that version by itself.
+    /// What the launch that is known runs, where the original stands beside it: that version by itself.
     pub at_launch: Option<Box<Built>>,
 }
 

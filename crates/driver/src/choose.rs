@@ -31,7 +31,7 @@ const TRADE_MARGIN: f64 = 0.15;
 /// or has fewer warps at work: blocks are not dealt out evenly, and one that finds no room waits for another's end.
 const ROOM_MARGIN: f64 = 0.3;
 
-/// The same for a version for the launch that is described, beside the original: of 50 that promised as much, by ensembles that had not
+/// The same for a version for the launch that is known, beside the original: of 50 that promised as much, by ensembles that had not
 /// seen their kind, one was slower by more than 2% (`lab/fits/fit/constants.py`).
 const VERSION_MARGIN: f64 = 0.06;
 

@@ -429,7 +429,7 @@ impl<'a> Exploration<'a> {
         conditions.fold(Guard::always(), Guard::with)
     }
 
-    /// Versions for the launch that is described. Where nothing is measured there is one, and beside it stands what that launch runs
+    /// Versions for the launch that is known. Where nothing is measured there is one, and beside it stands what that launch runs
     /// of it.
     fn for_launch(&mut self) -> Result<(), OptError> {
         let setting = self.bench.setting;

@@ -1,6 +1,6 @@
 //! What a file's own launches of its kernels say. It is a fact about these launches, and no promise of others.
 
-use warpwright_launch::Source;
+use warpwright_launch::{Guard, Source};
 use warpwright_pass::Seen;
 use warpwright_pass::names::{base_name, template_arguments};
 use warpwright_ptx::Module;
@@ -36,6 +36,7 @@ pub fn own_launches(text: &str, module: &Module, nvcc: &[String], headers: &[Str
             grid: agreed(grids),
             guessed: String::new(),
             dynamic_smem: agreed(launches.iter().map(|l| l.dynamic_smem)),
+            constants: Guard::always(),
         }
     };
     let kernels = module.kernels().map(|(_, f)| f.name.to_string());
@@ -68,6 +69,7 @@ mod tests {
                 grid,
                 guessed: String::new(),
                 dynamic_smem,
+                constants: Guard::always(),
             }]
         };
         let fill = "_ZN2ns4fillIiEEvPT_";

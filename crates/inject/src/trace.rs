@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use warpwright_winners::LaunchClass;
-use warpwright_winners::fit::Place;
 use warpwright_winners::lines::{Beside, Launches, Note, Steady};
 
 use crate::abi::{Code, Handle, NOT_READY, SUCCESS};
@@ -39,7 +38,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub struct Trace {
     launches: Vec<Launches>,
     /// What stayed the same, by place in `launches`.
-    steady: BTreeMap<usize, Stayed>,
+    steady: BTreeMap<usize, Steady>,
     /// Kernels that take turns with their winners, by place in `launches`.
     turns: BTreeMap<usize, Turns>,
     /// Place in `launches` by module, kernel and class; by handle, for the launch path.
@@ -55,44 +54,6 @@ pub struct Trace {
     written: Option<Instant>,
     /// What an empty pair of events says, in nanoseconds.
     overhead_ns: Option<f32>,
-}
-
-/// What stayed the same over launches so far.
-struct Stayed {
-    grid: Option<[u32; 3]>,
-    bytes: Vec<Option<u8>>,
-    /// Where the parameters are.
-    places: Arc<[Place]>,
-}
-
-impl Stayed {
-    /// After the first launch: all but pointers.
-    fn first(launch: &Launch, bytes: &[u8], places: Arc<[Place]>) -> Stayed {
-        let mut known: Vec<Option<u8>> = bytes.iter().copied().map(Some).collect();
-        for &(at, size) in places.iter() {
-            let (at, end) = (at as usize, (at + size) as usize);
-            for word in (at..end).step_by(8).take_while(|word| word + 8 <= end) {
-                let mut value = [0; 8];
-                value.copy_from_slice(&bytes[word..word + 8]);
-                if is_pointer(u64::from_le_bytes(value)) {
-                    known[word..word + 8].fill(None);
-                }
-            }
-        }
-        Stayed {
-            grid: Some(launch.grid),
-            bytes: known,
-            places,
-        }
-    }
-
-    /// Another launch.
-    fn meet(&mut self, launch: &Launch, bytes: &[u8]) {
-        self.grid = self.grid.filter(|grid| *grid == launch.grid);
-        for (known, byte) in self.bytes.iter_mut().zip(bytes) {
-            *known = known.filter(|known| known == byte);
-        }
-    }
 }
 
 struct Pending {
@@ -270,17 +231,7 @@ impl Trace {
 
     fn notes(&self) -> Vec<Note> {
         let launches = self.launches.iter().cloned().map(Note::Launches);
-        let steady = self.steady.iter().map(|(&place, stayed)| {
-            let of = &self.launches[place];
-            Note::Steady(Steady {
-                module: of.module.clone(),
-                class: of.class,
-                grid: stayed.grid,
-                bytes: stayed.bytes.clone(),
-                places: stayed.places.to_vec(),
-                kernel: of.kernel.clone(),
-            })
-        });
+        let steady = self.steady.values().cloned().map(Note::Steady);
         let beside = self.turns.iter().map(|(&place, turns)| {
             let of = &self.launches[place];
             Note::Beside(Beside {
@@ -300,8 +251,9 @@ fn observe(place: usize, launch: &Launch) {
     if replacing() {
         return;
     }
-    let known = (state().trace.steady.get(&place)).map(|stayed| stayed.places.clone());
-    let places = known.clone().or_else(|| {
+    let known = (state().trace.steady.get(&place)).map(|steady| steady.places.clone());
+    let is_first = known.is_none();
+    let places = known.or_else(|| {
         let kind = identify(launch.function)?.kind;
         described(launch.function, kind).map(Arc::from)
     });
@@ -312,16 +264,15 @@ fn observe(place: usize, launch: &Launch) {
         places: &places,
     };
     let Some(bytes) = passed.packed() else { return };
-    match known {
-        Some(_) => {
-            if let Some(stayed) = state().trace.steady.get_mut(&place) {
-                stayed.meet(launch, &bytes);
-            }
-        }
-        None => {
-            let first = Stayed::first(launch, &bytes, places);
-            state().trace.steady.insert(place, first);
-        }
+    if is_first {
+        let of = Launches {
+            grid: launch.grid,
+            ..state().trace.launches[place].clone()
+        };
+        let first = Steady::first(&of, &bytes, places, is_pointer);
+        state().trace.steady.insert(place, first);
+    } else if let Some(steady) = state().trace.steady.get_mut(&place) {
+        steady.meet(launch.grid, &bytes);
     }
 }
 

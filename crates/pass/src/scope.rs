@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use warpwright_cudac::File;
 use warpwright_cudac::diag::Source;
-use warpwright_launch::{Facts, Guard, Launch, Parts, Source as Certainty};
+use warpwright_launch::{Facts, Guard, Launch, Parts, Quantity, Source as Certainty};
 use warpwright_ptx::Module;
 use warpwright_sass::{Cubin, Elf, Kernel};
 use warpwright_stencil::dsl;
@@ -50,6 +50,8 @@ pub struct Seen {
     pub guessed: String,
     /// Dynamic shared memory, bytes per block.
     pub dynamic_smem: Option<u32>,
+    /// What is the same at all of them, as far as it is known.
+    pub constants: Guard,
 }
 
 /// What the caller states. `Default` states nothing.
@@ -283,16 +285,20 @@ impl<'a> Scope<'a> {
         })
     }
 
-    /// What a kernel's launch is, where it is described and has such blocks.
+    /// What is the same at the launches of a kernel with such blocks, where it is known: of the launch that is described, else of
+    /// those that were seen.
     pub fn constants(&self, kernel: &str, block: [u32; 3]) -> Option<Guard> {
         let parts = Parts {
             cluster: false,
             dynamic_smem: false,
             ..Parts::ALL
         };
-        let launch = self.launch?;
-        let is_its = launch.kernel == kernel && launch.block == block;
-        is_its.then(|| Facts::of(launch, Certainty::Described).guard(parts))
+        let described = self.launch.filter(|launch| launch.kernel == kernel);
+        let described =
+            described.map(|launch| Facts::of(launch, Certainty::Described).guard(parts));
+        let seen = self.seen(kernel).map(|seen| seen.constants.clone());
+        let known = described.or(seen)?;
+        (known.exact(Quantity::Block) == Some(block)).then_some(known)
     }
 
     fn seen(&self, kernel: &str) -> Option<&Seen> {

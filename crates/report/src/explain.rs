@@ -23,7 +23,7 @@ use warpwright_sass::profile::loop_depths;
 use crate::accesses::AccessReport;
 use crate::cycles::CyclesReport;
 use crate::edit::{Edit, Gives};
-use crate::local::{LocalArray, local_arrays};
+use crate::local::{LocalArray, Room, local_arrays};
 use warpwright_target::{Stair, desired_registers, registers_for_one_more_block};
 
 /// How many live ranges across the peak are listed.
@@ -273,7 +273,15 @@ pub fn explain(
         true => u32::MAX,
         false => explanation.resources.stack_bytes,
     };
-    explanation.local_arrays = local_arrays(module, id, stack, setting.block.threads());
+    let shared = &setting.gpu.arch.shared;
+    let used =
+        (explanation.resources.shared_bytes).saturating_add(setting.dynamic_smem.unwrap_or(0));
+    let room = Room {
+        threads: setting.block.threads(),
+        unasked: shared.per_block.saturating_sub(used),
+        most: shared.per_block_opt_in.saturating_sub(used),
+    };
+    explanation.local_arrays = local_arrays(module, id, stack, room);
     explanation.enter_reliance(Reliance::of_ptx(module, id));
     explanation
         .edits

@@ -145,7 +145,7 @@ pub(crate) fn listing(kernel: &Value, id: &str, lines: &Lines) -> Option<String>
         }
         out.push_str("</ol></details>");
     }
-    out.push_str("</div></details>");
+    out.push_str("<i hidden></i></div></details>");
     Some(out)
 }
 

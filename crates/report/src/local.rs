@@ -10,6 +10,7 @@ use warpwright_ptx::{FuncId, Inst, Module, View};
 use warpwright_sass::Elf;
 use warpwright_sass::function::{Calls, Code};
 use warpwright_sass::lines::ptx_lines;
+use warpwright_target::WARP_SIZE;
 
 use crate::edit::{Edit, Gives};
 use crate::explain::Lines;
@@ -99,8 +100,8 @@ pub struct Declared {
 }
 
 /// What a kernel keeps in local memory beside spills, as far as the PTX says so. `stack`: bytes of the build's stack;
-/// what is larger does not lie there. `block`: threads.
-pub fn local_arrays(module: &Module, id: FuncId, stack: u32, block: u32) -> Vec<LocalArray> {
+/// what is larger does not lie there.
+pub fn local_arrays(module: &Module, id: FuncId, stack: u32, room: Room) -> Vec<LocalArray> {
     let Some(view) = module.view(id) else {
         return Vec::new();
     };
@@ -111,7 +112,7 @@ pub fn local_arrays(module: &Module, id: FuncId, stack: u32, block: u32) -> Vec<
         module,
         view: &view,
         lines,
-        block,
+        room,
     };
     found.iter().map(|object| reader.array(object)).collect()
 }
@@ -120,7 +121,43 @@ struct Reader<'m> {
     module: &'m Module,
     view: &'m View<'m>,
     lines: Lines<'m>,
-    block: u32,
+    room: Room,
+}
+
+/// The shared memory that a block has left.
+#[derive(Clone, Copy)]
+pub struct Room {
+    /// Threads of the block.
+    pub threads: u32,
+    /// Bytes without asking for more.
+    pub unasked: u32,
+    /// Bytes where the kernel opts in.
+    pub most: u32,
+}
+
+impl Room {
+    /// The advice to keep what takes so many bytes of a thread there; none where it does not fit a warp.
+    fn advice(self, bytes: u64) -> Option<String> {
+        let of = |threads: u32| bytes.saturating_mul(u64::from(threads));
+        let threads = match of(self.threads) > u64::from(self.most) {
+            true => {
+                u32::try_from(u64::from(self.most) / bytes.max(1)).ok()? / WARP_SIZE * WARP_SIZE
+            }
+            false => self.threads,
+        };
+        let (bytes, most) = (of(threads), threads < self.threads);
+        let asked = match bytes > u64::from(self.unasked) {
+            true => {
+                ", dynamic, which the launch's code asks for (cudaFuncAttributeMaxDynamicSharedMemorySize)"
+            }
+            false => "",
+        };
+        let whole = match most {
+            true => format!("in blocks of at most {threads} threads keep it in shared memory"),
+            false => "keep it in shared memory".to_owned(),
+        };
+        (threads > 0).then(|| format!("{whole}: {bytes} B for {threads} threads{asked}"))
+    }
 }
 
 impl Reader<'_> {
@@ -258,12 +295,8 @@ impl Reader<'_> {
                     let text = "a `switch` over the index, with constant indices in its cases";
                     edits.push(edit(own.clone(), text.to_owned()));
                 }
-                let bytes = object.bytes.saturating_mul(u64::from(self.block));
-                let text = format!(
-                    "keep it in shared memory: {bytes} B for {} threads",
-                    self.block
-                );
-                edits.push(edit(own, text));
+                let shared = self.room.advice(object.bytes);
+                edits.extend(shared.map(|text| edit(own, text)));
             }
             Why::Passed { at, to } => {
                 let name = to.map(|id| source_name(&self.module.functions[id].name));
@@ -331,5 +364,31 @@ pub fn name(arrays: &mut [LocalArray], kernel: &str, declared: &[Declared]) {
                 edit.line = Some(only.line.clone());
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_of_shared_memory_fits_a_block() {
+        let room = |threads| Room {
+            threads,
+            unasked: 48 << 10,
+            most: 227 << 10,
+        };
+        let said = |threads, bytes| room(threads).advice(bytes).unwrap_or_default();
+        assert_eq!(
+            said(128, 384),
+            "keep it in shared memory: 49152 B for 128 threads"
+        );
+        assert!(said(256, 256).starts_with(
+            "keep it in shared memory: 65536 B for 256 threads, dynamic, which the launch's code asks for"
+        ));
+        assert!(said(256, 4096).starts_with(
+            "in blocks of at most 32 threads keep it in shared memory: 131072 B for 32 threads, dynamic"
+        ));
+        assert_eq!(room(256).advice(8192), None);
     }
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use warpwright_diag::{count, plural};
 use warpwright_driver::candidate::{Figures, Standing, Turns};
 use warpwright_driver::opt::{self, DEFAULT_MARGIN};
+use warpwright_driver::proposal::is_version;
 use warpwright_driver::why_not::{NotChosen, why_not};
 use warpwright_driver::{Candidate, KernelReport, Resources};
 use warpwright_pass::names::{base_name, source_name, template_arguments};
@@ -210,8 +211,29 @@ fn choice(report: &KernelReport, level: Level) -> Vec<String> {
             lines.extend(wrap(gained, INDENT, INDENT));
         }
         lines.extend(proof(chosen).map(|proof| format!("{INDENT}{proof}")));
+        if let Some(launches) = launches(report, chosen) {
+            lines.extend(wrap(launches, INDENT, INDENT));
+        }
     }
     lines
+}
+
+/// Which launches a version of the kernel is for, if it is not for all.
+pub(crate) fn launches(report: &KernelReport, chosen: &Candidate) -> Option<&'static str> {
+    let is_ran = matches!(
+        report.block_source,
+        BlockSource::Ran | BlockSource::RanFirst
+    );
+    match (is_version(&chosen.recipe), is_ran) {
+        (false, _) => None,
+        (true, true) => Some(
+            "its constants are what all such launches of its program were given; others run the original, behind a \
+             branch",
+        ),
+        (true, false) => {
+            Some("its constants are those of the launch; others run the original, behind a branch")
+        }
+    }
 }
 
 /// A candidate and why it was not chosen, in two lines at most.
@@ -910,6 +932,25 @@ mod tests {
             !shown.contains("usage-level"),
             "equal code is no alternative:\n{shown}"
         );
+    }
+
+    #[test]
+    fn a_version_says_which_launches_it_is_for() {
+        let mut one = report("k", 0.8, &[]);
+        let version = "specialize(block=16x8x1, params=param2:4=6, guarded=yes)";
+        let said = |one: &KernelReport| {
+            let lines = choice(one, Level::Ptx);
+            lines
+                .join(" ")
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        assert!(!said(&one).contains("constants"), "{}", said(&one));
+        one.candidates[1].recipe = version.parse().unwrap();
+        assert!(said(&one).contains("those of the launch; others run the original"));
+        one.block_source = BlockSource::Ran;
+        assert!(said(&one).contains("what all such launches of its program were given"));
     }
 
     #[test]

@@ -12,9 +12,9 @@ use crate::abi::{
     ASSERT, COOPERATIVE_LAUNCH_TOO_LARGE, Code, Data, Dim3, ILLEGAL_ADDRESS, INVALID_CONFIGURATION,
     INVALID_VALUE, LAUNCH_FAILURE, LAUNCH_OUT_OF_RESOURCES, MISALIGNED_ADDRESS, SUCCESS,
 };
-use crate::memory::Block;
+use crate::memory::{Block, is_ours};
 use crate::modules::{Function, Needs};
-use crate::record::Seen;
+use crate::record::{Kind, Seen};
 use crate::state::{Answer, State};
 
 /// Warp instructions that stand for one second of the budget: a fixed number, so that the same budget runs the same
@@ -103,7 +103,7 @@ impl State {
         } = call.extents;
         let class = LaunchClass::new(grid, block, dynamic_smem, cluster.unwrap_or_default());
         let class = class.ok_or(INVALID_CONFIGURATION)?;
-        let is_new = self.record.launch(&Seen {
+        let kind = self.record.launch(&Seen {
             module: &module,
             kernel: &function.name,
             class,
@@ -112,9 +112,13 @@ impl State {
             in_graph,
             resident,
         });
+        let is_new = kind.is_some_and(|kind| kind.is_new);
         if is_new {
             let arguments = self.arguments(call, &function, module, class);
             self.record.arguments(arguments);
+        }
+        if let Some(kind) = kind {
+            self.observe(kind, call, &function);
         }
         let done = self.execute(call, &function);
         // A program may end without a word: the first of each kind are written at once, as long as they are few.
@@ -229,6 +233,21 @@ impl State {
             bytes,
             kernel: function.name.to_string(),
         }
+    }
+
+    /// What of its parameters is as at the launches before it.
+    fn observe(&mut self, kind: Kind, call: &Call, function: &Function) {
+        let Some(bytes) = &call.params else { return };
+        if !kind.is_new {
+            return self.record.goes_on(kind, call.extents.grid, bytes);
+        }
+        let Ok(Some(places)) = self.parameters(function) else {
+            return;
+        };
+        let places = places.iter().map(|&(at, len)| (at as u32, len as u32));
+        let arena = &self.arena;
+        let is_pointer = |word| is_ours(word) || arena.find(word).is_some();
+        (self.record).begins(kind, bytes, places.collect(), is_pointer);
     }
 
     /// Runs the kernel, if all before it ran.

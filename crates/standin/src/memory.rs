@@ -28,6 +28,11 @@ pub enum Kind {
     Variable,
 }
 
+/// May an address be one of device memory, whether or not anything is allocated there?
+pub fn is_ours(address: u64) -> bool {
+    (Device::address(0)..Device::address(SLOTS)).contains(&address)
+}
+
 /// One allocation.
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
@@ -214,11 +219,10 @@ impl Arena {
         if len == 0 {
             return Ok(());
         }
-        let is_ours = (Device::address(0)..Device::address(SLOTS)).contains(&address);
         match self.find(address) {
             Some((base, block)) if len <= block.len - (address - base) => Ok(()),
             Some((_, block)) if block.kind == Kind::Registered => Ok(()),
-            None if !is_ours && address != 0 => Ok(()),
+            None if !is_ours(address) && address != 0 => Ok(()),
             _ => Err(INVALID_VALUE),
         }
     }

@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use warpwright_target::Gpu;
 use warpwright_winners::LaunchClass;
-use warpwright_winners::lines::{Arguments, HEAD, Launches, Note};
+use warpwright_winners::fit::Place;
+use warpwright_winners::lines::{Arguments, HEAD, Launches, Note, Steady};
 use warpwright_winners::store::write_whole;
 
 /// Kinds of launches that are kept apart, at most.
@@ -27,11 +29,21 @@ pub struct Seen<'a> {
     pub resident: u32,
 }
 
+/// Launches that are counted together.
+#[derive(Clone, Copy)]
+pub struct Kind {
+    place: usize,
+    /// Is it the first of them?
+    pub is_new: bool,
+}
+
 /// What was seen so far.
 pub struct Record {
     folder: Option<PathBuf>,
     modules: Vec<Note>,
     launches: Vec<Launches>,
+    /// What stayed the same, by place in `launches`.
+    steady: BTreeMap<usize, Steady>,
     known: BTreeMap<(String, String, LaunchClass), usize>,
     notes: Vec<Note>,
     said: BTreeSet<String>,
@@ -61,6 +73,7 @@ impl Record {
             kept: BTreeSet::new(),
             modules: Vec::new(),
             launches: Vec::new(),
+            steady: BTreeMap::new(),
             known: BTreeMap::new(),
             notes: Vec::new(),
             said: BTreeSet::new(),
@@ -74,14 +87,14 @@ impl Record {
         }
     }
 
-    /// Counts a launch; is it the first of its kind?
-    pub fn launch(&mut self, seen: &Seen<'_>) -> bool {
+    /// Counts a launch; none of a kind too many.
+    pub fn launch(&mut self, seen: &Seen<'_>) -> Option<Kind> {
         self.number += 1;
         let key = (seen.module.to_owned(), seen.kernel.to_owned(), seen.class);
         let known = self.known.get(&key).copied();
         let place = match known {
             Some(place) => place,
-            None if self.launches.len() >= KINDS => return false,
+            None if self.launches.len() >= KINDS => return None,
             None => {
                 self.launches.push(Launches {
                     module: key.0.clone(),
@@ -104,7 +117,29 @@ impl Record {
             true => self.launches[place].in_graphs += 1,
             false => self.launches[place].count += 1,
         }
-        known.is_none()
+        Some(Kind {
+            place,
+            is_new: known.is_none(),
+        })
+    }
+
+    /// What the first launch of a kind was given, the bytes of its parameters.
+    pub fn begins(
+        &mut self,
+        kind: Kind,
+        bytes: &[u8],
+        places: Arc<[Place]>,
+        is_pointer: impl Fn(u64) -> bool,
+    ) {
+        let first = Steady::first(&self.launches[kind.place], bytes, places, is_pointer);
+        self.steady.insert(kind.place, first);
+    }
+
+    /// What a later one was given.
+    pub fn goes_on(&mut self, kind: Kind, grid: [u32; 3], bytes: &[u8]) {
+        if let Some(steady) = self.steady.get_mut(&kind.place) {
+            steady.meet(grid, bytes);
+        }
     }
 
     /// Kinds of launches so far.
@@ -213,6 +248,7 @@ impl Record {
         let notes: Vec<Note> = gpu
             .into_iter()
             .chain(launches)
+            .chain(self.steady.values().cloned().map(Note::Steady))
             .chain(self.notes.iter().cloned())
             .collect();
         self.rewrite("launches", notes);

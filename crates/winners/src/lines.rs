@@ -3,9 +3,12 @@
 //! A process may die at any time, so a line counts only with its line end, and what cannot be read is passed
 //! over. Both sides are of one version: they are built together, and the first line says so.
 
+use std::sync::Arc;
+
 use warpwright_launch::{Guard, Shape, Signature};
 
 use crate::class::{LaunchClass, triple};
+use crate::fit::Place;
 
 /// The first line of a file of notes.
 pub const HEAD: &str = concat!("warpwright-notes ", env!("CARGO_PKG_VERSION"));
@@ -66,12 +69,48 @@ pub struct Steady {
     /// those of pointers.
     pub bytes: Vec<Option<u8>>,
     /// Of each parameter its first byte there, and its size.
-    pub places: Vec<(u32, u32)>,
+    pub places: Arc<[Place]>,
     /// Symbol.
     pub kernel: String,
 }
 
 impl Steady {
+    /// After the first launch, with these bytes: all but pointers.
+    pub fn first(
+        of: &Launches,
+        bytes: &[u8],
+        places: Arc<[Place]>,
+        is_pointer: impl Fn(u64) -> bool,
+    ) -> Steady {
+        let mut known: Vec<Option<u8>> = bytes.iter().copied().map(Some).collect();
+        for &(at, size) in places.iter() {
+            let (at, end) = (at as usize, (at + size) as usize);
+            for word in (at..end).step_by(8).take_while(|word| word + 8 <= end) {
+                let mut value = [0; 8];
+                value.copy_from_slice(&bytes[word..word + 8]);
+                if is_pointer(u64::from_le_bytes(value)) {
+                    known[word..word + 8].fill(None);
+                }
+            }
+        }
+        Steady {
+            module: of.module.clone(),
+            class: of.class,
+            grid: Some(of.grid),
+            bytes: known,
+            places,
+            kernel: of.kernel.clone(),
+        }
+    }
+
+    /// Another launch.
+    pub fn meet(&mut self, grid: [u32; 3], bytes: &[u8]) {
+        self.grid = self.grid.filter(|known| *known == grid);
+        for (known, byte) in self.bytes.iter_mut().zip(bytes) {
+            *known = known.filter(|known| known == byte);
+        }
+    }
+
     /// `DIGITS`, two for a byte, `..` for one that is not known.
     fn line(&self) -> String {
         let digits = self.bytes.iter().map(|byte| match byte {
@@ -788,7 +827,7 @@ mod tests {
                 module: "cd".into(),
                 class,
                 grid,
-                places: vec![(0, 8); bytes.len() / 8],
+                places: vec![(0, 8); bytes.len() / 8].into(),
                 bytes,
                 kernel: "k".into(),
             })
