@@ -5,7 +5,9 @@ use std::fmt::Write;
 use std::rc::Rc;
 
 use crate::code::{Amount, Root};
-use warpwright_launch::{ArgTable, ElemType, Expr, Filled, LaunchError, LaunchFile, Source, mark};
+use warpwright_launch::{
+    ArgTable, ElemType, Expr, InitTable, LaunchError, LaunchFile, OneOrMany, Source, mark,
+};
 use warpwright_target::Gpu;
 
 use crate::layout::{Layout, Opaque, is_opaque};
@@ -408,10 +410,13 @@ impl Draft {
     fn parameter(&self, parameter: &Parameter) -> ArgTable {
         match parameter {
             Parameter::Bytes(value, bytes) => opaque(value, bytes.as_deref()),
-            Parameter::Null(name) => {
-                ArgTable::scalar(name, ElemType::U64, Expr::int(0), Source::Host)
-                    .remarked("A null pointer.".to_owned())
-            }
+            Parameter::Null(name) => ArgTable::value(
+                name,
+                ElemType::U64,
+                OneOrMany::One(Expr::int(0)),
+                Source::Host,
+            )
+            .remarked("A null pointer.".to_owned()),
             Parameter::Alias { name, of } => ArgTable::alias(name, of),
             Parameter::Scalar {
                 name,
@@ -439,10 +444,11 @@ impl Draft {
                     let one = self.unknown(*element);
                     (vec![one; *count], Source::Guessed)
                 });
-                let table = match (&all[..], count) {
-                    ([one], 1) => ArgTable::scalar(name, *element, one.clone(), source),
-                    _ => ArgTable::vector(name, *element, all, source),
+                let value = match &all[..] {
+                    [one] if *count == 1 => OneOrMany::One(one.clone()),
+                    _ => all.into(),
                 };
+                let table = ArgTable::value(name, *element, value, source);
                 match *align > element.size() {
                     true => table.aligned(*align),
                     false => table,
@@ -451,7 +457,12 @@ impl Draft {
             Layout::Pointer(_) => match pointers.iter().find(|(own, _)| own == way) {
                 Some((_, Made::Memory(memory))) => self.memory_table(name, memory),
                 Some((_, Made::Alias(of))) => ArgTable::alias(name, of),
-                None => ArgTable::scalar(name, ElemType::U64, Expr::int(0), Source::Guessed),
+                None => ArgTable::value(
+                    name,
+                    ElemType::U64,
+                    OneOrMany::One(Expr::int(0)),
+                    Source::Guessed,
+                ),
             },
             Layout::Structure(all) => {
                 let member = |(own, member): &(String, Layout)| {
@@ -520,17 +531,25 @@ impl Draft {
     }
 
     /// What memory begins with, and who says so.
-    fn filled(&self, contents: &Contents) -> (Filled, Source) {
+    fn filled(&self, contents: &Contents) -> (InitTable, Source) {
+        let indices = |bound: Expr| InitTable::of("indices", [("bound", bound)]);
         match contents {
-            Contents::Zeros(source) => (Filled::Zeros, *source),
-            Contents::Uniform => (Filled::Uniform, Source::Guessed),
-            Contents::Narrow(bound) => {
-                (Filled::Indices(Expr::int((*bound).into())), Source::Guessed)
+            Contents::Zeros(source) => (InitTable::of("zeros", []), *source),
+            Contents::Uniform => {
+                let ends = [("low", Expr::float(-1.0)), ("high", Expr::float(1.0))];
+                (InitTable::of("uniform", ends), Source::Guessed)
             }
-            Contents::Indices(bound) => (Filled::Indices(self.expr(bound)), Source::Guessed),
-            Contents::Sorted(high) => (Filled::Sorted(self.expr(high)), Source::Guessed),
-            Contents::Below(bound) => (Filled::Indices(self.expr(bound)), Source::Host),
-            Contents::Fill(value, source) => (Filled::Number(self.expr(value)), *source),
+            Contents::Narrow(bound) => (indices(Expr::int((*bound).into())), Source::Guessed),
+            Contents::Indices(bound) => (indices(self.expr(bound)), Source::Guessed),
+            Contents::Below(bound) => (indices(self.expr(bound)), Source::Host),
+            Contents::Sorted(high) => {
+                let ends = [("low", Expr::int(0)), ("high", self.expr(high))];
+                (InitTable::of("sorted", ends), Source::Guessed)
+            }
+            Contents::Fill(value, source) => {
+                let value = [("value", self.expr(value))];
+                (InitTable::of("fill", value), *source)
+            }
         }
     }
 }
@@ -575,7 +594,7 @@ fn opaque(value: &Opaque, bytes: Option<&[u8]>) -> ArgTable {
         }
         None => (vec![Expr::int(0); size / element.size()], Source::Guessed),
     };
-    let table = ArgTable::vector(name, element, numbers, source).remarked(format!(
+    let table = ArgTable::value(name, element, OneOrMany::from(numbers), source).remarked(format!(
         "The {size} bytes of a `{written}`, which is not understood."
     ));
     match *align > element.size() {

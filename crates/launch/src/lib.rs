@@ -71,9 +71,9 @@ pub use guard::{
 };
 pub use init::{ContentsError, FileFormat, Init, no_files};
 pub use launch::{Arg, Buffer, Launch, Pointer, Table};
-pub use made::{Filled, Made, mark};
+pub use made::{Made, mark};
 pub use npy::{Npy, NpyError, read_npy, write_npy};
-pub use schema::ArgTable;
+pub use schema::{ArgTable, InitTable, OneOrMany};
 pub use shape::{Extents, NoShape, Shape};
 pub use values::{Field, LaunchValues, Packed, ParamBytes};
 pub use version::Version;

@@ -41,21 +41,6 @@ pub struct Made {
     pub symbols: Vec<ArgTable>,
 }
 
-/// What a buffer begins with.
-#[derive(Clone, Debug)]
-pub enum Filled {
-    /// Zeros.
-    Zeros,
-    /// Numbers between -1 and 1.
-    Uniform,
-    /// Integers below this.
-    Indices(Expr),
-    /// Integers from zero up to this, in order.
-    Sorted(Expr),
-    /// This number.
-    Number(Expr),
-}
-
 /// A value that stands nowhere.
 pub(crate) fn nowhere<T>(value: T) -> Spanned<T> {
     Spanned::new(0..0, value)
@@ -65,59 +50,41 @@ pub(crate) fn list(all: Vec<Expr>) -> Vec<Spanned<Expr>> {
     all.into_iter().map(nowhere).collect()
 }
 
-impl From<Filled> for InitTable {
-    fn from(filled: Filled) -> InitTable {
-        let one = |expr: Expr| Some(nowhere(expr));
-        let bound = |expr: Expr| Some(nowhere(OneOrMany::One(expr)));
-        let (kind, options) = match filled {
-            Filled::Zeros => ("zeros", InitOptions::default()),
-            Filled::Uniform => {
-                let (low, high) = (bound(Expr::float(-1.0)), bound(Expr::float(1.0)));
-                let options = InitOptions::default();
-                (
-                    "uniform",
-                    InitOptions {
-                        low,
-                        high,
-                        ..options
-                    },
-                )
-            }
-            Filled::Indices(most) => {
-                let bound = one(most);
-                (
-                    "indices",
-                    InitOptions {
-                        bound,
-                        ..InitOptions::default()
-                    },
-                )
-            }
-            Filled::Sorted(most) => {
-                let (low, high) = (bound(Expr::int(0)), bound(most));
-                let options = InitOptions::default();
-                (
-                    "sorted",
-                    InitOptions {
-                        low,
-                        high,
-                        ..options
-                    },
-                )
-            }
-            Filled::Number(number) => {
-                let value = one(number);
-                (
-                    "fill",
-                    InitOptions {
-                        value,
-                        ..InitOptions::default()
-                    },
-                )
-            }
+impl InitTable {
+    /// Contents of a kind, with its options `bound`, `value`, `low` and `high`.
+    pub fn of<const N: usize>(kind: &str, given: [(&str, Expr); N]) -> InitTable {
+        let mut options = InitOptions {
+            kind: kind.to_owned(),
+            ..InitOptions::default()
         };
-        let kind = kind.to_owned();
-        InitTable(InitOptions { kind, ..options })
+        for (key, expr) in given {
+            match key {
+                "bound" => options.bound = Some(nowhere(expr)),
+                "value" => options.value = Some(nowhere(expr)),
+                "low" => options.low = Some(nowhere(OneOrMany::One(expr))),
+                _ => options.high = Some(nowhere(OneOrMany::One(expr))),
+            }
+        }
+        InitTable(options)
+    }
+
+    /// The same as text.
+    fn text(&self) -> String {
+        let own = &self.0;
+        let expr = |of: &Option<Spanned<Expr>>| Some(of.as_ref()?.get_ref().quoted());
+        let bound = |of: &Option<Spanned<OneOrMany>>| Some(of.as_ref()?.get_ref().text());
+        let options = [
+            ("bound", expr(&own.bound)),
+            ("value", expr(&own.value)),
+            ("low", bound(&own.low)),
+            ("high", bound(&own.high)),
+        ];
+        let option = |(key, text): (&str, Option<String>)| Some(format!(", {key} = {}", text?));
+        let options: String = options.into_iter().filter_map(option).collect();
+        match options.is_empty() {
+            true => format!("\"{}\"", own.kind),
+            false => format!("{{ kind = \"{}\"{options} }}", own.kind),
+        }
     }
 }
 
@@ -129,21 +96,12 @@ impl ArgTable {
         }
     }
 
-    fn valued(name: &str, ty: ElemType, value: OneOrMany, source: Source) -> ArgTable {
+    /// A value, or values one behind the other.
+    pub fn value(name: &str, ty: ElemType, value: OneOrMany, source: Source) -> ArgTable {
         let mut table = ArgTable::named(name);
         (table.ty, table.value) = (Some(nowhere(ty)), Some(nowhere(value)));
         table.sources.value = Some(source);
         table
-    }
-
-    /// A value.
-    pub fn scalar(name: &str, ty: ElemType, value: Expr, source: Source) -> ArgTable {
-        ArgTable::valued(name, ty, OneOrMany::One(value), source)
-    }
-
-    /// Values one behind the other.
-    pub fn vector(name: &str, ty: ElemType, values: Vec<Expr>, source: Source) -> ArgTable {
-        ArgTable::valued(name, ty, OneOrMany::Many(list(values)), source)
     }
 
     /// A structure of these members.
@@ -165,13 +123,13 @@ impl ArgTable {
         name: &str,
         ty: ElemType,
         (shape, of_shape): (Vec<Expr>, Source),
-        (filled, of_init): (Filled, Source),
+        (init, of_init): (InitTable, Source),
         is_output: bool,
     ) -> ArgTable {
         let mut table = ArgTable::named(name);
         table.ty = Some(nowhere(ty));
         table.shape = Some(nowhere(list(shape)));
-        table.init = Some(nowhere(filled.into()));
+        table.init = Some(nowhere(init));
         table.output = is_output;
         (table.sources.shape, table.sources.init) = (Some(of_shape), Some(of_init));
         table
@@ -208,8 +166,8 @@ impl ArgTable {
     /// The table without its head, a line for each key, with marks behind what is guessed.
     pub fn text(&self) -> String {
         let mut text = String::new();
-        if let Some(name) = &self.name {
-            let _ = writeln!(text, "name = {:?}", name.get_ref());
+        if let Some(name) = get(&self.name) {
+            let _ = writeln!(text, "name = {name:?}");
         }
         if let Some(remark) = &self.remark {
             let _ = writeln!(text, "# {remark}");
@@ -235,53 +193,27 @@ impl ArgTable {
         let of_part = part.as_ref().and_then(|(_, source)| *source);
         let keys = [
             (
-                self.ty
-                    .as_ref()
-                    .map(|ty| format!("type = {:?}", ty.get_ref().name())),
+                "type",
+                get(&self.ty).map(|ty| format!("{:?}", ty.name())),
                 None,
             ),
-            (
-                self.value
-                    .as_ref()
-                    .map(|own| format!("value = {}", own.get_ref().text())),
-                value,
-            ),
-            (
-                self.align
-                    .as_ref()
-                    .map(|own| format!("align = {}", own.get_ref().quoted())),
-                None,
-            ),
-            (
-                self.alias
-                    .as_ref()
-                    .map(|own| format!("alias = {:?}", own.get_ref())),
-                None,
-            ),
-            (
-                self.shape
-                    .as_ref()
-                    .map(|own| format!("shape = {}", listed(own.get_ref()))),
-                shape,
-            ),
-            (part.map(|(each, _)| format!("each = {each}")), of_part),
-            (
-                self.init
-                    .as_ref()
-                    .map(|own| format!("init = {}", own.get_ref().text())),
-                init,
-            ),
-            (self.output.then(|| "output = true".to_owned()), None),
+            ("value", get(&self.value).map(OneOrMany::text), value),
+            ("align", get(&self.align).map(Expr::quoted), None),
+            ("alias", get(&self.alias).map(|of| format!("{of:?}")), None),
+            ("shape", get(&self.shape).map(|all| listed(all)), shape),
+            ("each", part.map(|(each, _)| each), of_part),
+            ("init", get(&self.init).map(InitTable::text), init),
+            ("output", self.output.then(|| "true".to_owned()), None),
         ];
-        keys.into_iter()
-            .filter_map(|(key, source)| Some((key?, source)))
-            .collect()
+        let key = |(key, text, source): (&str, Option<String>, _)| {
+            Some((format!("{key} = {}", text?), source))
+        };
+        keys.into_iter().filter_map(key).collect()
     }
 
     /// On one line, with the least certain of who says its parts.
     fn inline(&self) -> (String, Option<Source>) {
-        let name = self.name.as_ref();
-        let name = name.map(|name| (format!("name = {:?}", name.get_ref()), None));
+        let name = get(&self.name).map(|name| (format!("name = {name:?}"), None));
         let fields = self.fields.as_ref().map(|fields| {
             let all = fields.iter().map(|field| field.get_ref().inline());
             let (texts, sources): (Vec<String>, Vec<Option<Source>>) = all.unzip();
@@ -295,6 +227,10 @@ impl ArgTable {
     }
 }
 
+fn get<T>(of: &Option<Spanned<T>>) -> Option<&T> {
+    of.as_ref().map(Spanned::get_ref)
+}
+
 fn listed(all: &[Spanned<Expr>]) -> String {
     let all = all.iter().map(|expr| expr.get_ref().quoted());
     format!("[{}]", all.collect::<Vec<_>>().join(", "))
@@ -305,39 +241,6 @@ impl OneOrMany {
         match self {
             OneOrMany::One(expr) => expr.quoted(),
             OneOrMany::Many(all) => listed(all),
-        }
-    }
-}
-
-impl InitTable {
-    /// Of those that are [`Filled`].
-    fn text(&self) -> String {
-        let InitOptions {
-            kind,
-            value,
-            bound,
-            low,
-            high,
-            ..
-        } = &self.0;
-        let one = |key: &str, expr: &Option<Spanned<Expr>>| {
-            let expr = expr.as_ref()?.get_ref().quoted();
-            Some(format!(", {key} = {expr}"))
-        };
-        let of = |key: &str, expr: &Option<Spanned<OneOrMany>>| {
-            let expr = expr.as_ref()?.get_ref().text();
-            Some(format!(", {key} = {expr}"))
-        };
-        let options = [
-            one("bound", bound),
-            one("value", value),
-            of("low", low),
-            of("high", high),
-        ];
-        let options: String = options.into_iter().flatten().collect();
-        match options.is_empty() {
-            true => format!("\"{kind}\""),
-            false => format!("{{ kind = \"{kind}\"{options} }}"),
         }
     }
 }

@@ -10,6 +10,7 @@ use toml::Spanned;
 use crate::element::ElemType;
 use crate::expr::Expr;
 use crate::facts::Source;
+use crate::made::list;
 
 /// One size: parameters and their values.
 pub(crate) type Params = BTreeMap<String, Spanned<i64>>;
@@ -84,7 +85,7 @@ pub(crate) struct ToleranceTable {
 
 /// `init`: a table with a `kind`, or the kind alone as a string.
 #[derive(Clone, Debug)]
-pub(crate) struct InitTable(pub InitOptions);
+pub struct InitTable(pub(crate) InitOptions);
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -106,9 +107,17 @@ pub(crate) struct InitOptions {
 
 /// One expression, or a list of them: the elements of an array, or one for each row.
 #[derive(Clone, Debug)]
-pub(crate) enum OneOrMany {
+pub enum OneOrMany {
+    /// One expression.
     One(Expr),
+    /// A list.
     Many(Vec<Spanned<Expr>>),
+}
+
+impl From<Vec<Expr>> for OneOrMany {
+    fn from(all: Vec<Expr>) -> OneOrMany {
+        OneOrMany::Many(list(all))
+    }
 }
 
 impl<'de> Deserialize<'de> for ElemType {

@@ -258,6 +258,7 @@ pub fn generate(kernel: &Kernel, across: &Across) -> Result<Generated, Unfit> {
     }
     let entry = Entry {
         suffix: "_across".to_owned(),
+        is_wide: false,
         body: text.out,
         threads,
         tile: [side, side, 1],

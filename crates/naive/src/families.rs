@@ -354,7 +354,7 @@ pub(crate) fn predict(kernel: &Kernel, way: &Way, gpu: &Gpu) -> Option<Predictio
         return None;
     }
     let bytes = moved(kernel, &turns, points, &waste);
-    let wide = entry.suffix.ends_with("_wide") || matches!(way, Way::Fours(_));
+    let wide = entry.is_wide || matches!(way, Way::Fours(_));
     let each = if wide { 16.0 } else { 4.0 };
     let mut launches = LAUNCH[0];
     let mut threads = f64::from(entry.threads);

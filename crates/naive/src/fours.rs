@@ -147,6 +147,7 @@ pub fn generate(kernel: &Kernel, fours: &Fours) -> Result<Generated, Unfit> {
     }
     let entry = Entry {
         suffix: "_fours".to_owned(),
+        is_wide: false,
         body: text.out,
         threads: fours.threads,
         tile: [4 * fours.threads, fours.rows, 1],

@@ -103,6 +103,7 @@ pub fn generate(kernel: &Kernel, prefix: &Prefix) -> Result<Generated, Unfit> {
     writer.write(at, number, body, &last);
     let entry = Entry {
         suffix: "_prefix".to_owned(),
+        is_wide: false,
         body: writer.text.out,
         threads: prefix.threads,
         tile: [prefix.threads * prefix.points, 1, 1],

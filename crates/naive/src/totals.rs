@@ -187,7 +187,7 @@ pub fn generate(kernel: &Kernel, totals: &Totals) -> Result<Generated, Unfit> {
         .filter(|wide| wide.groups.iter().all(|g| !g.is_stored));
     let mut entries = Vec::new();
     for wide in [wide, None] {
-        let known = entries.iter().any(|e: &Entry| e.suffix == "_totals");
+        let known = entries.iter().any(|e: &Entry| !e.is_wide);
         if wide.is_none() && known {
             continue;
         }
@@ -202,6 +202,7 @@ pub fn generate(kernel: &Kernel, totals: &Totals) -> Result<Generated, Unfit> {
         tile[axis] *= totals.points;
         entries.push(Entry {
             suffix: format!("_totals{}", if wide.is_some() { "_wide" } else { "" }),
+            is_wide: wide.is_some(),
             body: write(&plan, wide.as_ref(), totals, axis),
             threads: totals.threads,
             tile,

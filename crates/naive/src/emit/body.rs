@@ -50,6 +50,7 @@ pub(super) fn entry(
     let y = if kernel.dims.len() > 1 { tile[1] } else { 1 };
     Ok(Entry {
         suffix: String::new(),
+        is_wide: false,
         body: emitter.out,
         threads: schedule.block(),
         tile: [tile[0], y, 1],

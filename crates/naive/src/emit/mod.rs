@@ -45,6 +45,8 @@ pub struct Generated {
 pub struct Entry {
     /// Its name behind that of the naive kernel: `NAME_tuned`, and so on.
     pub suffix: String,
+    /// A thread takes four neighbours at once, some of them in parts.
+    pub is_wide: bool,
     /// Its statements.
     pub body: String,
     /// Threads of a block.
@@ -202,6 +204,7 @@ pub fn generate(kernel: &Kernel, schedule: &Schedule, shared: u32) -> Result<Gen
                 return Err(Unfit::Shared(entry.shared_bytes.into()));
             }
             entry.suffix = format!("_tuned{stem}{suffix}");
+            entry.is_wide = variant.wide && !variant.exact;
             let is = fixed
                 .iter()
                 .map(|(size, value)| Condition::Is(*size, *value));

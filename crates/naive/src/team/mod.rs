@@ -305,6 +305,7 @@ fn divided(
     } else {
         "_team_parts"
     });
+    entry.is_wide = is_wide;
     entry.conditions = first.conditions;
     entry.parts = Some(Parts {
         body: first.text.out,
@@ -370,6 +371,7 @@ impl<'k> Writer<'k> {
     fn entry(self, suffix: &str) -> Entry {
         Entry {
             suffix: suffix.to_owned(),
+            is_wide: self.is_wide,
             body: self.text.out,
             threads: self.team.threads,
             tile: [self.team.points(), 1, 1],
