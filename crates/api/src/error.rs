@@ -323,7 +323,9 @@ pub enum Error {
     )]
     AssumeOfMachineCode(String),
     /// Two files without a kernel of the same name.
-    #[error("`{a}` and `{b}` have no kernel in common: the first has {of_a}, the second {of_b}")]
+    #[error(
+        "`{a}` and `{b}` have no kernel in common: the first has {of_a}, the second {of_b}; with --launch-a and --launch-b names may differ"
+    )]
     NothingInCommon {
         /// The first.
         a: String,

@@ -512,6 +512,8 @@ pub struct TuneArgs {
     #[command(flatten)]
     pub kernel: KernelArgs,
     #[command(flatten)]
+    pub own: OwnArgs,
+    #[command(flatten)]
     pub show: OutputArgs,
     /// Arguments for nvcc; without FILE, a program and its arguments: its hot kernels are tuned inside it
     #[arg(last = true)]

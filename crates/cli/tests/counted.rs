@@ -636,6 +636,7 @@ fn what_a_check_is_told_counts() {
     let (code, text) = check(&["a.cu", "e.cu"]);
     assert_eq!(code, Some(1), "{text}");
     assert!(text.contains("have no kernel in common"), "{text}");
+    assert!(text.contains("--launch-a and --launch-b"), "{text}");
     let (code, text) = check(&["a.cu", "b.cu", "--size", "small"]);
     assert_eq!(code, Some(2), "{text}");
     assert!(text.contains("--size needs --launch"), "{text}");

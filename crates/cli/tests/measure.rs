@@ -246,6 +246,95 @@ for version in $(echo $2 | tr , ' '); do
 done
 "#;
 
+/// A stencil, and a program that launches it.
+const OWN: &str = r#"
+__global__ void blur(const double *a, double *b, int H, int W) {
+  int j = blockIdx.x * blockDim.x + threadIdx.x + 1;
+  int i = blockIdx.y * blockDim.y + threadIdx.y + 1;
+  if (i < H - 1 && j < W - 1)
+    b[i * W + j] = a[(i - 1) * W + j] + a[(i + 1) * W + j] + a[i * W + j - 1] + a[i * W + j + 1];
+}
+int main(int argc, char **) {
+  int H = 96 * argc, W = 160;
+  double *a, *b;
+  cudaMalloc(&a, 8 * H * W);
+  cudaMalloc(&b, 8 * H * W);
+  cudaMemset(a, 0, 8 * H * W);
+  blur<<<dim3(10, 6 * argc), dim3(16, 16)>>>(a, b, H, W);
+  return cudaDeviceSynchronize();
+}
+"#;
+
+#[test]
+fn a_stencil_is_measured_at_the_sizes_of_its_launch() {
+    if require_toolkit("a_stencil_is_measured_at_the_sizes_of_its_launch").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("own.cu"), OWN).expect("written");
+    let own = std::env::current_exe().expect("own path");
+    let library = own.with_file_name("libwarpwright_standin.so");
+    assert!(library.exists(), "{} is missing", library.display());
+    let sizes = |more: &[&str]| {
+        let words = ["tune", "own.cu", "-o", "best.cu", "--gpu", "h200"];
+        let built = ["--build-only", "built"];
+        let output = Command::new(env!("CARGO_BIN_EXE_warpwright"))
+            .args(words.iter().chain(&built).chain(more))
+            .current_dir(folder.path())
+            .env("WARPWRIGHT_STANDIN", &library)
+            .output()
+            .expect("starts");
+        assert!(output.status.success(), "{}", said(&output));
+        let built = json(&folder.path().join("built/stencil.json"));
+        std::fs::remove_dir_all(folder.path().join("built")).expect("removed");
+        let size = |name: &str| {
+            let sizes = built["sizes"].as_array().expect("sizes");
+            let one = sizes.iter().find(|size| size[0] == name);
+            one.and_then(|one| one[1].as_i64()).expect("a size")
+        };
+        ((size("H"), size("W")), said(&output))
+    };
+    let (seen, told) = sizes(&[]);
+    assert_eq!(seen, (96, 160));
+    assert!(
+        told.contains("H = 96, W = 160 (the launch that its program made)"),
+        "{told}"
+    );
+    assert_eq!(sizes(&["--run-args", "2"]).0, (192, 160));
+    // What is given counts first.
+    assert_eq!(sizes(&["--grid", "H=64"]).0, (64, 160));
+    let toml = r#"
+kernel = "blur"
+[sizes.full]
+h = 256
+w = 128
+[launch]
+grid = [8, 16]
+block = [16, 16]
+[[args]]
+name = "a"
+type = "f64"
+shape = ["h", "w"]
+init = "zeros"
+[[args]]
+name = "b"
+type = "f64"
+shape = ["h", "w"]
+init = "zeros"
+output = true
+[[args]]
+name = "H"
+type = "s32"
+value = "h"
+[[args]]
+name = "W"
+type = "s32"
+value = "w"
+"#;
+    std::fs::write(folder.path().join("l.toml"), toml).expect("written");
+    assert_eq!(sizes(&["--launch", "l.toml"]).0, (256, 128));
+}
+
 #[test]
 fn stencils_are_built_here_and_measured_there() {
     if require_toolkit("stencils_are_built_here_and_measured_there").is_none() {

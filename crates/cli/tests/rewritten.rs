@@ -165,9 +165,13 @@ fn several_kernels_stand_for_one() {
             "{screen}"
         );
         assert!(word == "refuted" || !screen.contains("refuted"), "{screen}");
+        // What would take it is said where it is not taken.
+        let takes = "--accept equal-up-to-rounding takes it";
+        assert_eq!(screen.contains(takes), code == 5, "{screen}");
         let accept = ["--accept", "equal-up-to-rounding"];
-        let (exit, ..) = compared(folder, name, &toml, &accept);
+        let (exit, _, screen) = compared(folder, name, &toml, &accept);
         assert_eq!(exit, if code == 1 { 1 } else { 0 }, "{name}");
+        assert!(!screen.contains(takes), "{screen}");
     }
 }
 

@@ -36,7 +36,7 @@ const TRIED: usize = 6;
 pub enum NoStencil {
     /// Something of it has no place in a stencil.
     Refused(Diagnostic),
-    /// It reads no neighbourhood of its point.
+    /// It reads too few places around its point.
     NoNeighbours,
     /// Its pragma says that it is naive.
     Marked,

@@ -129,10 +129,18 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
         }
         let are_sources = a.level == Level::Cuda && b.level == Level::Cuda;
         if worst == "undecided" && are_sources && !args.run {
-            let note = "note: --block names the threads per block that count. --run --launch L.toml runs a kernel that \
-                        both have and compares what it writes; `warpwright launch A.cu -o L.toml` begins its description \
-                        from A.cu's own launch";
-            println!("{}", wrap(note, "", "  ").join("\n"));
+            let run = match &args.setup.launch {
+                Some(launch) => format!(
+                    "--run runs a kernel that both have at `{}` and compares what it writes",
+                    launch.display()
+                ),
+                None => "--block names the threads per block that count. --run --launch L.toml runs a kernel that both \
+                         have and compares what it writes; `warpwright launch A.cu -o L.toml` begins its description \
+                         from A.cu's own launch"
+                    .to_owned(),
+            };
+            let note = format!("note: {run}");
+            println!("{}", wrap(&note, "", "  ").join("\n"));
         }
     }
     match worst {

@@ -240,7 +240,7 @@ fn refusals(reasons: &[Diagnostic], file: &File) -> String {
 fn no_stencil(why: &NoStencil) -> String {
     match why {
         NoStencil::Refused(reason) => reason.message.clone(),
-        NoStencil::NoNeighbours => "it reads no neighbourhood of its point".into(),
+        NoStencil::NoNeighbours => "it reads too few places around its point".into(),
         NoStencil::Marked => "its pragma says so".into(),
     }
 }

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use warpwright_driver::opt::failure;
 use warpwright_driver::source::{Attempt, attempt};
-use warpwright_gpu::{DeviceInfo, devices, utc_now};
+use warpwright_gpu::{DeviceInfo, utc_now};
 use warpwright_naive::emit::Generated;
 use warpwright_naive::harness::{NoSetup, Setup, program};
 use warpwright_naive::search::shortlist;
@@ -19,9 +19,11 @@ use warpwright_report::screen::dropped;
 use warpwright_report::table::Table;
 use warpwright_toolkit::{Program, ToolError, run_program};
 
-use super::naive_opt::{Found, again, state_all, target_of};
+use super::naive_opt::{Found, Sizes, again, state, state_all, target_of};
+use super::own_sizes::{self, OwnSizes};
 use super::pass::source;
 use super::stencil_opt::{refuse_other_levels, target};
+use super::stencil_tune::one_device;
 use crate::args::{Cli, TuneArgs};
 use crate::build::with_builders;
 use crate::failure::Failure;
@@ -55,6 +57,8 @@ struct Document {
 struct Tuned {
     kernel: String,
     sizes: Vec<(String, i64)>,
+    /// In words, and which launch has them.
+    at: String,
     grid: [i64; 3],
     block: [i64; 3],
     versions: Vec<Measured>,
@@ -138,25 +142,23 @@ pub fn run(
     let output = output.ok_or_else(|| Failure::Usage("-o OUT.cu is wanted".into()))?;
     refuse_other_levels(Some(output))?;
     state_all(&mut found, &args.stencil.sizes, input)?;
-    let setups = found.iter().map(|of| Setup::expected(&of.problem.kernel));
-    let setups: Vec<Setup> = setups.collect::<Result<_, _>>().map_err(refused)?;
-    let device = devices()?.into_iter().next();
-    let device = device.ok_or_else(|| Failure::Missing {
-        what: "there is no GPU to measure on".into(),
-        mend: Some("`warpwright opt` chooses without one".into()),
-    })?;
+    let device = one_device()?;
+    let own = own_sizes::known(cli, input, &args.kernel, (&args.own, &args.nvcc()?))?;
+    let setups = found.iter_mut();
+    let setups = setups.map(|of| setup(&mut of.problem, &args.stencil.sizes, &own));
+    let setups: Vec<(Setup, Sizes)> = setups.collect::<Result<_, _>>()?;
     let mut text = input.text()?.to_owned();
     let mut kernels = Vec::new();
     let count = found.len();
-    for (number, (of, setup)) in found.into_iter().zip(setups).enumerate() {
+    for (number, (of, (setup, sizes))) in found.into_iter().zip(setups).enumerate() {
         let mut problem = of.problem;
         if number > 0 {
             let name = problem.kernel.name.clone();
             problem = again(cli, &args.nvcc()?, input, (&name, &text))?;
-            problem.state(&args.stencil.sizes);
+            state(&mut problem, &args.stencil.sizes, &own);
         }
         let seconds = args.budget / count as f64;
-        let (tuned, new) = tune(
+        let (mut tuned, new) = tune(
             cli,
             args,
             input,
@@ -164,6 +166,7 @@ pub fn run(
             &device,
             seconds,
         )?;
+        tuned.at = sizes.at();
         if let Some(new) = new {
             text = new;
         }
@@ -184,6 +187,17 @@ pub fn run(
     }
     print(&document);
     Ok(())
+}
+
+/// The launch that a kernel is measured at: at the sizes that are given, else those of its own launch.
+fn setup(
+    problem: &mut Problem,
+    given: &[(String, i64)],
+    own: &OwnSizes,
+) -> Result<(Setup, Sizes), Failure> {
+    let sizes = state(problem, given, own);
+    let setup = Setup::expected(&problem.kernel).map_err(refused)?;
+    Ok((setup, sizes))
 }
 
 fn refused(why: NoSetup) -> Failure {
@@ -236,7 +250,7 @@ fn tune(
     bar.finish_and_clear();
     let (mut chosen, mut text) = (None, None);
     let file = source(input, written.to_owned());
-    let wanted = target_of(&kernel.name, &gpu, &args.stencil.sizes);
+    let wanted = target_of(&kernel.name, &gpu, &kernel.pragma.sizes);
     with_builders(cli, &gpu, &args.nvcc()?, |builders| {
         let mut executor = Executor::new(builders);
         while let Some(at) = fastest(&measured) {
@@ -259,6 +273,7 @@ fn tune(
         sizes: sizes
             .map(|(at, n)| (kernel.size_name(at).to_owned(), *n))
             .collect(),
+        at: String::new(),
         grid: setup.grid,
         block: setup.block,
         versions: measured,
@@ -323,12 +338,9 @@ fn timed(path: &Path, seconds: f64) -> Result<Result<Line, String>, Failure> {
 
 fn print(document: &Document) {
     for tuned in &document.kernels {
-        let sizes = tuned.sizes.iter().map(|(name, n)| format!("{name}={n}"));
         println!(
-            "naive kernel {} on {}, at {}\n",
-            tuned.kernel,
-            document.gpu,
-            sizes.collect::<Vec<_>>().join(", ")
+            "naive kernel {} on {}{}\n",
+            tuned.kernel, document.gpu, tuned.at
         );
         let mut table = Table::new(&["", "schedule", "predicted ms", "ms", "as written", "note"]);
         let ms = |of: Option<f64>| of.map_or("–".to_owned(), |ms| format!("{ms:.4}"));
@@ -357,6 +369,8 @@ fn print(document: &Document) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use warpwright_cudac::File;
+    use warpwright_cudac::diag::Source;
 
     fn measured(ms: f64, written_ms: f64) -> Measured {
         Measured {
@@ -379,6 +393,26 @@ mod tests {
         assert_eq!(fastest(&[measured(0.99, 1.0)]), None);
         all[1].ms = None;
         assert_eq!(fastest(&all), None);
+    }
+
+    #[test]
+    fn a_kernel_is_measured_at_the_sizes_of_its_launch() {
+        let text = "__global__ void add(float *a, const float *b, int n, int m) {\n\
+                    int i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+                    int j = blockIdx.y * blockDim.y + threadIdx.y;\n\
+                    if (i < n && j < m) a[j * n + i] = b[j * n + i] + 1.0f;\n}\n";
+        let file = File::parse(Source::new("k.cu", text)).unwrap();
+        let own = OwnSizes::one("add", &[("n", 300), ("m", 40)], "its launch");
+        let at = |given: &[(String, i64)]| {
+            let mut problem = Problem::new(file.clone(), &file.kernels[0]).unwrap();
+            let (setup, sizes) = setup(&mut problem, given, &own).unwrap();
+            (setup.lengths, sizes.at())
+        };
+        let (lengths, words) = at(&[]);
+        assert_eq!(lengths, [12000, 12000]);
+        assert_eq!(words, " at n = 300, m = 40 (its launch)");
+        // What is given counts first.
+        assert_eq!(at(&[("m".into(), 7)]).0, [2100, 2100]);
     }
 
     #[test]

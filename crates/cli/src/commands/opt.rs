@@ -17,7 +17,7 @@ use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, Toolkit};
 
 use super::explain::{COUNTING, LOOKING, counted};
-use super::own_sizes::{self, OwnSizes};
+use super::own_sizes;
 use super::pass::say;
 use super::{own_run, print_json, quoted, write_page};
 use crate::args::{Cli, Emit, OptArgs};
@@ -157,13 +157,7 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
 fn rewrite(cli: &Cli, args: &OptArgs, input: &Input) -> Result<(), Failure> {
     let kernel = args.kernel.one()?;
     let found = super::naive_opt::wanted(cli, kernel, &args.nvcc, input)?;
-    let sizes = || match input.level {
-        Level::Cuda => {
-            let file = super::cuda::read(cli, input, None, &args.nvcc)?;
-            own_sizes::known(cli, (input, &file), &args.kernel, (&args.own, &args.nvcc))
-        }
-        _ => Ok(OwnSizes::default()),
-    };
+    let sizes = || own_sizes::known(cli, input, &args.kernel, (&args.own, &args.nvcc));
     match found.0.is_empty() {
         false => {
             super::naive_opt::refuse_reassociate(&args.stencil)?;

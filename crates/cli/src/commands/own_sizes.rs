@@ -10,10 +10,10 @@ use warpwright_pass::names::base_name;
 use warpwright_stencil::ir::Stencil;
 
 use super::explain::counted;
-use super::own_run;
+use super::{cuda, own_run};
 use crate::args::{Cli, KernelArgs, OwnArgs};
 use crate::failure::Failure;
-use crate::input::Input;
+use crate::input::{Input, Level};
 use crate::{progress, session};
 
 /// The sizes of one kernel's launch.
@@ -49,6 +49,20 @@ impl OwnSizes {
             })
         };
         OwnSizes(counted.iter().filter(is_known).filter_map(own).collect())
+    }
+
+    /// Those of one kernel, for tests.
+    #[cfg(test)]
+    pub fn one(kernel: &str, sizes: &[(&str, i64)], at: &str) -> OwnSizes {
+        OwnSizes(vec![Own {
+            kernel: kernel.to_owned(),
+            sizes: sizes
+                .iter()
+                .map(|(n, size)| ((*n).to_owned(), *size))
+                .collect(),
+            grid: [1; 3],
+            at: at.to_owned(),
+        }])
     }
 
     fn of_kernel(&self, name: &str) -> Option<&Own> {
@@ -114,10 +128,14 @@ fn integers(names: &[String], launch: &Launch) -> Vec<(String, i64)> {
 /// its code.
 pub fn known(
     cli: &Cli,
-    (input, file): (&Input, &File),
+    input: &Input,
     kernel: &KernelArgs,
     (own, nvcc): (&OwnArgs, &[String]),
 ) -> Result<OwnSizes, Failure> {
+    if input.level != Level::Cuda {
+        return Ok(OwnSizes::default());
+    }
+    let file = &cuda::read(cli, input, None, nvcc)?;
     let gpu = session::named_gpu(kernel.gpu.as_deref())?;
     let wanted = own_run::Wanted {
         own,

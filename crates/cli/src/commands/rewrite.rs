@@ -62,6 +62,14 @@ pub fn run(cli: &Cli, args: &CheckArgs, a: &Input, b: &Input) -> Result<(), Fail
         true => print_json(&document)?,
         false => print(&document),
     }
+    if !args.show.json && accepted < document.verdict && document.verdict <= Word::Tested {
+        let note = format!(
+            "note: less than `{}`: exit code 5; --accept {} takes it",
+            accepted.name(),
+            document.verdict.name()
+        );
+        println!("{}", wrap(&note, "", "  ").join("\n"));
+    }
     match document.verdict {
         word if word <= accepted => Ok(()),
         Word::Refuted | Word::WrongInput => Err(Failure::Quiet(1)),

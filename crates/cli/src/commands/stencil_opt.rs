@@ -239,6 +239,40 @@ pub fn can_be_written(stencil: &Stencil, gpu: &Gpu) -> bool {
     sizes(stencil, &[]).is_ok_and(|sizes| !versions(stencil, gpu, &sizes, SHOWN, false).is_empty())
 }
 
+/// The sizes that a stencil is rewritten for.
+pub struct Known {
+    /// Those that somebody said.
+    pub known: Vec<(String, i64)>,
+    /// All.
+    pub sizes: Sizes,
+    /// Which launch has those that were not given.
+    pub launch: Option<String>,
+}
+
+/// Those that are given, then those of its launch, then the usual ones.
+///
+/// # Errors
+/// One that the stencil does not have, or that leaves no points.
+pub fn known_sizes(
+    stencil: &Stencil,
+    given: &[(String, i64)],
+    own: &OwnSizes,
+) -> Result<Known, Failure> {
+    sizes(stencil, given)?;
+    let launched = own.of_stencil(stencil, given);
+    let launched = launched.filter(|(sizes, _)| !sizes.is_empty());
+    let (own, launch) = launched.map_or((Vec::new(), None), |(sizes, at)| {
+        (sizes, Some(at.to_owned()))
+    });
+    let known = [given, &own].concat();
+    let sizes = sizes(stencil, &known)?;
+    Ok(Known {
+        known,
+        sizes,
+        launch,
+    })
+}
+
 /// Chooses a version of one kernel of a text; the choice, and the text that has it.
 fn one(
     cli: &Cli,
@@ -248,11 +282,11 @@ fn one(
     (given, own): (&[(String, i64)], &OwnSizes),
 ) -> Result<(Document, Chosen, String), Failure> {
     let gpu = target(args.kernel.gpu.as_deref())?;
-    sizes(stencil, given)?;
-    let launched = own.of_stencil(stencil, given);
-    let (own, launch) = launched.map_or((Vec::new(), None), |(sizes, at)| (sizes, Some(at)));
-    let known = [given, &own].concat();
-    let sizes = sizes(stencil, &known)?;
+    let Known {
+        known,
+        sizes,
+        launch,
+    } = known_sizes(stencil, given, own)?;
     let found = versions(stencil, &gpu, &sizes, SHOWN, false);
     let file = source(input, text.clone());
     let target = target_of(stencil, &gpu);
@@ -275,7 +309,7 @@ fn one(
         gpu: gpu.to_string(),
         sizes: named_sizes(stencil, &sizes),
         assumed_sizes: assumed(stencil, &known),
-        launch: launch.filter(|_| !own.is_empty()).map(str::to_owned),
+        launch,
         reassociate: stencil.reassociate,
         versions: found.iter().zip(&chosen.verdicts).map(measured).collect(),
         chosen: chosen.version,

@@ -23,9 +23,11 @@ use warpwright_stencil::versions::{Problem, Version, odd_sizes, reference, toler
 use warpwright_target::Gpu;
 use warpwright_toolkit::{Output, ToolError, run_program};
 
+use super::own_sizes::{self, OwnSizes};
 use super::pass::source;
 use super::stencil_opt::{
-    named_sizes, print_versions, read_problem, refuse_other_levels, sizes, target, target_of,
+    Known, known_sizes, named_sizes, print_versions, read_problem, refuse_other_levels, target,
+    target_of,
 };
 use super::tune::last_part;
 use crate::args::{Cli, Floating, StencilArgs, TuneArgs};
@@ -80,6 +82,8 @@ struct Subject {
     input: Input,
     problem: Problem,
     sizes: Sizes,
+    /// Which launch has those that were not given.
+    launch: Option<String>,
     gpu: Gpu,
     gpu_name: String,
     versions: Vec<Version>,
@@ -91,7 +95,7 @@ impl Subject {
         input: Input,
         kernel: Option<&str>,
         (stencil, nvcc): (&StencilArgs, &[String]),
-        gpu_name: &str,
+        (gpu_name, own_sizes): (&str, &OwnSizes),
         exhaustive: bool,
     ) -> Result<Subject, Failure> {
         let gpu = target(Some(gpu_name))?;
@@ -104,13 +108,14 @@ impl Subject {
                 own.name
             )));
         }
-        let sizes = sizes(own, &stencil.sizes)?;
+        let Known { sizes, launch, .. } = known_sizes(own, &stencil.sizes, own_sizes)?;
         let favourites = FAVOURITES[usize::from(!exhaustive)];
         let versions = versions(own, &gpu, &sizes, favourites, exhaustive);
         Ok(Subject {
             input,
             problem,
             sizes,
+            launch,
             gpu,
             gpu_name: gpu_name.to_owned(),
             versions,
@@ -132,10 +137,16 @@ pub fn run(cli: &Cli, args: &TuneArgs, input: Input) -> Result<(), Failure> {
     let kernel = args.kernel.one()?;
     let nvcc = args.nvcc()?;
     let options = (&args.stencil, &*nvcc);
-    let subject = Subject::new(cli, input, kernel, options, gpu, args.exhaustive)?;
+    let own = own_sizes::known(cli, &input, &args.kernel, (&args.own, &nvcc))?;
+    let subject = Subject::new(cli, input, kernel, options, (gpu, &own), args.exhaustive)?;
     let scratch = tempfile::tempdir().map_err(|e| Failure::input(e.to_string()))?;
     let folder = args.build_only.as_deref().unwrap_or(scratch.path());
     let built = build(cli, args, &subject, folder, output)?;
+    if let Some(launch) = &subject.launch {
+        let sizes = built.sizes.iter().map(|(name, n)| format!("{name} = {n}"));
+        let sizes: Vec<String> = sizes.collect();
+        eprintln!("measured at {} ({launch})", sizes.join(", "));
+    }
     let Some(device) = device else {
         eprintln!(
             "the versions of `{}` are in {}",
@@ -164,7 +175,11 @@ pub fn run(cli: &Cli, args: &TuneArgs, input: Input) -> Result<(), Failure> {
     Ok(())
 }
 
-fn one_device() -> Result<DeviceInfo, Failure> {
+/// The GPU that is measured on.
+///
+/// # Errors
+/// There is none.
+pub fn one_device() -> Result<DeviceInfo, Failure> {
     devices()?
         .into_iter()
         .next()
@@ -240,7 +255,8 @@ fn measure_folder(cli: &Cli, budget: f64, folder: &Path) -> Result<StencilResult
     input.name.clone_from(&built.input);
     let kernel = built.kernel.as_deref();
     let options = (&options, &*built.arguments);
-    let subject = Subject::new(cli, input, kernel, options, &built.gpu, built.exhaustive)?;
+    let own = (&*built.gpu, &OwnSizes::default());
+    let subject = Subject::new(cli, input, kernel, options, own, built.exhaustive)?;
     let plans = subject.versions.iter().map(|version| &version.plan);
     if !plans.eq(built.versions.iter().map(|version| &version.plan)) {
         return Err(bad("another release made these versions".to_owned()));

@@ -54,6 +54,17 @@ impl From<Fault> for Failure {
     }
 }
 
+/// Other launches are stated: nothing is seen of them where a program would run without a GPU.
+fn refuse_own(args: &TuneArgs) -> Result<(), Failure> {
+    match args.own.no_run || args.own.run_args.is_some() {
+        true => Err(Failure::Usage(
+            "--run-args and --no-run are for OUT.cu: elsewhere --launch says what is measured"
+                .into(),
+        )),
+        false => Ok(()),
+    }
+}
+
 /// Runs the command.
 pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
     if let Some(path) = &args.export {
@@ -69,6 +80,7 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
         return measure_only(cli, args, root);
     }
     if args.is_for_program() {
+        refuse_own(args)?;
         return super::inplace::tune::run(cli, args);
     }
     let Some(file) = &args.file else {
@@ -90,6 +102,7 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
         }
         return super::stencil_tune::run(cli, args, input);
     }
+    refuse_own(args)?;
     if let Some(folder) = &args.build_only {
         if args.output.is_some() {
             let what = "of --build-only, only a stencil's OUT.cu has an effect";
