@@ -19,10 +19,11 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use warpwright_flow::{Block, Cfg, Inst};
+use warpwright_flow::{Block, Cfg, Function as _, Inst, Transfer};
 use warpwright_ptx::opcode::{Control, LatencyClass, Op, Opcode};
 use warpwright_ptx::{DirectiveKind, FuncId, Function, Module, Operand, Space, SpecialReg, Symbol};
 use warpwright_sass::elf::info::Attribute;
+use warpwright_sass::function::{Calls, Code};
 use warpwright_sass::{Elf, ElfError, Instruction, Kernel, Operation, isa};
 use warpwright_target::{Resources, occupancy};
 
@@ -141,7 +142,12 @@ impl Reliance {
         let info = elf.info_of(&sections)?;
         let says =
             |wanted: &[Attribute]| info.records.iter().any(|r| wanted.contains(&r.attribute));
-        let code = MachineCode::new(&code);
+        let seen = Code::new(elf, &sections, Calls::Followed).ok();
+        let ends = |at: usize| {
+            let transfer = seen.as_ref().map(|seen| seen.transfer(Inst(at as u32)));
+            transfer == Some(Transfer::Trap)
+        };
+        let code = MachineCode::new(&code, &ends);
         Ok(Reliance {
             moves_registers: says(&[Attribute::REG_RECONFIG]) || code.moves_registers(),
             waits: says(&CLUSTERS)
@@ -372,12 +378,14 @@ fn is_repeated(cfg: &Cfg, block: Block) -> bool {
 /// The instructions of a section with the stretches that branches lead back over: every way round lies in some.
 struct MachineCode<'a> {
     code: &'a [Instruction],
+    /// Calls from which no thread comes back.
+    ends: &'a dyn Fn(usize) -> bool,
     back: Vec<(usize, usize)>,
     is_followed: bool,
 }
 
 impl<'a> MachineCode<'a> {
-    fn new(code: &'a [Instruction]) -> Self {
+    fn new(code: &'a [Instruction], ends: &'a dyn Fn(usize) -> bool) -> Self {
         use warpwright_sass::branch::CodeOperand;
         const BYTES: i64 = 16;
         let mut back = Vec::new();
@@ -385,6 +393,8 @@ impl<'a> MachineCode<'a> {
         for (at, inst) in code.iter().enumerate() {
             match inst.code_operand() {
                 CodeOperand::None => {}
+                // It asks where it is, and goes nowhere.
+                CodeOperand::Indirect(_) if inst.operation() == Operation::LEPC => {}
                 CodeOperand::Relative(distance) => {
                     let to = at as i64 + 1 + distance / BYTES;
                     let to = usize::try_from(to).unwrap_or(0);
@@ -395,12 +405,11 @@ impl<'a> MachineCode<'a> {
             }
         }
         // What a call reaches may be in a loop of the caller.
-        let calls = |inst: &Instruction| {
-            matches!(inst.operation(), Operation::CALL_ABS | Operation::CALL_REL)
-        };
-        is_followed &= !code.iter().any(calls);
+        let mut calls = code.iter().enumerate().filter(|(_, inst)| inst.is_call());
+        is_followed &= calls.all(|(at, _)| ends(at));
         MachineCode {
             code,
+            ends,
             back,
             is_followed,
         }
@@ -418,10 +427,12 @@ impl<'a> MachineCode<'a> {
 
     fn waits(&self) -> Option<Wait> {
         let each = self.code.iter().enumerate();
-        let found = each.filter_map(|(at, &inst)| match machine_heard(inst)? {
-            (wait, Where::Anywhere) => Some(wait),
-            (wait, Where::InALoop) => self.is_repeated(at).then_some(wait),
-        });
+        let found = each
+            .filter(|&(at, _)| !(self.ends)(at))
+            .filter_map(|(at, &inst)| match machine_heard(inst)? {
+                (wait, Where::Anywhere) => Some(wait),
+                (wait, Where::InALoop) => self.is_repeated(at).then_some(wait),
+            });
         found.min()
     }
 }

@@ -108,6 +108,7 @@ operations! {
     0x158 BRXU "BRXU";
     0x159 JMXU "JMXU";
     0x15b KILL "KILL";
+    0x182 LDC "LDC";
     0x183 LDL "LDL";
     0x184 LDS "LDS";
     0x186 STG "STG";

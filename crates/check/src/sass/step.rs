@@ -258,7 +258,9 @@ impl Reader<'_, '_> {
     fn general(&self) -> Result<Step> {
         let (function, name) = (self.function, self.name);
         let transfer = function.code.transfer(self.inst);
-        if OUTSIDE.contains(&name) && !matches!(transfer, Transfer::Jump | Transfer::Call) {
+        if OUTSIDE.contains(&name)
+            && !matches!(transfer, Transfer::Jump | Transfer::Call | Transfer::Trap)
+        {
             return unsupported("an operation outside the model");
         }
         let special = bits::SPECIAL.get(self.word);
@@ -282,7 +284,11 @@ impl Reader<'_, '_> {
             // there is nothing to decide.
             Transfer::Indirect if self.has_one_way() => Effect::Ordered,
             Transfer::Jump | Transfer::Branch | Transfer::Indirect => Effect::Branch,
-            Transfer::Return | Transfer::Exit | Transfer::Trap => Effect::Leave,
+            Transfer::Return | Transfer::Exit => Effect::Leave,
+            Transfer::Trap => {
+                self.call(&mut step)?;
+                Effect::Leave
+            }
             Transfer::Call => {
                 self.call(&mut step)?;
                 Effect::Ordered

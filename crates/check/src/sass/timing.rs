@@ -4,7 +4,7 @@
 //! Nothing of this is shared with whoever writes control fields.
 
 use smallvec::SmallVec;
-use warpwright_flow::{Function as _, Inst, Transfer, Value};
+use warpwright_flow::{Function as _, Inst, Value};
 use warpwright_sass::Instruction;
 use warpwright_sass::function::{Code, value_of};
 use warpwright_sass::roles::{File, Role, Span};
@@ -148,7 +148,7 @@ impl Timed {
             read: delivered | bit(boards[1]),
             reads_told: bit(boards[1]),
             names_no_scoreboard: boards.into_iter().any(|b| named(b) && b >= SCOREBOARDS),
-            leaves: matches!(code.transfer(inst), Transfer::Call | Transfer::Return),
+            leaves: code.leaves(inst),
             is_block_barrier: operation == BAR
                 && is_certain
                 && bits::BARRIER_MODE.get(word) != bits::BARRIER_ARRIVES,

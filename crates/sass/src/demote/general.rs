@@ -95,6 +95,8 @@ pub struct General<'c> {
     registers: Vec<u16>,
     stack_load: Option<usize>,
     uses_stack: bool,
+    /// Values in registers of a convention, by value.
+    given: Vec<bool>,
     /// Guarded instructions whose results nobody wrote before: what is there if the guard is false is nobody's.
     begins: Vec<bool>,
 }
@@ -135,6 +137,7 @@ impl<'c> General<'c> {
         };
         let mut words = Vec::with_capacity(code.inst_count());
         let (mut stack_load, mut uses_stack) = (None, false);
+        let mut given = vec![Value(0)];
         for at in 0..code.inst_count() {
             let inst = Inst(at as u32);
             let mut own = Words::default();
@@ -145,6 +148,12 @@ impl<'c> General<'c> {
             code.for_each_def(inst, |value| {
                 own.defs.extend(general(value, webs.of_def(inst, value)));
             });
+            if code.transfer(inst) == Transfer::Trap {
+                let named = operands(code, inst).filter(|o| o.span.role == Role::Use);
+                let named: usize = named.map(|operand| usize::from(operand.span.count)).sum();
+                given.extend(own.uses.iter().skip(named));
+                uses_stack = true;
+            }
             for operand in operands(code, inst) {
                 let list = operand.values(&own.uses, &own.defs);
                 uses_stack |=
@@ -171,12 +180,17 @@ impl<'c> General<'c> {
             }
             words.push(own);
         }
+        let mut is_given = vec![false; registers.len()];
+        given
+            .iter()
+            .for_each(|value| is_given[value.index()] = true);
         Ok(General {
             code,
             words,
             registers,
             stack_load,
             uses_stack,
+            given: is_given,
             begins,
         })
     }
@@ -445,7 +459,7 @@ impl Function for General<'_> {
     }
 
     fn fixed(&self, value: Value) -> Option<u32> {
-        (value.index() == 0).then_some(STACK.into())
+        self.given[value.index()].then(|| self.registers[value.index()].into())
     }
 
     fn register(&self, value: Value) -> Option<u32> {

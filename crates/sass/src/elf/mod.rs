@@ -251,7 +251,7 @@ impl Elf {
         let index = self.sections.len();
         let before = self.writable_memory();
         let anchor = self.writable_segment().and_then(|s| self.end_of_segment(s));
-        let at = anchor.unwrap_or_else(|| self.last_loaded());
+        let at = anchor.map_or_else(|| self.last_loaded(), |at| at.max(self.end_of_memory()));
         self.sections.push(Section { size: 0, ..section });
         let part = Part::Section(index);
         self.layout.insert(
@@ -296,6 +296,15 @@ impl Elf {
             .iter()
             .position(|p| p.part == part)
             .map(|at| at + 1)
+    }
+
+    /// Place in the layout behind the last section of writable memory: those without contents take it in this order.
+    fn end_of_memory(&self) -> usize {
+        let is_memory = |p: &Placed| matches!(p.part, Part::Section(i) if self.sections[i].is_writable_memory());
+        self.layout
+            .iter()
+            .rposition(is_memory)
+            .map_or(0, |at| at + 1)
     }
 
     /// Place in the layout behind the last section that is loaded.

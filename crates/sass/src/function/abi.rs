@@ -22,6 +22,13 @@ const fn span(role: Role, file: File, first: u16, last: u16) -> Span {
 /// The stack pointer.
 pub const STACK: [Span; 1] = [span(Role::Use, File::Gpr, 1, 1)];
 
+/// What `__assertfail` reads: the stack, and its parameters (message, file, line, function, size of a character).
+pub const ASSERT_USES: [Span; 3] = [
+    span(Role::Use, File::Gpr, 1, 1),
+    span(Role::Use, File::Gpr, 4, 8),
+    span(Role::Use, File::Gpr, 10, 13),
+];
+
 /// Groups of four from R32 on that belong to the callee; each is followed by four that it preserves.
 const GROUPS: usize = 28;
 

@@ -15,6 +15,7 @@ mod hyperblock;
 mod occupied;
 mod paths;
 mod section;
+mod trap;
 
 use warpwright_flow::{Class, ClassInfo, Function, Inst, Transfer, Value};
 
@@ -49,6 +50,8 @@ enum Flow {
     Indirect(Vec<Inst>),
     Return,
     Exit,
+    /// To a function of the system that ends the program in an error: nobody comes back.
+    Trap,
 }
 
 impl Flow {
@@ -61,6 +64,7 @@ impl Flow {
             Flow::Indirect(_) => Transfer::Indirect,
             Flow::Return => Transfer::Return,
             Flow::Exit => Transfer::Exit,
+            Flow::Trap => Transfer::Trap,
         }
     }
 
@@ -170,6 +174,12 @@ impl Code {
         self.flow.iter().any(unknown)
     }
 
+    /// Does control go to code that is not seen?
+    pub fn leaves(&self, inst: Inst) -> bool {
+        let flow = &self.flow[inst.0 as usize];
+        matches!(flow, Flow::Call | Flow::Return | Flow::Trap)
+    }
+
     fn visit(&self, inst: Inst, role: Role, visit: &mut impl FnMut(Value)) {
         let spans = self.roles(inst).spans().iter();
         for span in spans.filter(|span| span.role == role) {
@@ -182,6 +192,7 @@ impl Code {
             (Role::Use, Flow::Return) => abi::return_uses(convention),
             // The stack pointer is kept to the end, in endless loops as well; nvdisasm counts it, too.
             (Role::Use, Flow::Exit) => &abi::STACK,
+            (Role::Use, Flow::Trap) => &abi::ASSERT_USES,
             (Role::Use, Flow::Jump(target)) if *target == inst => &abi::STACK,
             _ => &[],
         };

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use warpwright_flow::{EntityRef, Inst};
 
+use super::trap::Asserts;
 use super::{Calls, Code, ControlFlow, Flow, Paths, is_conditional};
 use crate::elf::kernel::BranchTargets;
 use crate::elf::{Elf, ElfError, KernelSections};
@@ -77,7 +78,11 @@ impl Code {
         let insts = elf.instructions(kernel)?;
         let functions = functions(elf, kernel, insts.len())?;
         let tables = elf.branch_targets(kernel)?;
-        Code::build(&kernel.name, insts, calls, &tables, &functions)
+        let asserts = match calls {
+            Calls::Followed => Asserts::of(elf, kernel)?,
+            Calls::AsNvdisasm => Asserts::default(),
+        };
+        Code::build(&kernel.name, insts, calls, &tables, &functions, &asserts)
     }
 
     /// A kernel without a container: nothing behind it and no jump tables.
@@ -96,6 +101,7 @@ impl Code {
             Calls::Followed,
             &BranchTargets::new(),
             &functions,
+            &Asserts::default(),
         )
     }
 
@@ -105,6 +111,7 @@ impl Code {
         calls: Calls,
         tables: &BranchTargets,
         functions: &Functions,
+        asserts: &Asserts,
     ) -> Result<Code, CodeError> {
         let section = Section {
             kernel: name,
@@ -115,6 +122,12 @@ impl Code {
         let mut flow = Vec::with_capacity(insts.len());
         for at in 0..insts.len() {
             flow.push(section.flow(at)?);
+        }
+        if !asserts.is_empty() {
+            let entries = section.entries(functions, &flow);
+            for at in asserts.calls(&insts, &flow, &entries) {
+                flow[at] = Flow::Trap;
+            }
         }
         if calls == Calls::Followed {
             section.follow_calls(functions, &mut flow)?;
@@ -180,6 +193,20 @@ impl Section<'_> {
         })
     }
 
+    /// Where control may come from elsewhere than the instruction before.
+    fn entries(&self, functions: &Functions, flow: &[Flow]) -> BTreeSet<usize> {
+        let targets = flow.iter().flat_map(Flow::targets);
+        let mut entries: BTreeSet<usize> = targets.map(|target| target.0 as usize).collect();
+        entries.extend(&functions.starts);
+        for (at, inst) in self.insts.iter().enumerate() {
+            if let ControlFlow::Call(distance) = ControlFlow::of(*inst) {
+                let target = self.target(at, distance).ok();
+                entries.extend(target.map(|target| target.0 as usize));
+            }
+        }
+        entries
+    }
+
     /// Makes calls inside the section jumps, and returns jumps back behind the calls.
     ///
     /// A function returns to where it was called from, and so does what it jumps into; functions that
@@ -210,7 +237,7 @@ impl Section<'_> {
                     let callee = group[functions.of(target.0 as usize)];
                     sites.entry(callee).or_default().insert(Inst(at as u32 + 1));
                 }
-                ControlFlow::FarCall => far_calls = true,
+                ControlFlow::FarCall => far_calls |= *flow != Flow::Trap,
                 _ => {}
             }
         }

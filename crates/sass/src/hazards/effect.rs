@@ -1,7 +1,7 @@
 //! What one instruction does to the accesses that are going on: everything that does not depend on the way to it.
 
 use smallvec::SmallVec;
-use warpwright_flow::{Function, Inst, Transfer, Value};
+use warpwright_flow::{Function, Inst, Value};
 
 use super::timing::Timing;
 use super::waits::{GROUPS, Wait, bit, commits, is_block_barrier, waits};
@@ -94,7 +94,7 @@ impl Effect {
             delivered: 0,
             read: 0,
             is_block_barrier: is_block_barrier(bits) && !code.is_predicated(inst),
-            leaves: matches!(code.transfer(inst), Transfer::Call | Transfer::Return),
+            leaves: code.leaves(inst),
             timing,
             guard: guard(code, inst),
             kept_guard: None,

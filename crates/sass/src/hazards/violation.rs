@@ -1,6 +1,6 @@
 //! What the checker reports, and how it says it.
 
-use warpwright_flow::{Function, Inst, Transfer, Value};
+use warpwright_flow::{Function, Inst, Value};
 
 use super::offset;
 use super::reuse::ReuseFault;
@@ -108,8 +108,7 @@ impl Violation {
                 earlier,
                 cause,
             } => {
-                let transfer = code.transfer(self.inst);
-                let leaves = matches!(transfer, Transfer::Call | Transfer::Return);
+                let leaves = code.leaves(self.inst);
                 let (does, did) = match kind {
                     Kind::Raw if leaves => ("leads to code that may read", "writes"),
                     Kind::War if leaves => ("leads to code that may write", "reads"),

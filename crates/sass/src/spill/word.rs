@@ -54,6 +54,8 @@ const DATA: Field = Field::new(32, 8);
 const OFFSET: Field = Field::new(40, 24);
 const IMMEDIATE: Field = Field::new(32, 32);
 const CONSTANT_WORD: Field = Field::new(40, 14);
+const CONSTANT_OFFSET: Field = Field::new(38, 16);
+const BANK: Field = Field::new(54, 5);
 const ADDEND: Field = Field::new(64, 8);
 const SPECIAL: Field = Field::new(72, 8);
 const SIZE: Field = Field::new(73, 3);
@@ -304,6 +306,22 @@ pub(crate) fn is_constant_move(inst: Instruction) -> bool {
     ];
     let free = RESULT.mask() | CONSTANT_WORD.mask() | CONTROL.mask();
     FORMS.contains(&(inst.bits() & !free))
+}
+
+/// The register of `CALL.ABS R`, which has the low half of the address, and the one behind it the high half.
+pub(crate) fn called_register(inst: Instruction) -> Option<Register> {
+    let by_register = Operation::CALL_ABS.with(OperandForm::REGISTERS);
+    (inst.opcode() == by_register).then(|| BASE.get(inst.bits()) as Register)
+}
+
+/// `LDC.64 to, c[bank][index + offset]`: `to`, `index`, and `offset` in bytes.
+pub(crate) fn address_load(inst: Instruction, bank: u32) -> Option<(Register, Register, i64)> {
+    let bits = inst.bits();
+    let known = RESULT.mask() | BASE.mask() | CONSTANT_OFFSET.mask() | CONTROL.mask();
+    let plain = BANK.put(SIZE.put(OPCODE.put(ALWAYS, OPCODE.get(LDC)), 5), bank);
+    let is_load = bits & !known == plain;
+    let offset = i64::from(CONSTANT_OFFSET.get(bits) as u16 as i16);
+    is_load.then(|| (RESULT.get(bits) as u8, BASE.get(bits) as u8, offset))
 }
 
 /// `NOP`.

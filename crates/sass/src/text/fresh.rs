@@ -2,8 +2,11 @@
 //!
 //! Each `.function NAME` becomes a kernel with the sections that the analyses and passes ask for; what
 //! it needs is stated by directives (`.registers`, `.local`, `.shared`, `.parameters`, `.reqntid`,
-//! `.maxntid`, `.info`) or, for the registers, read off the code. Such a cubin is not meant to be loaded, but
+//! `.maxntid`, `.info`) or, for the registers, read off the code; what relocations name and is not there is the
+//! system's. Such a cubin is not meant to be loaded, but
 //! has the program headers that ptxas writes.
+
+use std::collections::BTreeSet;
 
 use object::elf::{
     PF_R, PF_W, PF_X, PT_LOAD, PT_PHDR, SHF_ALLOC, SHF_EXECINSTR, SHF_INFO_LINK, SHF_WRITE,
@@ -105,12 +108,30 @@ pub(super) fn fill_in<'t>(
         code.info = Some(Ref::Index(number | repeated));
         code.align = 128;
     }
+    for name in undefined(&statements.sections) {
+        table.push(external(first, name));
+    }
     added.extend([table, facts]);
     added.append(&mut more);
     let known: Vec<String> = statements.sections.iter().map(|d| d.name.clone()).collect();
     added.retain(|draft| !known.contains(&draft.name));
     statements.sections.append(&mut added);
     Ok(())
+}
+
+/// What relocations name and no section has: functions of the system.
+fn undefined<'t>(sections: &[Draft<'t>]) -> BTreeSet<&'t str> {
+    let items = sections.iter().flat_map(|draft| &draft.items);
+    let named = items.filter_map(|(_, item)| match item {
+        Item::Relocation(_, _, symbol, _) => Some(symbol.text),
+        _ => None,
+    });
+    let is_here = |name: &str| sections.iter().any(|draft| draft.function() == name);
+    let is_name = |name: &&str| !name.starts_with(['#', '"']);
+    named
+        .filter(is_name)
+        .filter(|name| !is_here(*name))
+        .collect()
 }
 
 /// What is loaded: the program headers themselves, code, constants, and memory without contents.
@@ -236,5 +257,17 @@ fn symbol<'t>(at: At<'t>, name: &str, section: u32, place: (u64, u64), binding: 
         other: if binding == STB_GLOBAL { KERNEL } else { 0 },
         section: Some(Ref::Index(section)),
         place: Place::Numbers(place.0, place.1),
+    })
+}
+
+fn external<'t>(at: At<'t>, name: &str) -> Item<'t> {
+    Item::Symbol(SymbolDraft {
+        at,
+        name: name.to_owned(),
+        name_offset: None,
+        info: STT_FUNC | STB_GLOBAL << 4,
+        other: 0,
+        section: None,
+        place: Place::Numbers(0, 0),
     })
 }
