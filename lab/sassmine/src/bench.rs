@@ -1,8 +1,8 @@
 //! A bench for instructions: nvdisasm's opinion on any list of them.
 //!
 //! The instructions go into a minimal cubin (one section with a function symbol per hundred, each
-//! ended by EXIT; the ELF header borrowed from a real one), and `nvdisasm -plr` prints what each
-//! defines and uses. It names every instruction that it does not accept by address; those are
+//! ended by EXIT; the ELF header as our assembler writes it, as that of an older ptxas stops the
+//! analysis), and `nvdisasm -plr` prints what each defines and uses. It names every instruction that it does not accept by address; those are
 //! replaced and the rest asked again. Functions are short because its time grows faster than their
 //! length. The header claims the architecture-specific features (`sm_90a`), so that their instructions
 //! are accepted.
@@ -11,8 +11,11 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 use warpwright_sass::roles::{Field, OPCODE};
+use warpwright_sass::text;
 use warpwright_toolkit::life_ranges::{File, Mark};
 use warpwright_toolkit::{Nvdisasm, ToolError};
+
+use crate::Error;
 
 /// Instructions per function, the EXIT not counted.
 const PER_FUNCTION: usize = 99;
@@ -22,7 +25,7 @@ const NOP: u128 = 0x000f_c000_0000_0000_0000_0000_0000_7918;
 const EXIT: u128 = 0x000f_ea00_0380_0000_0000_0000_0000_794d;
 const ELF_HEADER: usize = 64;
 const SECTION_HEADER: usize = 64;
-/// The bit of e_flags, from ABI version 8 on, for architecture-specific features.
+/// The bit of e_flags for architecture-specific features.
 const SPECIFIC: u8 = 1 << 3;
 
 /// What nvdisasm says about one instruction.
@@ -42,18 +45,24 @@ pub struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    /// A bench for architecture `sm`, with the header of `cubin`, which is for that architecture.
-    pub fn new(nvdisasm: Nvdisasm<'a>, sm: u32, cubin: &[u8]) -> Bench<'a> {
+    /// A bench for architecture `sm`.
+    ///
+    /// # Errors
+    /// Nothing can be assembled for it.
+    pub fn new(nvdisasm: Nvdisasm<'a>, sm: u32) -> Result<Bench<'a>, Error> {
+        let cubin = text::assemble(&format!(
+            ".sm {sm}\n.function k\nB------:R-:W-:-:S05:U---- EXIT\n"
+        ));
+        let cubin = cubin.map_err(|error| Error::Input("EXIT".into(), error.to_string()))?;
         let mut header = cubin.get(..ELF_HEADER).unwrap_or_default().to_vec();
-        let new_layout = header.get(8).is_some_and(|&abi| abi >= 8);
-        if let Some(flags) = header.get_mut(48).filter(|_| sm >= 90 && new_layout) {
+        if let Some(flags) = header.get_mut(48).filter(|_| sm >= 90) {
             *flags |= SPECIFIC;
         }
-        Bench {
+        Ok(Bench {
             nvdisasm,
             header,
             sources: BTreeMap::new(),
-        }
+        })
     }
 
     /// From here on, these predicate fields (by opcode) are read and never written, whatever nvdisasm says.

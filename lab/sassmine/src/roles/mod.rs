@@ -65,6 +65,10 @@ pub struct Options {
     /// Only these opcodes (hexadecimal); the rest of the table stays as it is.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
+    /// Of the corpus only the opcodes of which it has something that the extended table has no row for, or a
+    /// rare one, and of these a few instructions with each combination of modifiers.
+    #[arg(long, requires = "extend")]
+    lacking: bool,
 }
 
 /// Mines the corpus and writes the table; returns a summary in words.
@@ -76,33 +80,37 @@ pub fn run(toolkit: &Toolkit, options: &Options) -> Result<String, Error> {
         let named = |bits| options.only.contains(&format!("{:x}", OPCODE.get(bits)));
         words.words.retain(|word| named(word.bits));
     }
-    // What is written by hand has no row to be fitted.
-    let ours = Table::read(sm, &[OURS])
-        .map_err(|error| Error::Input("ours.txt".into(), error.to_string()))?;
-    let is_ours = |bits| ours.roles(Instruction::new(sm, bits)).is_some();
-    words.words.retain(|word| !is_ours(word.bits));
-    let first = words.words.first().ok_or(Error::Empty(sm))?;
-    let file = &words.files[first.first.0];
-    let cubin = std::fs::read(file).map_err(|error| Error::File(file.clone(), error))?;
     let mut table = Table::new(sm);
     if let Some(path) = &options.extend {
         let text = std::fs::read_to_string(path).map_err(|e| Error::File(path.clone(), e))?;
         let known = Table::read(sm, &[&text]);
         table = known.map_err(|error| Error::Input(path.clone(), error.to_string()))?;
     }
-    let before = table.clone();
     let control = Table::read(sm, &[CONTROL])
         .map_err(|error| Error::Input("control.txt".into(), error.to_string()))?;
-    let mut bench = Bench::new(nvdisasm, sm, &cubin);
+    if options.lacking {
+        retain_lacking(&mut words, &table, &control);
+    }
+    let is_all = options.only.is_empty() && !options.lacking;
+    // What is written by hand has no row to be fitted.
+    let ours = Table::read(sm, &[OURS])
+        .map_err(|error| Error::Input("ours.txt".into(), error.to_string()))?;
+    let is_ours = |bits| ours.roles(Instruction::new(sm, bits)).is_some();
+    words.words.retain(|word| !is_ours(word.bits));
+    if words.words.is_empty() {
+        return Err(Error::Empty(sm));
+    }
+    let before = table.clone();
+    let mut bench = Bench::new(nvdisasm, sm)?;
     let sources = sources::find(&bench, &words, &control)?;
     let notes = sources::notes(&sources);
     bench.set_sources(sources);
     let corpus = Corpus::read(&bench, sm, &words, &control)?;
     let miner = Miner { bench, sm };
     miner.derive(&corpus, &mut table)?;
-    let checked = corpus.confirm(&mut table, options.only.is_empty());
+    let checked = corpus.confirm(&mut table, is_all);
     if options.extend.is_some() {
-        carry(&before, &mut table, options.only.is_empty(), &corpus);
+        carry(&before, &mut table, is_all, &corpus);
     }
     let version = nvdisasm.tool().version()?;
     let text = format!(
@@ -111,6 +119,30 @@ pub fn run(toolkit: &Toolkit, options: &Options) -> Result<String, Error> {
     let output = &options.output;
     std::fs::write(output, text).map_err(|error| Error::File(output.clone(), error))?;
     Ok(checked)
+}
+
+/// Instructions with the same modifiers that are asked about, of the opcodes that are lacking: enough to make a row known.
+const ALIKE: usize = sass::Roles::FEW as usize;
+
+/// Keeps the opcodes of which a word has a row in neither table, or a rare one, and of these a few words with each
+/// combination of modifiers.
+fn retain_lacking(words: &mut Words, table: &Table, control: &Table) {
+    let is_known = |bits: u128| {
+        let row = |entry: &Entry| Some(entry.rows.get(&entry.key_of(bits))?.confirmed);
+        let mined = table.entries().get(&OPCODE.get(bits)).and_then(row);
+        mined.is_some_and(|confirmed| confirmed >= sass::Roles::FEW)
+            || control.entries().contains_key(&OPCODE.get(bits))
+    };
+    let all = words.words.iter().map(|word| word.bits);
+    let open = all.filter(|&bits| !is_known(bits));
+    let open: BTreeSet<u16> = open.map(|bits| OPCODE.get(bits)).collect();
+    let mut taken: BTreeMap<(u16, u128), usize> = BTreeMap::new();
+    words.words.retain(|word| {
+        let opcode = OPCODE.get(word.bits);
+        let alike = taken.entry((opcode, modifiers(word.bits))).or_default();
+        *alike += 1;
+        open.contains(&opcode) && *alike <= ALIKE
+    });
 }
 
 /// Adds the sightings of the table that was extended: those of each row to the one row that says the same of
