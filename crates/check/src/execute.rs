@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 use warpwright_flow::{Inst, Transfer, Value};
 
+use crate::fold::field_place;
 use crate::machine::{Accessed, Loaded, Machine, Observable, REWRITTEN};
 use crate::memory::{self, Extent};
 use crate::semantics::{Access, Address, Arg, Base, Effect, Meaning, Semantics, Spaces, Step};
@@ -239,9 +240,16 @@ impl<S: Semantics> Machine<'_, S> {
             (Meaning::Permute(order), &[a, b, _]) => {
                 let bytes: Vec<_> = (0..4)
                     .map(|at| {
-                        let byte = u32::from(order >> (4 * at) & 7);
-                        let from = if byte < 4 { a } else { b };
-                        (8, terms.extract(8 * (byte % 4), 8, 32, from))
+                        let number = u32::from(order >> (4 * at) & 0xf);
+                        let from = if number & 7 < 4 { a } else { b };
+                        let byte = terms.extract(8 * (number & 3), 8, 32, from);
+                        match number & 8 {
+                            0 => (8, byte),
+                            _ => {
+                                let sign = terms.extract(7, 1, 8, byte);
+                                (8, terms.sign_extend(1, 8, sign))
+                            }
+                        }
                     })
                     .collect();
                 terms.join_pieces(&bytes)
@@ -254,7 +262,10 @@ impl<S: Semantics> Machine<'_, S> {
                 None => terms.make(Head::Op(op, 0), [a, b]),
             },
             (Meaning::ShrSigned(bits), &[a, b]) => match terms.as_const(b) {
-                Some(by) => terms.field(bits, true, a, by.min(u64::from(bits) - 1), bits.into()),
+                Some(by) => {
+                    let at = by.min(u64::from(bits) - 1) as u32;
+                    terms.field(bits, true, a, at, bits)
+                }
                 None => terms.make(Head::Op(op, 0), [a, b]),
             },
             (Meaning::Funnel { left, wrap }, &[a, b, by]) => match terms.as_const(by) {
@@ -270,12 +281,15 @@ impl<S: Semantics> Machine<'_, S> {
                 None => terms.make(Head::Op(op, 0), [a, b, by]),
             },
             (Meaning::Field { bits, signed }, &[a, at, count]) => {
-                match (terms.as_const(at), terms.as_const(count)) {
-                    // The low byte of each counts.
-                    (Some(at), Some(count)) if at & 0xff < u64::from(bits) => {
-                        terms.field(bits, signed, a, at & 0xff, count & 0xff)
-                    }
-                    _ => terms.make(Head::Op(op, 0), [a, at, count]),
+                match field_place(bits, terms.as_const(at), terms.as_const(count)) {
+                    Some((at, count)) => terms.field(bits, signed, a, at, count),
+                    None => terms.make(Head::Op(op, 0), [a, at, count]),
+                }
+            }
+            (Meaning::Insert(bits), &[a, b, at, count]) => {
+                match field_place(bits, terms.as_const(at), terms.as_const(count)) {
+                    Some((at, count)) => terms.insert(bits, a, b, at, count),
+                    None => terms.make(Head::Op(op, 0), [a, b, at, count]),
                 }
             }
             (Meaning::Extreme { bits, signed, most }, &[a, b]) => {

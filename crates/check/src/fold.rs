@@ -132,7 +132,6 @@ impl Fold {
         };
         let word = |n: usize| args.get(n).map(|&value| truncate(value, bits));
         let amount = |n: usize| args.get(n).map(|&value| truncate(value, 32));
-        let byte = |n: usize| args.get(n).map(|&value| (value & 0xff) as u32);
         let result = match self.op {
             IntOp::Move => wide(0)?,
             IntOp::Add => wide(0)? + wide(1)?,
@@ -164,10 +163,14 @@ impl Fold {
             IntOp::CountOnes => word(0)?.count_ones().into(),
             IntOp::LeadingZeros => (word(0)?.leading_zeros() - (64 - bits)).into(),
             IntOp::Reverse => (word(0)?.reverse_bits() >> (64 - bits)).into(),
-            IntOp::ExtractField => self.extracted(word(0)?, byte(1)?, byte(2)?).into(),
-            IntOp::InsertField => self
-                .inserted([word(0)?, word(1)?], byte(2)?, byte(3)?)
-                .into(),
+            IntOp::ExtractField => {
+                let (from, len) = self.place(args.get(1..)?)?;
+                self.extracted(word(0)?, from, len).into()
+            }
+            IntOp::InsertField => {
+                let (from, len) = self.place(args.get(2..)?)?;
+                self.inserted([word(0)?, word(1)?], from, len).into()
+            }
             IntOp::Permute => permuted(word(0)? | word(1)? << 32, word(2)?).into(),
             IntOp::Funnel { left, clamp } => {
                 let both = u128::from(word(1)?) << 32 | u128::from(word(0)?);
@@ -207,6 +210,10 @@ impl Fold {
         let quotient = a.checked_div(b)?;
         let fits = !self.signed || quotient < 1 << (self.bits - 1);
         fits.then(|| (quotient, a - quotient * b))
+    }
+
+    fn place(self, args: &[u64]) -> Option<(u32, u32)> {
+        field_place(self.bits, args.first().copied(), args.get(1).copied())
     }
 
     /// `bfe`
@@ -315,8 +322,9 @@ impl Fold {
             },
             IntOp::CountOnes | IntOp::LeadingZeros => Range::new(0, bits.into()),
             IntOp::ExtractField if !self.signed => {
-                let len = args.get(2)?.value()? & 0xff;
-                Range::all((len as u32).min(bits))
+                let at = args.get(1)?.value().unwrap_or(0);
+                let (_, len) = field_place(bits, Some(at), args.get(2)?.value())?;
+                Range::all(len)
             }
             IntOp::Convert(to) => {
                 let (low, high) = ordered(0)?;
@@ -356,6 +364,13 @@ fn add(a: Range, b: Range, bits: u32) -> Range {
 fn mul(a: Range, b: Range, bits: u32) -> Option<Range> {
     let high = u128::from(a.high) * u128::from(b.high);
     (high <= Range::all(bits).high.into()).then(|| Range::new(a.low * b.low, high as u64))
+}
+
+/// A field's first bit and length, where both are known: the low byte of each counts. Beyond the word ptxas takes
+/// immediates otherwise than the ISA says.
+pub(crate) fn field_place(bits: u32, at: Option<u64>, len: Option<u64>) -> Option<(u32, u32)> {
+    let [at, len] = [at?, len?].map(|value| (value & 0xff) as u32);
+    (at < bits && len < bits).then_some((at, len))
 }
 
 /// `prmt` without a mode.
@@ -443,7 +458,10 @@ mod tests {
         assert_eq!(s(IntOp::ExtractField, &[0xf0, 4, 4]), Some(low(-1)));
         assert_eq!(u(IntOp::ExtractField, &[0xf0, 4, 4]), Some(15));
         assert_eq!(s(IntOp::ExtractField, &[1 << 31, 31, 9]), Some(low(-1)));
-        assert_eq!(u(IntOp::ExtractField, &[low(-1), 200, 9]), Some(0));
+        assert_eq!(u(IntOp::ExtractField, &[low(-1), 200, 9]), None);
+        assert_eq!(u(IntOp::ExtractField, &[low(-1), 0, 32]), None);
+        assert_eq!(u(IntOp::ExtractField, &[low(-1), 0x104, 4]), Some(15));
+        assert_eq!(u(IntOp::InsertField, &[0xff, 0, 0, 32]), None);
         assert_eq!(u(IntOp::InsertField, &[0xff, 0, 28, 9]), Some(0xf000_0000));
         assert_eq!(
             u(IntOp::Permute, &[0x8070_6050, 0x0403_0201, 0x7b30]),

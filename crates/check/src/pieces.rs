@@ -142,6 +142,12 @@ impl Terms {
                 let below = self.extract(lo - low_bits, low_bits, of, whole);
                 (below == low).then(|| self.extract(lo - low_bits, low_bits + bits, of, whole))
             }
+            // Copies of a sign stand above it.
+            (_, Head::SignExtend(1, _)) => {
+                let sign = self.extract(low_bits - 1, 1, low_bits, low);
+                (self.args(high) == [sign])
+                    .then(|| self.sign_extend(low_bits, low_bits + bits, low))
+            }
             (Head::Logic { table, .. }, Head::Logic { table: other, .. }) => {
                 let [args, others] = [low, high].map(|part| Args::from_slice(self.args(part)));
                 if args.len() != others.len() || args.len() > 3 || low_bits + bits > u64::BITS {
@@ -316,9 +322,8 @@ impl Terms {
     }
 
     /// `count` bits from the `at`-th on, below `bits`: as many as there are, with zeros or copies of the highest one above.
-    pub(crate) fn field(&mut self, bits: u32, signed: bool, a: Term, at: u64, count: u64) -> Term {
-        let at = at as u32;
-        match count.min(u64::from(bits - at)) as u32 {
+    pub(crate) fn field(&mut self, bits: u32, signed: bool, a: Term, at: u32, count: u32) -> Term {
+        match count.min(bits - at) {
             0 => self.zero(),
             count => {
                 let part = self.extract(at, count, bits, a);
@@ -329,6 +334,18 @@ impl Terms {
                 }
             }
         }
+    }
+
+    /// `b` with the low bits of `a` in it, `count` of them from the `at`-th on: as many as there are places.
+    pub(crate) fn insert(&mut self, bits: u32, a: Term, b: Term, at: u32, count: u32) -> Term {
+        let count = count.min(bits - at);
+        let end = at + count;
+        let parts = [(b, 0, at), (a, 0, count), (b, end, bits - end)];
+        let mut pieces = Pieces::new();
+        for (from, low, size) in parts.into_iter().filter(|part| part.2 > 0) {
+            pieces.push((size, self.extract(low, size, bits, from)));
+        }
+        self.join_pieces(&pieces)
     }
 
     /// x >> by, zeros coming in.
@@ -430,6 +447,33 @@ mod tests {
         assert_eq!(packed, t.concat(16, &[a, b]));
         assert_ne!(packed, t.concat(16, &[b, a]));
         assert_eq!(t.shift_right(32, packed, 16), t.zero_extend(16, 32, b));
+    }
+
+    #[test]
+    fn signs_and_fields_are_pieces() {
+        let mut t = Terms::default();
+        let [x, y] = ["x", "y"].map(|name| t.unknown(name));
+        let byte = t.extract(0, 8, 32, x);
+        let wide = t.sign_extend(8, 32, byte);
+        assert_eq!(t.extract(0, 8, 32, wide), byte);
+        let (sign, high) = (t.extract(7, 1, 32, x), t.extract(9, 8, 32, wide));
+        assert_eq!(high, t.sign_extend(1, 8, sign));
+        let copies = (8, t.sign_extend(1, 8, sign));
+        assert_eq!(t.join_pieces(&[(8, byte), copies, copies, copies]), wide);
+        let other = t.extract(6, 1, 32, x);
+        let wrong = (8, t.sign_extend(1, 8, other));
+        assert_ne!(t.join_pieces(&[(8, byte), wrong, copies, copies]), wide);
+        let middle = t.extract(4, 8, 32, x);
+        let shown = t.extract(4, 8, 32, wide);
+        assert_ne!(shown, middle, "its sign stands there");
+        // What is put in is what was put in, and the rest is left.
+        let put = t.insert(32, x, y, 4, 8);
+        assert_eq!(t.extract(4, 8, 32, put), byte);
+        assert_eq!(t.extract(12, 20, 32, put), t.extract(12, 20, 32, y));
+        assert_eq!(t.insert(32, y, y, 0, 31), y);
+        assert_eq!(t.insert(32, x, y, 30, 9), t.insert(32, x, y, 30, 2));
+        assert_ne!(t.insert(32, x, y, 4, 8), t.insert(32, x, y, 5, 8));
+        assert_eq!(t.shift_right(32, x, 0), x);
     }
 
     /// All that is said here is true of numbers.

@@ -442,7 +442,8 @@ pub enum Meaning {
         /// The table.
         table: u8,
     },
-    /// Bytes of the first two arguments, of 32 bits each, one for each four bits of this number.
+    /// Bytes of the first two arguments, of 32 bits each, one for each four bits of this number, of which the highest one
+    /// takes copies of the byte's sign in its place.
     Permute(u16),
     /// a without its low b bits, or 0 from b = bits on, zeros coming in from the left.
     Shr(u32),
@@ -462,6 +463,9 @@ pub enum Meaning {
         /// Do copies of its highest bit stand above it?
         signed: bool,
     },
+    /// The second argument of so many bits with the low bits of the first one in it, from the third on, so many as the
+    /// fourth says.
+    Insert(u32),
     /// The lesser or the greater of two integers.
     Extreme {
         /// Their bits.

@@ -608,13 +608,21 @@ impl Terms {
             true => truncate(sign_extended(value, from) as u64, to),
             false => truncate(value, from),
         };
+        if let Some(value) = self.as_const(a) {
+            return self.constant(wide(value));
+        }
+        if from == to {
+            return a;
+        }
         if let Some(sum) = self.extended_whole(from, to, signed, a) {
             return sum;
         }
         let signed = signed && !self.is_never_negative(from, a) && !self.is_positive_here(from, a);
         match (self.head(a), self.args(a)) {
-            (Head::Const(bits), _) => self.constant(wide(bits)),
             (Head::ZeroExtend(inner, _), &[x]) if !signed => self.zero_extend(inner, to, x),
+            (Head::SignExtend(inner, whole), &[x]) if signed && whole == from => {
+                self.sign_extend(inner, to, x)
+            }
             // Bits that are zero anyway are cut off.
             (Head::Extract { lo: 0, of, .. }, &[x])
                 if !signed && of == to && self.is_below(of, x, from) =>
@@ -680,9 +688,15 @@ impl Terms {
                 let arg = self.args(a)[0];
                 self.extract(inner + lo, bits, whole, arg)
             }
-            Head::SignExtend(from, _) if lo + bits <= from => {
+            Head::SignExtend(from, to) if to == of || lo + bits <= from => {
                 let arg = self.args(a)[0];
-                self.extract(lo, bits, from, arg)
+                if lo + bits <= from {
+                    return self.extract(lo, bits, from, arg);
+                }
+                // What stands above the number are copies of its sign.
+                let first = lo.min(from - 1);
+                let part = self.extract(first, from - first, from, arg);
+                self.sign_extend(from - first, bits, part)
             }
             Head::ZeroExtend(..) | Head::Concat => self.extract_pieces(lo, bits, of, a),
             Head::Logic { bits: width, table }

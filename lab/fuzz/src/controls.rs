@@ -17,12 +17,16 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use warpwright_check::{CubinOptions, Verdict, check_files, check_modules};
 use warpwright_emu::{Options, Results};
+use warpwright_flow::{Function as _, Inst};
 use warpwright_launch::Guard;
 use warpwright_ptx::{Diagnostic, Module};
+use warpwright_sass::function::{self, Calls};
 use warpwright_sass::{Elf, ElfError};
 use warpwright_toolkit::{Ptxas, PtxasJob};
 
 use crate::case::{self, Case};
+use crate::equal;
+use crate::orders::Seen;
 
 /// The controls of a class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -598,21 +602,27 @@ impl Code<'_> {
     }
 }
 
-/// The file with one instruction spoiled; `None` where there is nothing to spoil.
+/// The file with one instruction spoiled whose result is needed; `None` where there is nothing to spoil.
 fn spoil(
     cubin: &[u8],
     spoil: impl Fn(u128) -> Option<u128>,
     dice: &mut Dice,
 ) -> Result<Option<Vec<u8>>, Failure> {
     let mut new = Elf::parse(cubin)?;
+    let needed = needed(&new)?;
     let code = new.sections.iter_mut();
     let code = code.filter(|s| s.name.starts_with(".text."));
     let mut places: Vec<(&mut [u8], u128)> = Vec::new();
     for section in code {
-        for word in section.data.chunks_exact_mut(16) {
+        let needed = needed.get(section.name.trim_start_matches(".text."));
+        for (at, word) in section.data.chunks_exact_mut(16).enumerate() {
             let mut bytes = [0; 16];
             bytes.copy_from_slice(word);
-            if let Some(spoiled) = spoil(u128::from_le_bytes(bytes)) {
+            let is_needed = needed.and_then(|needed| needed.get(at)) != Some(&false);
+            let bits = u128::from_le_bytes(bytes);
+            // A control field counts wherever it stands.
+            let is_seen = |&spoiled: &u128| is_needed || (bits ^ spoiled) % (1 << STALL.0) == 0;
+            if let Some(spoiled) = spoil(bits).filter(is_seen) {
                 places.push((word, spoiled));
             }
         }
@@ -623,6 +633,20 @@ fn spoil(
     };
     word.copy_from_slice(&spoiled.to_le_bytes());
     Ok(Some(new.write()?))
+}
+
+/// By kernel, which of its instructions do something that is seen: what another one does instead is no mistake.
+fn needed(elf: &Elf) -> Result<BTreeMap<String, Vec<bool>>, ElfError> {
+    let mut all = BTreeMap::new();
+    for sections in elf.kernels()? {
+        let Ok(code) = function::Code::new(elf, &sections, Calls::Followed) else {
+            continue;
+        };
+        let insts = 0..code.inst_count() as u32;
+        let seen: Vec<Seen> = insts.map(|at| Seen::new(&code, Inst(at))).collect();
+        all.insert(sections.name.clone(), equal::needed(&code, &seen));
+    }
+    Ok(all)
 }
 
 /// The same in a kernel's machine code.
@@ -727,5 +751,26 @@ mod tests {
         }
         let failing = controls.failing(Controls::in_ptx());
         assert_eq!(failing, Vec::<String>::new(), "{controls:?}");
+    }
+
+    /// A place of the thread that nobody looks at is none for a mistake.
+    #[test]
+    fn what_nobody_reads_is_not_spoiled() {
+        let code = |read: &str| {
+            let text = format!(
+                ".sm 75\n.function k\n.parameters 0x160 8\n\
+                 B------:R-:W0:-:S01:U---- S2R {read}, SR_TID.X\n\
+                 B------:R-:W-:-:S04:U---- MOV R2, c[0x0][0x160]\n\
+                 B------:R-:W-:-:S04:U---- MOV R3, c[0x0][0x164]\n\
+                 B0-----:R-:W-:-:S04:U---- STG.E.SYS [R2], R5\n\
+                 B------:R-:W-:-:S04:U---- EXIT\n"
+            );
+            warpwright_sass::text::assemble(&text).unwrap()
+        };
+        let (name, mistake) = SPOILS[2];
+        assert!(name.ends_with("another thread"));
+        let planted = |read| spoil(&code(read), mistake, &mut Dice(1)).unwrap();
+        assert!(planted("R5").is_some());
+        assert_eq!(planted("R7"), None);
     }
 }

@@ -53,8 +53,7 @@ pub(super) fn meaning(opcode: &Opcode, step: &Step, is_exact: bool) -> Meaning {
             _ => Meaning::Opaque,
         },
         (Some(Op::Prmt), [_], 3, 1) => match step.args[2] {
-            // Bit 3 of a number spreads the sign of a byte.
-            Arg::Const(order) if order & 0x8888 == 0 => Meaning::Permute(order as u16),
+            Arg::Const(order) => Meaning::Permute(order as u16),
             _ => Meaning::Opaque,
         },
         (Some(Op::Shr), [_], 2, 1) => match first {
@@ -73,6 +72,9 @@ pub(super) fn meaning(opcode: &Opcode, step: &Step, is_exact: bool) -> Meaning {
             Some((bits, signed)) => Meaning::Field { bits, signed },
             None => Meaning::Opaque,
         },
+        (Some(Op::Bfi), [_], 4, 1) if is_bits(first) => {
+            Meaning::Insert(first.map_or(32, Type::bits))
+        }
         (Some(op @ (Op::Min | Op::Max)), [_], 2, 1) if integer.is_some() => match integer {
             Some((bits, signed)) => Meaning::Extreme {
                 bits,

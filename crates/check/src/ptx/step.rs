@@ -10,6 +10,7 @@ use warpwright_ptx::{
 use super::fold::fold;
 use super::function::PtxFunction;
 use super::meaning::{meaning, relation};
+use crate::fold::field_place;
 use crate::range::Range;
 use crate::semantics::{
     Access, Address, Arg, Base, Coordinate, Effect, Extend, Guard, Meaning, Name, SlotSpace,
@@ -78,9 +79,26 @@ pub(super) fn step(function: &PtxFunction<'_>, inst: Inst) -> Result<Step> {
         let is_exact = builder.is_exact(operands);
         builder.step.meaning = meaning(opcode, &builder.step, is_exact);
         builder.step.fold = fold(opcode, &builder.step).filter(|_| is_exact);
+        if is_field_beyond(opcode, &builder.step) {
+            builder.step.op += " beyond";
+            (builder.step.meaning, builder.step.fold) = (Meaning::Opaque, None);
+        }
     }
     builder.one_spelling();
     Ok(builder.step)
+}
+
+/// Does an immediate put a field's first bit or length beyond the word? What is taken then is not what registers with
+/// the same numbers take.
+fn is_field_beyond(opcode: &Opcode, step: &Step) -> bool {
+    let bits = opcode.types.first().map_or(32, |ty| ty.bits());
+    let is_beyond = |arg: &Arg| matches!(*arg, Arg::Const(value) if field_place(bits, Some(value), Some(0)).is_none());
+    match (opcode.op, step.args.as_slice()) {
+        (Some(Op::Bfe), [_, place @ ..]) | (Some(Op::Bfi), [_, _, place @ ..]) => {
+            place.iter().any(is_beyond)
+        }
+        _ => false,
+    }
 }
 
 struct Builder<'a> {

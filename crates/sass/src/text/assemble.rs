@@ -7,7 +7,9 @@ use object::elf::{ELFMAG, Ident, SHT_NULL, SHT_REL};
 use super::code::{self, LABEL};
 use super::error::{At, Line, TextError, TextErrorKind};
 use super::fresh;
-use super::statement::{Draft, Item, Place, Ref, Statements, SymbolDraft, missing, tabled};
+use super::statement::{
+    Draft, Item, Place, Ref, SYMBOL_BYTES, Statements, SymbolDraft, missing, tabled,
+};
 use super::words::{
     SECTION_TABLE, SEGMENT_KINDS, SEGMENT_TABLE, Strings, names_symbol, usual_layout,
 };
@@ -87,12 +89,12 @@ impl<'s, 't> Builder<'s, 't> {
         for (i, draft) in drafts.iter().enumerate() {
             let Some(draft) = draft else { continue };
             sections.entry(draft.name.clone()).or_default().push(i);
-            let named = draft.items.iter().filter_map(|item| match &item.1 {
-                Item::Symbol(symbol) => Some(symbol.name.clone()),
-                _ => None,
-            });
-            for (i, name) in named.enumerate() {
-                symbols.entry(name).or_default().push(i);
+            // Of a table that is made here the first entry is bytes.
+            for (offset, item) in &draft.items {
+                if let Item::Symbol(symbol) = item {
+                    let number = (*offset / SYMBOL_BYTES) as usize;
+                    symbols.entry(symbol.name.clone()).or_default().push(number);
+                }
             }
         }
         Ok(Builder {

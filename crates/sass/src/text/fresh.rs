@@ -16,7 +16,9 @@ use warpwright_target::machine_code;
 
 use super::assemble::instructions;
 use super::error::{At, TextError};
-use super::statement::{Draft, FunctionDraft, Item, Place, Ref, Statements, SymbolDraft};
+use super::statement::{
+    Draft, FunctionDraft, Item, Place, Ref, SYMBOL_BYTES, Statements, SymbolDraft,
+};
 use crate::elf::info::{Attribute, FORMAT_HALF, FORMAT_SIZED};
 use crate::elf::{Extent, Part, RESERVED_REGISTERS, Section, Segment, writable_memory};
 use crate::roles::{File, Roles};
@@ -54,8 +56,8 @@ pub(super) fn fill_in<'t>(
     strings(SECTION_NAMES);
     strings(".strtab");
     let mut table = Draft::new(first, ".symtab".to_owned(), SHT_SYMTAB);
-    (table.link, table.align, table.entry) = (Some(Ref::Index(names)), 8, 24);
-    table.push(Item::Bytes(vec![0; 24]));
+    (table.link, table.align, table.entry) = (Some(Ref::Index(names)), 8, SYMBOL_BYTES);
+    table.push(Item::Bytes(vec![0; SYMBOL_BYTES as usize]));
     let functions = std::mem::take(&mut statements.functions);
     let inner: usize = functions.iter().map(|function| function.inner.len()).sum();
     table.info = Some(Ref::Index(inner as u32 + 1));

@@ -7,6 +7,9 @@ use super::error::{At, Line, TextError, TextErrorKind};
 use super::words::{BINDINGS, RECORD_KINDS, SECTION_KINDS, SYMBOL_KINDS};
 use crate::elf::info::Attribute;
 
+/// An entry of a table of symbols.
+pub(super) const SYMBOL_BYTES: u64 = 24;
+
 /// A piece of a section's contents.
 #[derive(Debug, Clone)]
 pub(super) enum Item<'t> {
@@ -103,7 +106,7 @@ impl<'t> Draft<'t> {
                     _ => 0,
                 }
             }
-            Item::Symbol(_) => 24,
+            Item::Symbol(_) => SYMBOL_BYTES,
             Item::Relocation(.., None) => 16,
             Item::Relocation(.., Some(_)) => 24,
         };
