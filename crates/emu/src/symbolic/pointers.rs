@@ -132,15 +132,18 @@ impl Holds<'_> {
         self.all(srcs).is_one()
     }
 
-    fn pointer(&self, base: Src, offset: i64) -> Held {
-        let Src::Const(at) = base else {
+    /// What a load of parameters gives.
+    fn pointer(&self, access: &Access) -> Held {
+        let Src::Const(at) = access.base else {
             return Held::of(127);
         };
-        let address = self.program.constants[at as usize][0].wrapping_add_signed(offset);
+        let address = self.program.constants[at as usize][0].wrapping_add_signed(access.offset);
         let from = address.wrapping_sub(PARAM_WINDOW);
-        let mut params = self.params.iter();
-        let number = params.position(|&at| from <= at && at < from + 8);
-        number.map_or(Held::NOTHING, Held::of)
+        let params = self.params.iter().enumerate();
+        let loaded = params.filter(|&(_, &at)| from < at + 8 && at < from + access.bytes());
+        loaded
+            .map(|(number, _)| Held::of(number))
+            .fold(Held::NOTHING, Held::or)
     }
 
     fn instruction(&self, step: &Step) -> &str {
@@ -162,9 +165,7 @@ impl Holds<'_> {
     fn made(&self, step: &Step) -> Held {
         match &step.op {
             Op::Alu { srcs, .. } => self.computed(step, srcs),
-            Op::Load(load) if load.access.space == AccessSpace::Param => {
-                self.pointer(load.access.base, load.access.offset)
-            }
+            Op::Load(load) if load.access.space == AccessSpace::Param => self.pointer(&load.access),
             Op::Load(load) if load.access.space == AccessSpace::Local => self.local,
             Op::Load(load) if self.tables && load.access.elem == 8 => Held::of(127),
             Op::LocalAddress { .. } => Held::of(127),
