@@ -82,6 +82,11 @@ impl Sets {
         if a == b {
             return a;
         }
+        // A way down a tree is as short as looking it up.
+        let is_leaf = |set: Set| matches!(self.nodes[set as usize], Node::Leaf { .. });
+        if is_leaf(a) || is_leaf(b) {
+            return self.united(a, b);
+        }
         let pair = (a.min(b), a.max(b));
         if let Some(&known) = self.unions.get(&pair) {
             return known;
