@@ -106,6 +106,9 @@ pub enum Value {
     Vector(Vec<Value>),
 }
 
+/// What is known, by the ways to it.
+type Ways<'w, T> = &'w [(String, T)];
+
 impl Value {
     /// The integers in it.
     fn amounts(&self) -> Vec<&Amount> {
@@ -434,7 +437,7 @@ impl Draft {
         name: &str,
         way: &str,
         layout: &Layout,
-        (values, pointers): (&[(String, Value)], &[(String, Made)]),
+        (values, pointers): (Ways<'_, Value>, Ways<'_, Made>),
     ) -> ArgTable {
         match layout {
             Layout::Elements(element, count, align) => {

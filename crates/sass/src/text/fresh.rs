@@ -132,7 +132,7 @@ fn undefined<'t>(sections: &[Draft<'t>]) -> BTreeSet<&'t str> {
     let is_name = |name: &&str| !name.starts_with(['#', '"']);
     named
         .filter(is_name)
-        .filter(|name| !is_here(*name))
+        .filter(|name| !is_here(name))
         .collect()
 }
 
