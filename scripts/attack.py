@@ -8,7 +8,7 @@ processes in the middle of their work, signals, memory, threads, other preloaded
 library: nothing may change what it prints, its exit code or the signals that it gets. Before each attack on a winner that winner
 is launched: one that is not in place ends the case. The cases follow from the seed. Needs a toolkit and cc, no GPU.
 """
-import argparse, collections, fcntl, hashlib, json, os, pty, random, re, resource, select, shutil, signal, socket, struct, subprocess, sys, tempfile, termios, threading, time
+import argparse, collections, fcntl, hashlib, itertools, json, os, pty, random, re, resource, select, shutil, signal, socket, struct, subprocess, sys, tempfile, termios, threading, time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SOURCES = os.path.join(ROOT, "crates/inject/tests/program")
@@ -24,6 +24,10 @@ SCENARIOS = ["plain", "library", "file", "enumerate", "attributes", "unload", "g
              "fork-first", "fork-later", "contexts", "narrow"]
 DOORS = ["dlsym", "proc1", "proc2", "thread", "local", "linked"]
 Run = collections.namedtuple("Run", "code out err")
+
+
+# Numbers of named pipes.
+FIFOS = itertools.count()
 
 
 def ran(words, env=None, timeout=60, **more):
@@ -884,6 +888,8 @@ def again(b):
     script = (f"n=$(cat {runs}); echo $((n + 1)) > {runs}; if [ $n -ge {at} ]; then {later}; fi; {program}; echo told >&2; "
               f"if [ $n -ge {at} ]; then exit 1; fi; exit {code}")
     env = dict(b.env, WARPWRIGHT_DB=b.at("store"), FAKE_LOG="/dev/null", HOST_REPEAT=d.choice(["1", "12"]))
+    # What was killed in an earlier case is swept later.
+    there = os.listdir(b.at("tmp"))
     seen = []
     for before in [[], [b.binary, "tune", "--budget", d.choice(["0.1", "0.5"]), *d.choice([[], ["--json"]]), "--"]]:
         b.write("runs", b"0\n")
@@ -891,10 +897,9 @@ def again(b):
     plain, found = seen
     if found.code != plain.code or not found.out.startswith(plain.out) or found.err.count(b"told\n") != 1 or b"\nother\n" in found.out:
         raise Difference(f"tune {which}, later runs `{later}` from {at}: {plain}, but then {found}")
-    if os.listdir(b.at("tmp")) != []:
-        left = [name for name in os.listdir(b.at("tmp")) if name.startswith("warpwright-")]
-        if left:
-            raise Difference(f"tune, later runs `{later}`: left {left}")
+    left = [name for name in os.listdir(b.at("tmp")) if name.startswith("warpwright-") and name not in there]
+    if left:
+        raise Difference(f"tune, later runs `{later}`: left {left}")
 
 
 def scarce(b):
@@ -932,9 +937,13 @@ def standards(b):
     reader, writer = os.pipe()
     pair, server = socket.socketpair(), socket.socket(socket.AF_UNIX)
     datagram = socket.socketpair(type=socket.SOCK_DGRAM)
-    fifo = b.at("standard-fifo")
-    if not os.path.exists(fifo):
-        os.mkfifo(fifo)
+
+    def fifo():
+        """One of its own each time: what a command says on one is no input of the program."""
+        path = b.at(f"standard-fifo-{next(FIFOS)}")
+        os.mkfifo(path)
+        return os.open(path, os.O_RDWR | os.O_NONBLOCK)
+
     hung, other = socket.socketpair()
     other.close()
     polled = select.epoll()
@@ -942,7 +951,7 @@ def standards(b):
              "write": lambda: os.open(path, os.O_WRONLY), "append": lambda: os.open(path, os.O_WRONLY | os.O_APPEND),
              "null": lambda: os.open("/dev/null", os.O_RDWR), "full": lambda: os.open("/dev/full", os.O_RDWR), "zero": lambda: os.open("/dev/zero", os.O_RDONLY),
              "pipe-writer": lambda: os.dup(writer), "socket": lambda: os.dup(hung.fileno()), "listening": lambda: os.dup(server.fileno()),
-             "event": lambda: os.eventfd(1), "memory": lambda: os.memfd_create("x"), "fifo": lambda: os.open(fifo, os.O_RDWR | os.O_NONBLOCK),
+             "event": lambda: os.eventfd(1), "memory": lambda: os.memfd_create("x"), "fifo": fifo,
              "poll": lambda: os.dup(polled.fileno()),
              "closed": None, "process": lambda: os.pidfd_open(os.getpid()), "link": lambda: os.open("/proc/self/exe", os.O_PATH | os.O_NOFOLLOW)}
     chosen = [d.choice(sorted(kinds)), d.choice([None, None, None, *sorted(kinds)]), d.choice([None, None, *sorted(kinds)])]
