@@ -68,6 +68,12 @@ pub enum Error {
     /// PTX that does not parse or verify: the diagnostics with their places, as text.
     #[error("{0}")]
     Ptx(String),
+    /// CUDA C or a stencil that is not understood: the diagnostics with their places, as text.
+    #[error("{0}")]
+    Source(String),
+    /// A rewrite from source to source that cannot be as it is asked for.
+    #[error("{0}")]
+    Rewrite(String),
     /// nvcc does not take it.
     #[error("error: nvcc refused `{name}`\n\n{log}")]
     Nvcc {
@@ -466,6 +472,12 @@ fn of_opt(error: &OptError) -> Fault {
 
 impl From<RunError> for Error {
     fn from(error: RunError) -> Self {
-        opt::failure(error).into()
+        match error {
+            RunError::Build(failure) => match failure.downcast::<NotFound>() {
+                Ok(missing) => Error::Toolkit(*missing),
+                Err(failure) => opt::failure(RunError::Build(failure)).into(),
+            },
+            error => opt::failure(error).into(),
+        }
     }
 }

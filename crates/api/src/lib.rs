@@ -7,8 +7,8 @@
 //!
 //! * [`input`], [`error`]: what goes in and what goes wrong. [`device_code`]: the cubins of a file.
 //! * [`front`]: CUDA C and PTX to a verified module.
-//! * [`optimise`], [`explain`], [`check`]: the three things it does. [`trace`]: what a program was seen to launch.
-//!   [`own_launch`]: what a file's own launches say. [`ran`]: what its program launched when it ran without a GPU.
+//! * [`optimise`], [`explain`], [`check`]: the three things it does. [`source`]: kernels rewritten in CUDA C.
+//! * [`trace`]: what a program was seen to launch. [`own_launch`]: what a file's own launches say. [`ran`]: what its program launched when it ran without a GPU.
 
 pub mod check;
 mod counts;
@@ -22,6 +22,7 @@ pub mod own_launch;
 pub mod ran;
 mod refused;
 pub mod rewrite;
+pub mod source;
 pub mod trace;
 
 pub use check::{

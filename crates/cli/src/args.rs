@@ -12,9 +12,9 @@ use warpwright_pass::names::{is_named, nearest};
 
 use crate::commands::Wanted;
 use crate::commands::measure::SessionArgs;
-use crate::commands::quoted;
 use crate::failure::Failure;
 use crate::input::Places;
+use warpwright::source::quoted;
 
 /// Decides what each thread of a CUDA kernel keeps in registers, and writes a faster kernel.
 #[derive(Debug, Parser)]

@@ -11,6 +11,7 @@ use warpwright_cudac::diag::render_all;
 use warpwright_driver::OptError;
 use warpwright_pass::RunError;
 use warpwright_ptx::{Diagnostic, SourceText};
+use warpwright_toolkit::NotFound;
 
 use warpwright_report::screen::wrap;
 
@@ -142,7 +143,7 @@ impl From<Error> for Failure {
         };
         let text = error.to_string();
         match &error {
-            Error::Ptx(_) | Error::Nvcc { .. } => Failure::Rendered(text),
+            Error::Ptx(_) | Error::Source(_) | Error::Nvcc { .. } => Failure::Rendered(text),
             Error::Sass {
                 name,
                 text: source,
@@ -229,9 +230,8 @@ impl From<warpwright_host::Error> for Failure {
 impl From<OptError> for Failure {
     fn from(error: OptError) -> Self {
         match error {
-            // What a builder of ours could not do is what it says itself.
-            OptError::Run(RunError::Build(error)) => match error.downcast::<Failure>() {
-                Ok(failure) => *failure,
+            OptError::Run(RunError::Build(error)) => match error.downcast::<NotFound>() {
+                Ok(missing) => Error::from(*missing).into(),
                 Err(error) => Failure::input(error.to_string()),
             },
             error => Error::from(error).into(),

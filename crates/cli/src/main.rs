@@ -2,7 +2,6 @@
 //!
 //! * [`args`]: the grammar. [`commands`]: one file per command.
 //! * [`session`]: what most commands start with (toolkit, GPU, module, launch).
-//! * [`build`]: nvcc and ptxas for the executor of passes.
 //! * [`input`], [`failure`], [`progress`], [`terminal`]: files, exit codes and what people see. [`signals`]: what they end.
 //!   [`threads`]: how many, with how much stack.
 
@@ -10,7 +9,6 @@
 mod terminal;
 
 mod args;
-mod build;
 mod commands;
 mod failure;
 mod input;

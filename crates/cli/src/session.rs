@@ -1,9 +1,11 @@
 //! What most commands start with: the toolkit, the GPU, the module, the launch description.
 
+use std::cell::RefCell;
 use std::path::Path;
 
 use warpwright::front::Compile;
 pub use warpwright::front::{parse, target, verified};
+use warpwright::source::{Tools, Watch};
 use warpwright::{Error, Optimizer, Options};
 use warpwright_launch::{Launch, LaunchFile};
 use warpwright_pass::names::is_named;
@@ -15,6 +17,7 @@ use warpwright_toolkit::{FindOptions, NotFound, ToolError, Toolkit};
 use crate::args::{Cli, KernelArgs};
 use crate::failure::Failure;
 use crate::input::{self, Input, Level};
+use crate::progress::{Bar, bar};
 
 impl From<NotFound> for Failure {
     fn from(error: NotFound) -> Self {
@@ -30,16 +33,61 @@ impl From<ToolError> for Failure {
 
 /// Finds the toolkit, or fetches it first if the user asked for that.
 pub fn toolkit(cli: &Cli) -> Result<Toolkit, Failure> {
+    Ok(found(cli)??)
+}
+
+/// The same, and why there is none.
+fn found(cli: &Cli) -> Result<Result<Toolkit, NotFound>, Failure> {
     let options = FindOptions {
         explicit_dir: cli.toolkit.clone(),
     };
     match Toolkit::find(&options) {
-        Ok(toolkit) => Ok(toolkit),
         Err(NotFound::Anywhere) if cli.fetch_toolkit => {
             crate::commands::toolkit::install(None)?;
-            Ok(Toolkit::find(&options)?)
+            Ok(Toolkit::find(&options))
         }
-        Err(e) => Err(e.into()),
+        found => Ok(found),
+    }
+}
+
+/// What sources are read and built with, and rewritten before somebody's eyes.
+pub fn tools<'a>(cli: &Cli, nvcc: &'a [String]) -> Result<Tools<'a>, Failure> {
+    Ok(Tools {
+        toolkit: found(cli)?,
+        nvcc,
+        watch: Box::new(Shown {
+            is_quiet: cli.quiet,
+            bar: RefCell::default(),
+        }),
+    })
+}
+
+/// Rewrites on stderr.
+struct Shown {
+    is_quiet: bool,
+    bar: RefCell<Option<Bar>>,
+}
+
+impl Watch for Shown {
+    fn begins(&self, kernel: &str) {
+        let what = format!(
+            "{kernel}: writing faster kernels, and comparing them with the input in the emulator"
+        );
+        let shown = bar(None, &what);
+        shown.turn();
+        *self.bar.borrow_mut() = Some(shown);
+    }
+
+    fn ends(&self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn tell(&self, note: &str) {
+        if !self.is_quiet {
+            eprintln!("note: {note}");
+        }
     }
 }
 

@@ -118,6 +118,29 @@ pub fn compare(ratio: &Estimate, noise: f64) -> Outcome {
     }
 }
 
+/// Two copies of the same kernel that take turns differ by as much.
+pub const NOISE: f64 = 0.005;
+
+/// Each of a few samples must take less than this part of each of the other's.
+const APART: f64 = 0.97;
+
+/// What is measured in turns over what takes turns with it: the median of the ratios, if that is surely below one. Of few samples
+/// (launches that take long) each must be clearly below each of the other's.
+///
+/// The one rule of `tune` wherever two kernels take turns in one process.
+pub fn faster(own: &[f64], other: &[f64]) -> Option<f64> {
+    let turns: Vec<f64> = own.iter().zip(other).map(|(a, b)| a / b).collect();
+    let ratios = sorted(&turns);
+    let within = interval(&ratios)?;
+    let slowest = own.iter().copied().fold(0.0, f64::max);
+    let fastest = other.iter().copied().fold(f64::INFINITY, f64::min);
+    let is_faster = match within.coverage >= CONFIDENCE {
+        true => within.high < 1.0 - NOISE,
+        false => ratios.len() > 1 && slowest < fastest * APART,
+    };
+    middle(&ratios).filter(|_| is_faster)
+}
+
 /// Median of a slice; the mean of the two middle values for an even count.
 pub fn median(samples: &[f64]) -> Option<f64> {
     middle(&sorted(samples))
@@ -163,7 +186,7 @@ fn interval(ascending: &[f64]) -> Option<Interval> {
 /// The largest rank `k` (from 1) for which the `k`-th smallest and the `k`-th largest of `n`
 /// samples enclose the median with at least `confidence`, and the coverage reached. With too few
 /// samples the rank is 1 and the coverage is what it is. `None` for `n == 0`.
-pub fn order_statistic(n: usize, confidence: f64) -> Option<(usize, f64)> {
+fn order_statistic(n: usize, confidence: f64) -> Option<(usize, f64)> {
     if n == 0 {
         return None;
     }
@@ -241,6 +264,30 @@ mod tests {
         // Normal approximation: n/2 - 1.96 sqrt(n)/2 = 9861.4.
         assert!((9855..=9867).contains(&k), "{k}");
         assert!((0.95..0.953).contains(&c), "{c}");
+    }
+
+    #[test]
+    fn what_takes_turns_is_faster_beyond_the_noise_or_not_at_all() {
+        let all = |n: usize, time: f64| vec![time; n];
+        assert_eq!(faster(&all(11, 0.9), &all(11, 1.0)), Some(0.9));
+        // As far as copies of one kernel are.
+        assert_eq!(faster(&all(11, 0.996), &all(11, 1.0)), None);
+        assert_eq!(faster(&all(11, 1.1), &all(11, 1.0)), None);
+        // Drift that both share cancels; a few slow turns are no more than that.
+        let drift: Vec<f64> = (0..11).map(|turn| 1.0 + f64::from(turn)).collect();
+        let own: Vec<f64> = drift.iter().map(|time| 0.5 * time).collect();
+        assert_eq!(faster(&own, &drift), Some(0.5));
+        let mut mixed = all(11, 0.9);
+        mixed[..5].fill(2.0);
+        assert_eq!(faster(&mixed, &all(11, 1.0)), None);
+        // Too few for an interval.
+        assert_eq!(
+            faster(&[0.9, 0.95], &[1.0, 0.99]),
+            Some(0.5 * (0.9 + 0.95 / 0.99))
+        );
+        assert_eq!(faster(&[0.9, 0.98], &[1.0, 1.0]), None);
+        assert_eq!(faster(&[0.5], &[1.0]), None);
+        assert_eq!(faster(&[], &[]), None);
     }
 
     /// The interval must hold the true median in about 95 of 100 experiments, skewed or not.

@@ -106,6 +106,9 @@ pub struct StencilVersion {
     pub ms: Option<f64>,
     /// The fastest round.
     pub ms_min: Option<f64>,
+    /// Its part of the original's time, where that is surely less.
+    #[serde(default)]
+    pub part: Option<f64>,
 }
 
 impl StencilVersion {
@@ -120,6 +123,7 @@ impl StencilVersion {
             distance: None,
             ms: None,
             ms_min: None,
+            part: None,
         }
     }
 }

@@ -14,11 +14,11 @@ use warpwright_pass::{Artifact, Scope};
 use warpwright_toolkit::{BuildCache, Toolkit};
 
 use super::opt::explore_all;
-use super::quoted;
 use crate::args::{BugArgs, Cli, version};
 use crate::failure::Failure;
 use crate::input::{self, Input, Kind, Level, write_atomically};
 use crate::session;
+use warpwright::source::quoted;
 
 /// Runs the command.
 pub fn run(cli: &Cli, args: &BugArgs) -> Result<(), Failure> {

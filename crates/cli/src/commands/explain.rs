@@ -13,7 +13,7 @@ use warpwright_target::Gpu;
 
 use super::launch::counted_launches;
 use super::own_run::{self, Ran};
-use super::{cuda, print_json, stencil, write_page};
+use super::{print_json, stencil, write_page};
 use crate::args::{Cli, ExplainArgs, KernelArgs};
 use crate::failure::Failure;
 use crate::input::{self, Input, Level};
@@ -22,6 +22,8 @@ use crate::session;
 use warpwright::Counted;
 use warpwright::front::{ASSUMED, is_assumed};
 use warpwright::optimise::KernelEdits;
+use warpwright::source::advice::{Advice, advice};
+use warpwright::source::read::{self, Found, Other};
 use warpwright_host::{halved, whole_or_parts};
 use warpwright_launch::{LaunchFile, Source};
 use warpwright_pass::names::{is_named, source_name};
@@ -43,11 +45,22 @@ struct Document {
     stencils: Vec<stencil::Explained>,
     /// Kernels that are no stencils, with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    not_stencils: Vec<cuda::Other>,
+    not_stencils: Vec<Other>,
     kernels: Vec<Explanation>,
     /// Rewrites from source to source, by the kernels' names in the source.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rewrites: Vec<KernelEdits>,
+}
+
+/// What a rewrite from source to source would do, for the kernel and the GPU of a command line.
+pub fn advised(
+    file: &File,
+    args: &KernelArgs,
+    nvcc: &[String],
+    counted: &[Counted],
+) -> Option<Advice> {
+    let named = (args.one().ok()?, args.gpu.as_deref());
+    advice(file, named, nvcc, counted)
 }
 
 /// Runs the command.
@@ -57,7 +70,11 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
     // Read once: the preprocessor is asked each time.
     let target = named.as_ref().map(Gpu::target);
     let file = match input.level {
-        Level::Cuda => Some(cuda::read(cli, &input, target.as_deref(), &args.nvcc)?),
+        Level::Cuda => Some(read::read(
+            &session::tools(cli, &args.nvcc)?,
+            &input,
+            target.as_deref(),
+        )?),
         _ => None,
     };
     let found = stencils(args, &input, file.as_ref())?;
@@ -79,8 +96,7 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
         Some((gpu, kernels, counted)) => (Some(gpu), kernels, counted),
         None => (None, Vec::new(), Vec::new()),
     };
-    let advice =
-        (file.as_ref()).and_then(|file| cuda::advice(file, &args.kernel, &args.nvcc, &counted));
+    let advice = (file.as_ref()).and_then(|file| advised(file, &args.kernel, &args.nvcc, &counted));
     let document = Document {
         schema: "warpwright.explain/1",
         input: input.name.clone(),
@@ -214,18 +230,14 @@ fn described(
 }
 
 /// The stencils among the kernels.
-fn stencils(
-    args: &ExplainArgs,
-    input: &Input,
-    file: Option<&File>,
-) -> Result<cuda::Found, Failure> {
+fn stencils(args: &ExplainArgs, input: &Input, file: Option<&File>) -> Result<Found, Failure> {
     match (input.level, file) {
-        (Level::Stencil, _) => Ok(cuda::Found {
+        (Level::Stencil, _) => Ok(Found {
             stencils: vec![stencil::of_language(input)?],
-            ..cuda::Found::default()
+            ..Found::default()
         }),
-        (_, Some(file)) => cuda::stencils(file, args.kernel.one().ok().flatten()),
-        _ => Ok(cuda::Found::default()),
+        (_, Some(file)) => Ok(read::stencils(file, args.kernel.one().ok().flatten())?),
+        _ => Ok(Found::default()),
     }
 }
 
@@ -249,7 +261,7 @@ fn print_kernel(e: &Explanation, (gpu, args): (&Gpu, &KernelArgs), is_verbose: b
         r.shared_bytes + e.dynamic_smem
     );
     println!("{}", wrap(&figures, "  ", "  ").join("\n"));
-    if let Some(text) = &e.spills_for {
+    for text in e.spills_for.iter().chain(&e.ignored_bounds) {
         println!("{}", wrap(text, "  ", "  ").join("\n"));
     }
     for array in &e.local_arrays {

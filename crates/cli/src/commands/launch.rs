@@ -8,6 +8,7 @@ use std::time::Instant;
 use warpwright::Counted;
 use warpwright::own_launch::own_headers;
 use warpwright::ran::given;
+use warpwright::source::read::read;
 use warpwright_cudac::File;
 use warpwright_host::{Code, Described, Stated, Traced, Trial};
 use warpwright_launch::LaunchFile;
@@ -31,7 +32,7 @@ pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
             input.name
         )));
     }
-    let file = super::cuda::read(cli, &input, None, &args.nvcc)?;
+    let file = read(&session::tools(cli, &args.nvcc)?, &input, None)?;
     let module = session::module(cli, &input, None, &args.nvcc, true)?;
     let ran = match (&args.trace, args.block) {
         (None, None) => own_run::run(cli, &input, args.wanted()),

@@ -2,7 +2,6 @@
 
 pub mod bug;
 pub mod check;
-pub mod cuda;
 pub mod explain;
 pub mod inplace;
 pub mod launch;
@@ -13,7 +12,6 @@ pub mod nvcc;
 pub mod occupancy;
 pub mod opt;
 mod own_run;
-mod own_sizes;
 pub mod pass;
 pub mod report;
 pub mod rewrite;
@@ -33,6 +31,7 @@ use std::path::Path;
 
 use crate::failure::Failure;
 use crate::input::write_atomically;
+use warpwright::source::quoted;
 
 /// Prints a JSON document on stdout.
 pub fn print_json(document: &impl serde::Serialize) -> Result<(), Failure> {
@@ -52,26 +51,4 @@ pub fn write_page(place: Option<&Path>, document: &impl serde::Serialize) -> Res
     json["command"] = format!("warpwright {}", words.join(" ")).into();
     let page = warpwright_report::page(&json).map_err(|e| internal(&e))?;
     write_atomically(place, page.as_bytes())
-}
-
-/// A word as a shell takes it.
-pub fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "-_./=,:+@%".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    #[test]
-    fn words_go_through_a_shell() {
-        assert_eq!(quoted("--block=256,4"), "--block=256,4");
-        assert_eq!(quoted("k<int, 2>"), "'k<int, 2>'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted(""), "''");
-    }
 }

@@ -7,8 +7,13 @@ use std::time::Duration;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use warpwright_driver::opt::failure;
+use warpwright::Error;
+use warpwright::source::build::{beside, with_builders};
+use warpwright::source::naive::{Found, again, state_all, target_of};
+use warpwright::source::sizes::{OwnSizes, Sizes, state};
+use warpwright::source::{Tools, source, target};
 use warpwright_driver::source::{Attempt, attempt};
+use warpwright_gpu::stats::{faster, median};
 use warpwright_gpu::{DeviceInfo, utc_now};
 use warpwright_naive::emit::Generated;
 use warpwright_naive::harness::{NoSetup, Setup, program};
@@ -19,13 +24,10 @@ use warpwright_report::screen::dropped;
 use warpwright_report::table::Table;
 use warpwright_toolkit::{Program, ToolError, run_program};
 
-use super::naive_opt::{Found, Sizes, again, state, state_all, target_of};
-use super::own_sizes::{self, OwnSizes};
-use super::pass::source;
-use super::stencil_opt::{refuse_other_levels, target};
+use super::own_run;
+use super::stencil_opt::refuse_other_levels;
 use super::stencil_tune::one_device;
 use crate::args::{Cli, TuneArgs};
-use crate::build::with_builders;
 use crate::failure::Failure;
 use crate::input::{Input, write_atomically};
 use crate::progress;
@@ -35,8 +37,6 @@ use crate::session;
 const PATIENCE: Duration = Duration::from_secs(600);
 /// Ways of each kind that are measured: with `--exhaustive`, else.
 const SHORTLIST: [usize; 2] = [16, 4];
-/// What is not faster than this part of the kernel as written is noise.
-const GAIN: f64 = 0.98;
 /// How far a sum in another order may be from the one as written, over the largest magnitude.
 const REORDERED: f64 = 1e-4;
 
@@ -74,16 +74,17 @@ struct Measured {
     /// Medians of the same run.
     ms: Option<f64>,
     written_ms: Option<f64>,
+    /// Its part of the time of the kernel as written, where that is surely less ([`faster`]).
+    part: Option<f64>,
     /// How far its results are from those of the kernel as written, over the largest magnitude.
     distance: Option<f64>,
     rejected: Option<String>,
 }
 
 impl Measured {
-    /// Its part of the time of the kernel as written.
+    /// Its part of the time of the kernel as written, if it is right and faster.
     fn part(&self) -> Option<f64> {
-        let part = self.ms? / self.written_ms?;
-        self.rejected.is_none().then_some(part)
+        self.part.filter(|_| self.rejected.is_none())
     }
 
     /// What a run says, or why there is none.
@@ -104,8 +105,9 @@ impl Measured {
             let far = line.distance;
             self.rejected = Some(format!("it is {far:.1e} from the kernel as written: {how}"));
         }
-        self.ms = median(line.version);
-        self.written_ms = median(line.written);
+        self.part = faster(&line.version, &line.written);
+        self.ms = median(&line.version);
+        self.written_ms = median(&line.written);
     }
 }
 
@@ -118,15 +120,10 @@ struct Line {
     version: Vec<f64>,
 }
 
-fn median(mut all: Vec<f64>) -> Option<f64> {
-    all.sort_by(f64::total_cmp);
-    all.get(all.len() / 2).copied()
-}
-
 /// The fastest version that gains.
 fn fastest(all: &[Measured]) -> Option<usize> {
     let parts = all.iter().enumerate();
-    let parts = parts.filter_map(|(at, v)| Some((at, v.part().filter(|part| *part < GAIN)?)));
+    let parts = parts.filter_map(|(at, v)| Some((at, v.part()?)));
     let least = parts.min_by(|a, b| a.1.total_cmp(&b.1));
     least.map(|(at, _)| at)
 }
@@ -143,7 +140,9 @@ pub fn run(
     refuse_other_levels(Some(output))?;
     state_all(&mut found, &args.stencil.sizes, input)?;
     let device = one_device()?;
-    let own = own_sizes::known(cli, input, &args.kernel, (&args.own, &args.nvcc()?))?;
+    let nvcc = args.nvcc()?;
+    let own = own_run::sizes(cli, input, &args.kernel, (&args.own, &nvcc))?;
+    let tools = session::tools(cli, &nvcc)?;
     let setups = found.iter_mut();
     let setups = setups.map(|of| setup(&mut of.problem, &args.stencil.sizes, &own));
     let setups: Vec<(Setup, Sizes)> = setups.collect::<Result<_, _>>()?;
@@ -154,18 +153,12 @@ pub fn run(
         let mut problem = of.problem;
         if number > 0 {
             let name = problem.kernel.name.clone();
-            problem = again(cli, &args.nvcc()?, input, (&name, &text))?;
+            problem = again(&tools, input, (&name, &text))?;
             state(&mut problem, &args.stencil.sizes, &own);
         }
         let seconds = args.budget / count as f64;
-        let (mut tuned, new) = tune(
-            cli,
-            args,
-            input,
-            (&problem, &setup, &text),
-            &device,
-            seconds,
-        )?;
+        let of = (&problem, &setup, &*text);
+        let (mut tuned, new) = tune(&tools, args, input, of, &device, seconds)?;
         tuned.at = sizes.at();
         if let Some(new) = new {
             text = new;
@@ -206,7 +199,7 @@ fn refused(why: NoSetup) -> Failure {
 
 /// Measures the versions of one kernel; the text with the fastest, if one gains.
 fn tune(
-    cli: &Cli,
+    tools: &Tools<'_>,
     args: &TuneArgs,
     input: &Input,
     (problem, setup, written): (&Problem, &Setup, &str),
@@ -229,13 +222,13 @@ fn tune(
             predicted_ms: predicted.ms,
             ms: None,
             written_ms: None,
+            part: None,
             distance: None,
             rejected: None,
         });
         passes.push(pass);
     }
-    let toolkit = session::toolkit(cli)?;
-    let made = toolkit.nvcc()?.program(&gpu.target(), PATIENCE)?;
+    let made = tools.toolkit()?.nvcc()?.program(&gpu.target(), PATIENCE)?;
     let programs = build(&made, (problem, setup), &versions, &more(args, input))?;
     let bar = progress::bar(Some(versions.len() as u64), "measuring");
     let each = seconds / (versions.len().max(1) as f64);
@@ -251,11 +244,11 @@ fn tune(
     let (mut chosen, mut text) = (None, None);
     let file = source(input, written.to_owned());
     let wanted = target_of(&kernel.name, &gpu, &kernel.pragma.sizes);
-    with_builders(cli, &gpu, &args.nvcc()?, |builders| {
+    with_builders(tools, &gpu, |builders| {
         let mut executor = Executor::new(builders);
         while let Some(at) = fastest(&measured) {
             let attempt = attempt(&passes[at], (&file, &wanted), &mut executor);
-            let why = match attempt.map_err(|e| Failure::from(failure(e)))? {
+            let why = match attempt.map_err(Error::from)? {
                 Attempt::Kept(kept) => {
                     (chosen, text) = (Some(at), Some(kept.text));
                     break;
@@ -285,7 +278,7 @@ fn tune(
 /// Arguments for nvcc; headers beside the file are found.
 fn more(args: &TuneArgs, input: &Input) -> Vec<OsString> {
     let mut more = args.words.clone();
-    if let Some(folder) = crate::build::beside(&input.path) {
+    if let Some(folder) = beside(&input.path) {
         more.push("-I".into());
         more.push(folder.into());
     }
@@ -378,6 +371,7 @@ mod tests {
             predicted_ms: 1.0,
             ms: Some(ms),
             written_ms: Some(written_ms),
+            part: faster(&[ms; 7], &[written_ms; 7]),
             distance: Some(0.0),
             rejected: None,
         }
@@ -390,8 +384,8 @@ mod tests {
         all[0].rejected = Some("it differs".into());
         assert_eq!(fastest(&all), Some(1));
         // Within noise of what was there.
-        assert_eq!(fastest(&[measured(0.99, 1.0)]), None);
-        all[1].ms = None;
+        assert_eq!(fastest(&[measured(0.996, 1.0)]), None);
+        all[1].part = None;
         assert_eq!(fastest(&all), None);
     }
 

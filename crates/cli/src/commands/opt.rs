@@ -5,6 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use warpwright::optimise::{self, Outcome, Report, Watch};
+use warpwright::source::naive::wanted;
+use warpwright::source::read::read;
+use warpwright::source::{advice, quoted};
 use warpwright::{Candidate, Emit as Emitted, Error, Explanation, placed};
 use warpwright_diag::count;
 use warpwright_driver::build::Workshop;
@@ -16,10 +19,9 @@ use warpwright_sass::Cubin;
 use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, Toolkit};
 
-use super::explain::{COUNTING, LOOKING, counted};
-use super::own_sizes;
+use super::explain::{COUNTING, LOOKING, advised, counted};
 use super::pass::say;
-use super::{own_run, print_json, quoted, write_page};
+use super::{own_run, print_json, write_page};
 use crate::args::{Cli, Emit, OptArgs};
 use crate::failure::Failure;
 use crate::input::{self, Input, Kind, Level, is_stdout, make_folder, stage, write_into};
@@ -74,7 +76,7 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
     options.budget = args.budget;
     let optimizer = session::optimizer(cli, &input)?;
     let file = match input.level {
-        Level::Cuda => super::cuda::read(cli, &input, None, &args.nvcc).ok(),
+        Level::Cuda => read(&session::tools(cli, &args.nvcc)?, &input, None).ok(),
         _ => None,
     };
     // What is counted has its budget in work.
@@ -132,10 +134,10 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
     }
     outcome.report.output = written_to(args);
     if let Some(file) = &file {
-        super::cuda::place(&mut outcome.report.edits, file);
+        advice::place(&mut outcome.report.edits, file);
     }
-    let advice = (file.as_ref())
-        .and_then(|file| super::cuda::advice(file, &args.kernel, &args.nvcc, &options.counted));
+    let advice =
+        (file.as_ref()).and_then(|file| advised(file, &args.kernel, &args.nvcc, &options.counted));
     if let Some(advice) = &advice {
         outcome.report.rewrites.clone_from(&advice.rewrites);
     }
@@ -156,8 +158,8 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
 /// From source to source: the naive kernels of a file, else its stencils, at the sizes of its launches.
 fn rewrite(cli: &Cli, args: &OptArgs, input: &Input) -> Result<(), Failure> {
     let kernel = args.kernel.one()?;
-    let found = super::naive_opt::wanted(cli, kernel, &args.nvcc, input)?;
-    let sizes = || own_sizes::known(cli, input, &args.kernel, (&args.own, &args.nvcc));
+    let found = wanted(&session::tools(cli, &args.nvcc)?, kernel, input)?;
+    let sizes = || own_run::sizes(cli, input, &args.kernel, (&args.own, &args.nvcc));
     match found.0.is_empty() {
         false => {
             super::naive_opt::refuse_reassociate(&args.stencil)?;

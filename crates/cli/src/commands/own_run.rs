@@ -13,18 +13,20 @@ use std::time::{Duration, Instant};
 
 use warpwright::front::architecture;
 use warpwright::ran::{self, Contents};
+use warpwright::source::sizes::OwnSizes;
 use warpwright::trace::{Launched, Trace, read};
-use warpwright::{Counted, Input, Level};
+use warpwright::{Counted, Input, Level, source};
 use warpwright_diag::count;
 use warpwright_ptx::Module;
 use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, Invocation, NvccJob, ToolError};
 
+use super::explain::counted;
 use super::inplace::no_gpu;
 use super::inplace::work;
 use crate::args::{Cli, KernelArgs, NoGpuArgs, OwnArgs};
 use crate::failure::Failure;
-use crate::session;
+use crate::{progress, session};
 
 /// What takes time, in words.
 pub const DOING: &str = "running the file's own program without a GPU";
@@ -51,6 +53,37 @@ const GPU: &str = "sm_90";
 /// When a budget that begins now is over.
 pub fn until(seconds: f64) -> Instant {
     Instant::now() + Duration::from_secs_f64(seconds.min(LONGEST))
+}
+
+/// The sizes at which a file's kernels are launched, for a rewrite: of the launch that is described, else of that which the
+/// file's program makes, else of that in its code.
+pub fn sizes(
+    cli: &Cli,
+    input: &Input,
+    kernel: &KernelArgs,
+    (own, nvcc): (&OwnArgs, &[String]),
+) -> Result<OwnSizes, Failure> {
+    if input.level != Level::Cuda {
+        return Ok(OwnSizes::default());
+    }
+    let file = &source::read::read(&session::tools(cli, nvcc)?, input, None)?;
+    let gpu = session::named_gpu(kernel.gpu.as_deref())?;
+    let wanted = Wanted {
+        own,
+        nvcc,
+        budget: BUDGET,
+        gpu: gpu.as_ref(),
+    };
+    let until = until(wanted.budget);
+    let ran = progress::waiting(DOING, || of(cli, input, kernel, wanted));
+    let all = counted(
+        cli,
+        (input, Some(file)),
+        kernel,
+        nvcc,
+        (ran.as_ref(), until),
+    )?;
+    Ok(OwnSizes::of(file, &all))
 }
 
 /// What a program launched.

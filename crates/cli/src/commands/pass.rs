@@ -3,6 +3,9 @@
 use std::path::Path;
 
 use serde::Serialize;
+use warpwright::source::build::with_builders;
+use warpwright::source::naive::refused_by_nvcc;
+use warpwright::source::{source, target};
 use warpwright::{DeviceCode, Error, RefusedPtx};
 use warpwright_diag::count;
 use warpwright_driver::opt::failure;
@@ -10,17 +13,15 @@ use warpwright_pass::names::source_name;
 use warpwright_pass::options::Arguments;
 use warpwright_pass::registry::{PASSES, find};
 use warpwright_pass::{
-    Artifact, CarriedOut, CarryError, Caution, Demand, Done, Executor, Fuel, Invocation, Language,
-    Level as PassLevel, Recipe, RecipeError, RunError, Rung, Scope, ScopeError, SourceFile,
-    Stepped, carry_out, plans,
+    Artifact, CarriedOut, CarryError, Caution, Demand, Done, Executor, Fuel, Invocation,
+    Level as PassLevel, Recipe, RecipeError, RunError, Rung, Scope, ScopeError, Stepped, carry_out,
+    plans,
 };
 use warpwright_target::{Gpu, lookup};
 use warpwright_toolkit::{BuildCache, ToolError};
 
-use super::naive_opt::compiles;
 use super::stencil_opt::print_written;
 use crate::args::{Cli, Floating, OptArgs, PassArgs};
-use crate::build;
 use crate::failure::Failure;
 use crate::input::{self, Input, Kind, Level, stage, write_atomically};
 use crate::session;
@@ -160,7 +161,7 @@ pub fn replay(cli: &Cli, args: &OptArgs, input: &Input, recipe: &str) -> Result<
     }
     let options = session::options(input, &args.kernel, &args.nvcc)?;
     let scope = Scope {
-        gpu: Some(super::stencil_opt::target(args.kernel.gpu.as_deref())?),
+        gpu: Some(target(args.kernel.gpu.as_deref())?),
         sizes: &args.stencil.sizes,
         reassociate: args.stencil.fp == Some(Floating::Reassociate),
         ..options.scope()
@@ -182,14 +183,15 @@ pub fn replay(cli: &Cli, args: &OptArgs, input: &Input, recipe: &str) -> Result<
     }
     if all.artifact.bytes() != input.text()?.as_bytes() {
         let gpu = scope.gpu(&file)?;
-        let taken = build::with_builders(cli, &gpu, how.nvcc, |builders| {
-            compiles(&all.artifact, &builders)
+        let tools = session::tools(cli, how.nvcc)?;
+        let refused = with_builders(&tools, &gpu, |builders| {
+            refused_by_nvcc(&all.artifact, &builders)
         });
-        taken.map_err(|why| {
-            Failure::Undecided(format!(
+        if let Some(why) = refused {
+            return Err(Failure::Undecided(format!(
                 "nvcc refuses the file with it rewritten, so nothing is written: {why}"
-            ))
-        })?;
+            )));
+        }
     }
     if let Some(output) = &args.output {
         write_atomically(output, all.artifact.bytes())?;
@@ -292,7 +294,8 @@ fn carry(
         Err(ScopeError::NoGpu) if is_whole => any_gpu()?,
         gpu => gpu?,
     };
-    let all = build::with_builders(cli, &gpu, how.nvcc, |builders| {
+    let tools = session::tools(cli, how.nvcc)?;
+    let all = with_builders(&tools, &gpu, |builders| {
         let mut executor = Executor::new(builders);
         executor.fuel = how.fuel.map_or_else(Fuel::default, Fuel::limited);
         carry_out(
@@ -337,20 +340,6 @@ fn refused(
         Some(found) => Error::Ptxas(Box::new(found)).into(),
         None => error.into(),
     }
-}
-
-/// A text of a source file, named by its path.
-pub fn source(input: &Input, text: String) -> Artifact {
-    let name = input.path.display().to_string();
-    let language = match input.level {
-        Level::Stencil => Language::Stencil,
-        _ => Language::Cuda,
-    };
-    Artifact::source(SourceFile {
-        name,
-        text,
-        language,
-    })
 }
 
 fn any_gpu() -> Result<Gpu, Failure> {

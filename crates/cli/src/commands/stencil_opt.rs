@@ -3,63 +3,21 @@
 
 use std::path::Path;
 
-use serde::Serialize;
-use warpwright_cudac::diag::{Source, render_all};
-use warpwright_driver::opt::failure;
-use warpwright_driver::source::Kept;
-use warpwright_driver::stencil::{Chosen, Verdict, choose};
-use warpwright_ladder::{Checked, Rung};
-use warpwright_pass::{Executor, Fuel, Setting, Target};
+use warpwright::front::architecture;
+use warpwright::source::sizes::OwnSizes;
+use warpwright::source::stencil::{Documents, Rewrite, rewrite, stencils};
+use warpwright::source::{Request, target};
+use warpwright_driver::stencil::Verdict;
 use warpwright_report::results::{StencilResult, StencilVersion};
-use warpwright_stencil::evaluate::Sizes;
-use warpwright_stencil::ir::Stencil;
-use warpwright_stencil::replace::{Note, Use};
-use warpwright_stencil::versions::{Family, Problem, Version, versions};
-use warpwright_stencil::{dsl, extract};
-use warpwright_target::{Gpu, lookup};
-
-use super::naive_opt::TRYING;
-use super::own_sizes::OwnSizes;
-use super::pass::source;
-use crate::args::{Cli, Floating, OptArgs, StencilArgs};
-use crate::build::with_builders;
-use crate::failure::Failure;
-use crate::input::{Input, Level, is_stdout, write_atomically};
-use crate::{progress, session};
-use warpwright::front::{DEFAULT_GPU, architecture};
 use warpwright_report::screen::{dropped, wrap};
 use warpwright_report::table::Table;
+use warpwright_stencil::versions::Family;
+use warpwright_target::Gpu;
 
-/// Versions of each family that are shown.
-const SHOWN: usize = 8;
-
-/// The JSON document of `opt` for a stencil.
-#[derive(Serialize)]
-struct Document {
-    schema: &'static str,
-    input: String,
-    stencil: String,
-    gpu: String,
-    sizes: Vec<(String, i64)>,
-    /// Those of them that nobody gave.
-    assumed_sizes: Vec<String>,
-    /// The launch that has the others that nobody gave.
-    launch: Option<String>,
-    reassociate: bool,
-    versions: Vec<StencilVersion>,
-    chosen: usize,
-    /// What `--recipe` takes; empty: the input stays as it is.
-    recipe_text: String,
-    /// What the chosen version was compared at; none: it was not checked, or it is the input.
-    checked: Option<Checked>,
-    /// Why it was not checked.
-    unchecked: Option<String>,
-    /// Launches that were rewritten.
-    launches: Option<usize>,
-    /// Uses of the kernel that were left as they are.
-    left: Vec<String>,
-    output: Option<String>,
-}
+use crate::args::{Cli, Floating, OptArgs};
+use crate::failure::Failure;
+use crate::input::{Input, Level, is_stdout, write_atomically};
+use crate::session;
 
 /// Is it source that becomes source: a `.stencil`, or CUDA C that is to stay CUDA C?
 pub fn is_wanted(input: &Input, output: Option<&Path>) -> bool {
@@ -112,13 +70,16 @@ pub fn for_one_target(args: &OptArgs) -> Result<OptArgs, Failure> {
     Ok(args)
 }
 
-/// The JSON document for a file with several stencils.
-#[derive(Serialize)]
-struct Documents {
-    schema: &'static str,
-    input: String,
-    stencils: Vec<Document>,
-    output: Option<String>,
+/// What a command line asks of a rewrite.
+pub fn request<'a>(args: &'a OptArgs, gpu: &'a Gpu, own: &'a OwnSizes) -> Request<'a> {
+    Request {
+        gpu,
+        sizes: &args.stencil.sizes,
+        own,
+        reassociate: args.stencil.fp == Some(Floating::Reassociate),
+        fuel: args.fuel,
+        output: super::opt::written_to(args),
+    }
 }
 
 /// Runs the command. `own` are the sizes of the file's launches.
@@ -129,233 +90,55 @@ pub fn run(
     own: &dyn Fn() -> Result<OwnSizes, Failure>,
 ) -> Result<(), Failure> {
     refuse_other_levels(args.output.as_deref())?;
-    let names = stencils(cli, args, input)?;
-    let own = &own()?;
-    if let [name] = &names[..] {
-        let name = name.as_deref();
-        let problem = read_problem(cli, input, name, (&args.stencil, &args.nvcc))?;
-        let stencil = &problem.stencil;
-        let text = input.text()?.to_owned();
-        let (document, chosen, text) = one(
-            cli,
-            args,
-            input,
-            (stencil, text),
-            (&args.stencil.sizes, own),
-        )?;
-        write(args, &text, document.unchecked.is_some())?;
-        super::write_page(args.show.report.as_deref(), &document)?;
-        if args.show.json {
-            super::print_json(&document)?;
-        } else {
-            print(&document, &chosen, args.all);
-            let is_changed = input.level == Level::Stencil || text != input.text()?;
-            print_written(document.output.as_deref(), is_changed);
-        }
-        return decided(args, document.unchecked.is_none());
+    let tools = session::tools(cli, &args.nvcc)?;
+    let names = stencils(&tools, input, args.kernel.one()?)?;
+    if names.len() != 1 && args.show.report.is_some() {
+        let what = "--report shows one stencil: --kernel NAME names it";
+        return Err(Failure::Usage(what.to_owned()));
     }
-    several(cli, args, input, (&names, own))
+    let (gpu, own) = (target(args.kernel.gpu.as_deref())?, own()?);
+    let all = rewrite(&tools, &request(args, &gpu, &own), input, &names)?;
+    write(args, &all.text)?;
+    let output = super::opt::written_to(args);
+    if let [only] = &all.kernels[..] {
+        super::write_page(args.show.report.as_deref(), &only.document)?;
+    }
+    match (args.show.json, &all.kernels[..]) {
+        (true, [only]) => super::print_json(&only.document)?,
+        (true, _) => super::print_json(&Documents {
+            schema: "warpwright.stencil-opts/1",
+            input: input.name.clone(),
+            stencils: all.kernels.into_iter().map(|of| of.document).collect(),
+            output,
+        })?,
+        (false, rewrites) => {
+            for of in rewrites {
+                print(of, args.all);
+                if rewrites.len() > 1 {
+                    println!();
+                }
+            }
+            let is_changed = input.level == Level::Stencil || all.text != input.text()?;
+            print_written(output.as_deref(), is_changed);
+        }
+    }
+    decided(args, all.is_checked)
 }
 
 /// Exit code 5 for what was not checked, unless that was permitted.
-fn decided(args: &OptArgs, is_checked: bool) -> Result<(), Failure> {
+pub fn decided(args: &OptArgs, is_checked: bool) -> Result<(), Failure> {
     match is_checked || args.stencil.unchecked {
         true => Ok(()),
         false => Err(Failure::Quiet(5)),
     }
 }
 
-/// The names of the kernels to transform; nothing in place of a name where there is only one.
-fn stencils(cli: &Cli, args: &OptArgs, input: &Input) -> Result<Vec<Option<String>>, Failure> {
-    let given = args.kernel.one()?;
-    if input.level == Level::Stencil {
-        return Ok(vec![given.map(str::to_owned)]);
+/// Writes the text, if it is wanted.
+pub fn write(args: &OptArgs, text: &str) -> Result<(), Failure> {
+    match &args.output {
+        Some(output) => write_atomically(output, text.as_bytes()),
+        None => Ok(()),
     }
-    let file = super::cuda::read(cli, input, None, &args.nvcc)?;
-    if let Some(given) = given {
-        let names = super::cuda::named(&file, given)?;
-        return Ok(names.into_iter().map(Some).collect());
-    }
-    let chosen = extract::choose_all(&file)
-        .map_err(|problem| Failure::Rendered(render_all(&[problem], &file.source)))?;
-    let names = chosen.iter().map(|header| Some(header.name.text.clone()));
-    Ok(names.collect())
-}
-
-/// One kernel after the other, each in the text that the one before it left.
-fn several(
-    cli: &Cli,
-    args: &OptArgs,
-    input: &Input,
-    (names, own): (&[Option<String>], &OwnSizes),
-) -> Result<(), Failure> {
-    if args.show.report.is_some() {
-        let what = "--report shows one stencil: --kernel NAME names it";
-        return Err(Failure::Usage(what.to_owned()));
-    }
-    let mut text = input.text()?.to_owned();
-    let reassociate = args.stencil.fp == Some(Floating::Reassociate);
-    let (mut documents, mut unknown) = (Vec::new(), args.stencil.sizes.clone());
-    for name in names.iter().flatten() {
-        let file = super::cuda::read_again(cli, input, &args.nvcc, text.clone())?;
-        let problems = |problems: Vec<_>| Failure::Rendered(render_all(&problems, &file.source));
-        let header = extract::choose(&file, Some(name)).map_err(|p| problems(vec![p]))?[0].clone();
-        let problem = Problem::of_cuda(file.clone(), &header, reassociate).map_err(problems)?;
-        let has = |size: &String| problem.stencil.parameters.values().any(|p| p == size);
-        let given = args.stencil.sizes.iter().filter(|(size, _)| has(size));
-        let given: Vec<(String, i64)> = given.cloned().collect();
-        unknown.retain(|(size, _)| !has(size));
-        let of = (&problem.stencil, text.clone());
-        let (document, chosen, new) = one(cli, args, input, of, (&given, own))?;
-        text = new;
-        if !args.show.json {
-            print(&document, &chosen, args.all);
-            println!();
-        }
-        documents.push(document);
-    }
-    if let Some((size, _)) = unknown.first() {
-        let what = format!("no stencil of `{}` has a size `{size}`", input.name);
-        return Err(Failure::input(what));
-    }
-    let is_checked = documents.iter().all(|d| d.unchecked.is_none());
-    write(args, &text, !is_checked)?;
-    let output = super::opt::written_to(args);
-    if args.show.json {
-        super::print_json(&Documents {
-            schema: "warpwright.stencil-opts/1",
-            input: input.name.clone(),
-            stencils: documents,
-            output,
-        })?;
-    } else {
-        print_written(output.as_deref(), text != input.text()?);
-    }
-    decided(args, is_checked)
-}
-
-/// Is there a version of a stencil, at the usual sizes?
-pub fn can_be_written(stencil: &Stencil, gpu: &Gpu) -> bool {
-    sizes(stencil, &[]).is_ok_and(|sizes| !versions(stencil, gpu, &sizes, SHOWN, false).is_empty())
-}
-
-/// The sizes that a stencil is rewritten for.
-pub struct Known {
-    /// Those that somebody said.
-    pub known: Vec<(String, i64)>,
-    /// All.
-    pub sizes: Sizes,
-    /// Which launch has those that were not given.
-    pub launch: Option<String>,
-}
-
-/// Those that are given, then those of its launch, then the usual ones.
-///
-/// # Errors
-/// One that the stencil does not have, or that leaves no points.
-pub fn known_sizes(
-    stencil: &Stencil,
-    given: &[(String, i64)],
-    own: &OwnSizes,
-) -> Result<Known, Failure> {
-    sizes(stencil, given)?;
-    let launched = own.of_stencil(stencil, given);
-    let launched = launched.filter(|(sizes, _)| !sizes.is_empty());
-    let (own, launch) = launched.map_or((Vec::new(), None), |(sizes, at)| {
-        (sizes, Some(at.to_owned()))
-    });
-    let known = [given, &own].concat();
-    let sizes = sizes(stencil, &known)?;
-    Ok(Known {
-        known,
-        sizes,
-        launch,
-    })
-}
-
-/// Chooses a version of one kernel of a text; the choice, and the text that has it.
-fn one(
-    cli: &Cli,
-    args: &OptArgs,
-    input: &Input,
-    (stencil, text): (&Stencil, String),
-    (given, own): (&[(String, i64)], &OwnSizes),
-) -> Result<(Document, Chosen, String), Failure> {
-    let gpu = target(args.kernel.gpu.as_deref())?;
-    let Known {
-        known,
-        sizes,
-        launch,
-    } = known_sizes(stencil, given, own)?;
-    let found = versions(stencil, &gpu, &sizes, SHOWN, false);
-    let file = source(input, text.clone());
-    let target = target_of(stencil, &gpu);
-    let chosen = with_builders(cli, &gpu, &args.nvcc, |builders| {
-        let mut executor = Executor::new(builders);
-        executor.fuel = args.fuel.map_or_else(Fuel::default, Fuel::limited);
-        let doing = format!("{}: {TRYING}", stencil.name);
-        progress::waiting(&doing, || choose(&found, (&file, &target), &mut executor))
-    });
-    let chosen = chosen.map_err(|e| Failure::from(failure(e)))?;
-    let chosen = chosen.ok_or_else(|| {
-        Failure::input(format!("no kernel can be written for `{}`", stencil.name))
-    })?;
-    let kept = chosen.kept.as_ref();
-    let comparison = kept.and_then(|kept| kept.step.comparison.as_ref());
-    let document = Document {
-        schema: "warpwright.stencil-opt/2",
-        input: input.name.clone(),
-        stencil: stencil.name.clone(),
-        gpu: gpu.to_string(),
-        sizes: named_sizes(stencil, &sizes),
-        assumed_sizes: assumed(stencil, &known),
-        launch,
-        reassociate: stencil.reassociate,
-        versions: found.iter().zip(&chosen.verdicts).map(measured).collect(),
-        chosen: chosen.version,
-        recipe_text: kept.map_or_else(String::new, |kept| kept.step.pass.to_string()),
-        checked: comparison.and_then(|c| match &c.rung {
-            Rung::Agrees(checked) => Some(checked.clone()),
-            _ => None,
-        }),
-        unchecked: kept.and_then(|kept| kept.unchecked.clone()),
-        launches: comparison.and_then(|c| c.launches),
-        left: left(kept, &stencil.name, [input.text()?, &text]),
-        output: super::opt::written_to(args),
-    };
-    let text = kept.map_or(text, |kept| kept.text.clone());
-    Ok((document, chosen, text))
-}
-
-/// A stencil of a file.
-pub fn target_of<'a>(stencil: &'a Stencil, gpu: &'a Gpu) -> Target<'a> {
-    Target {
-        kernel: Some(&stencil.name),
-        setting: Setting {
-            reassociate: stencil.reassociate,
-            ..Setting::new(gpu)
-        },
-    }
-}
-
-fn measured((version, verdict): (&Version, &Verdict)) -> StencilVersion {
-    let mut measured = StencilVersion::new(version);
-    if let Verdict::Falls(fall) = verdict {
-        measured.rejected = Some(fall.to_string());
-    }
-    measured
-}
-
-/// Writes the text, if it is wanted; one that was not compared with the input says so.
-fn write(args: &OptArgs, text: &str, is_unchecked: bool) -> Result<(), Failure> {
-    let Some(output) = &args.output else {
-        return Ok(());
-    };
-    let mut text = text.to_owned();
-    if is_unchecked {
-        text += "// Not checked: what warpwright added here was never compared with the input.\n";
-    }
-    write_atomically(output, text.as_bytes())
 }
 
 /// Says where the text is, and whether it is another than the input.
@@ -374,45 +157,7 @@ pub fn print_written(output: Option<&str>, is_changed: bool) {
     }
 }
 
-/// The line of a file where a line stands that is unchanged in a text made of it.
-fn line_in(file: &str, text: &str, line: usize) -> usize {
-    let wanted = text.lines().nth(line - 1);
-    let is_it = |line: &&str| Some(*line) == wanted;
-    let before = text.lines().take(line - 1).filter(is_it).count();
-    let mut alike = file.lines().zip(1..).filter(|(line, _)| is_it(line));
-    alike.nth(before).map_or(line, |(_, number)| number)
-}
-
-/// What was left as it is, and what to write there instead; `texts`: the input, and the text that the kernel was in.
-pub fn left(kept: Option<&Kept>, kernel: &str, texts: [&str; 2]) -> Vec<String> {
-    let comparison = kept.and_then(|kept| kept.step.comparison.as_ref());
-    let Some((comparison, launch)) = comparison.and_then(|c| Some((c, c.launcher.as_ref()?)))
-    else {
-        return Vec::new();
-    };
-    let note = |note: &Note| {
-        let what = match note.what {
-            Use::BeforeDefinition => "a launch in front of the kernel's definition",
-            Use::InMacro => "a launch in a macro",
-            Use::Other => "another use of the kernel",
-        };
-        format!(
-            "line {}: {what} gets the kernel as written; for the faster one write \
-             {launch}(grid, block, shared, stream, …) for {kernel}<<<grid, block, shared, stream>>>(…)",
-            line_in(texts[0], texts[1], note.line)
-        )
-    };
-    let mut left: Vec<String> = comparison.left.iter().map(note).collect();
-    if comparison.launches == Some(0) {
-        left.push(format!(
-            "the file launches `{kernel}` nowhere that can be rewritten: call {launch}(grid, block, shared, stream, …) \
-             where a program says {kernel}<<<grid, block, shared, stream>>>(…)"
-        ));
-    }
-    left
-}
-
-fn print(document: &Document, chosen: &Chosen, all: bool) {
+fn print(Rewrite { document, verdicts }: &Rewrite, all: bool) {
     let title = format!(
         "stencil {} for {}{}{}",
         document.stencil,
@@ -426,7 +171,7 @@ fn print(document: &Document, chosen: &Chosen, all: bool) {
     println!("{}\n", wrap(&title, "", "  ").join("\n"));
     let (mut last, mut hidden, mut falls) = (None, 0, Vec::new());
     let mut table = Table::new(&["", "family", "plan", "predicted ms", "note"]);
-    for (at, (version, verdict)) in document.versions.iter().zip(&chosen.verdicts).enumerate() {
+    for (at, (version, verdict)) in document.versions.iter().zip(verdicts).enumerate() {
         // Of each family the best one stands first.
         let is_best = last.replace(version.family) != Some(version.family);
         if !(all || is_best || at == document.chosen) {
@@ -555,90 +300,4 @@ pub fn print_versions(result: &StencilResult) {
         ]);
     }
     print!("{}", table.render_within(2));
-}
-
-/// The one stencil of a file, with the permissions of the command line.
-pub fn read_problem(
-    cli: &Cli,
-    input: &Input,
-    kernel: Option<&str>,
-    (args, nvcc): (&StencilArgs, &[String]),
-) -> Result<Problem, Failure> {
-    let source = Source::new(&*input.name, input.text()?);
-    let problems = |problems: Vec<_>| Failure::Rendered(render_all(&problems, &source));
-    let reassociate = args.fp == Some(Floating::Reassociate);
-    if input.level == Level::Stencil {
-        let mut stencil = dsl::parse(&source.text).map_err(problems)?;
-        stencil.reassociate |= reassociate;
-        return Ok(Problem::of_language(stencil));
-    }
-    let file = super::cuda::read(cli, input, None, nvcc)?;
-    let names = kernel.map(|kernel| super::cuda::named(&file, kernel));
-    let names = names.transpose()?;
-    let kernel = match names.as_deref() {
-        Some([first, _, ..]) => {
-            let kernel = kernel.unwrap_or(first);
-            return Err(Failure::input(format!("`{kernel}` names several kernels")));
-        }
-        names => names.and_then(|names| names.first()),
-    };
-    let chosen = extract::choose(&file, kernel.map(String::as_str));
-    let chosen = chosen.map_err(|problem| problems(vec![problem]))?;
-    match chosen.as_slice() {
-        [one] => {
-            let header = (*one).clone();
-            Problem::of_cuda(file, &header, reassociate).map_err(problems)
-        }
-        several => {
-            let names: Vec<&str> = several.iter().map(|k| &*k.name.text).collect();
-            Err(Failure::input(format!(
-                "`{}` has the stencils {}; name one with --kernel",
-                input.name,
-                names.join(", ")
-            )))
-        }
-    }
-}
-
-/// The GPU that kernels are made for.
-pub fn target(name: Option<&str>) -> Result<Gpu, Failure> {
-    lookup(name.unwrap_or(DEFAULT_GPU)).map_err(|e| Failure::input(e.to_string()))
-}
-
-/// The sizes given as `NAME=N`; for the others, a domain larger than the caches.
-pub fn sizes(stencil: &Stencil, given: &[(String, i64)]) -> Result<Sizes, Failure> {
-    let names: Vec<&str> = stencil.parameters.values().map(String::as_str).collect();
-    if let Some((unknown, _)) = given
-        .iter()
-        .find(|(name, _)| !names.contains(&name.as_str()))
-    {
-        let known = names.join(", ");
-        return Err(Failure::input(format!(
-            "`{}` has no size `{unknown}`; it has {known}",
-            stencil.name
-        )));
-    }
-    let default = match stencil.dims.len() {
-        0..=2 => 8192,
-        _ => 512,
-    };
-    let mut sizes = Sizes::new();
-    for name in names {
-        let found = given.iter().find(|(given, _)| given == name);
-        sizes.push(found.map_or(default, |(_, size)| *size));
-    }
-    Ok(sizes)
-}
-
-/// The sizes that nobody gave.
-fn assumed(stencil: &Stencil, given: &[(String, i64)]) -> Vec<String> {
-    let is_given = |name: &&String| given.iter().any(|(given, _)| given == *name);
-    let names = stencil.parameters.values();
-    names.filter(|name| !is_given(name)).cloned().collect()
-}
-
-/// Sizes with their names.
-pub fn named_sizes(stencil: &Stencil, sizes: &Sizes) -> Vec<(String, i64)> {
-    let names = stencil.parameters.iter();
-    names.map(|(id, name)| (name.clone(), sizes[id])).collect()
 }

@@ -9,9 +9,14 @@ use std::time::Duration;
 use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use warpwright_driver::opt::failure;
+use warpwright::Error;
+use warpwright::source::build::with_builders;
+use warpwright::source::sizes::OwnSizes;
+use warpwright::source::stencil::{Known, known_sizes, named_sizes, read_problem, target_of};
+use warpwright::source::{source, target};
 use warpwright_driver::source::{Attempt, attempt};
 use warpwright_driver::stencil::pass;
+use warpwright_gpu::stats::{faster, median};
 use warpwright_gpu::{DeviceInfo, devices, utc_now};
 use warpwright_pass::{Artifact, Executor, Target};
 use warpwright_report::results::{STENCIL_SCHEMA, StencilResult, StencilVersion};
@@ -19,19 +24,16 @@ use warpwright_report::stencils::{Results, SCHEMA};
 use warpwright_stencil::evaluate::Sizes;
 use warpwright_stencil::harness;
 use warpwright_stencil::ir::Stencil;
-use warpwright_stencil::versions::{Problem, Version, odd_sizes, reference, tolerance, versions};
+use warpwright_stencil::versions::{
+    Family, Problem, Version, odd_sizes, reference, tolerance, versions,
+};
 use warpwright_target::Gpu;
 use warpwright_toolkit::{Output, ToolError, run_program};
 
-use super::own_sizes::{self, OwnSizes};
-use super::pass::source;
-use super::stencil_opt::{
-    Known, known_sizes, named_sizes, print_versions, read_problem, refuse_other_levels, target,
-    target_of,
-};
+use super::own_run;
+use super::stencil_opt::{print_versions, refuse_other_levels};
 use super::tune::last_part;
 use crate::args::{Cli, Floating, StencilArgs, TuneArgs};
-use crate::build::with_builders;
 use crate::failure::Failure;
 use crate::input::{Input, file_name, make_folder, read, text, write_atomically, write_into};
 use crate::progress;
@@ -99,7 +101,12 @@ impl Subject {
         exhaustive: bool,
     ) -> Result<Subject, Failure> {
         let gpu = target(Some(gpu_name))?;
-        let problem = read_problem(cli, &input, kernel, (stencil, nvcc))?;
+        let problem = read_problem(
+            &session::tools(cli, nvcc)?,
+            &input,
+            kernel,
+            stencil.fp == Some(Floating::Reassociate),
+        )?;
         let own = &problem.stencil;
         if let Some((_, variable)) = own.variables().next() {
             let variable = &variable.name;
@@ -137,7 +144,7 @@ pub fn run(cli: &Cli, args: &TuneArgs, input: Input) -> Result<(), Failure> {
     let kernel = args.kernel.one()?;
     let nvcc = args.nvcc()?;
     let options = (&args.stencil, &*nvcc);
-    let own = own_sizes::known(cli, &input, &args.kernel, (&args.own, &nvcc))?;
+    let own = own_run::sizes(cli, &input, &args.kernel, (&args.own, &nvcc))?;
     let subject = Subject::new(cli, input, kernel, options, (gpu, &own), args.exhaustive)?;
     let scratch = tempfile::tempdir().map_err(|e| Failure::input(e.to_string()))?;
     let folder = args.build_only.as_deref().unwrap_or(scratch.path());
@@ -289,7 +296,8 @@ fn measure(
         &mut versions,
     )?;
     let file = source(&subject.input, subject.input.text()?.to_owned());
-    let kept = with_builders(cli, &subject.gpu, &built.arguments, |builders| {
+    let tools = session::tools(cli, &built.arguments)?;
+    let kept = with_builders(&tools, &subject.gpu, |builders| {
         let mut executor = Executor::new(builders);
         let target = target_of(stencil, &subject.gpu);
         fastest(
@@ -336,6 +344,19 @@ fn why_none(result: &StencilResult) -> String {
     text
 }
 
+/// Of the versions that were timed the fastest that is surely faster than the original; else the original. Where that was not
+/// timed (it was out), the fastest of all.
+fn fastest_timed(measured: &[StencilVersion]) -> Option<usize> {
+    let times = measured.iter().enumerate();
+    let times: Vec<(usize, f64)> = times.filter_map(|(at, v)| Some((at, v.ms?))).collect();
+    let is_original = |at: usize| measured[at].family == Family::Original;
+    let original = times.iter().find(|(at, _)| is_original(*at));
+    let is_gain = |&&(at, _): &&(usize, f64)| original.is_none() || measured[at].part.is_some();
+    let gains = times.iter().filter(is_gain);
+    let fastest = gains.min_by(|a, b| a.1.total_cmp(&b.1)).or(original);
+    fastest.map(|(at, _)| *at)
+}
+
 /// The fastest version that agrees with the input in the emulator too, its text, and why it was not compared there; the
 /// others lose their times.
 fn fastest(
@@ -348,18 +369,14 @@ fn fastest(
         return Ok(None);
     };
     loop {
-        let times = measured
-            .iter()
-            .enumerate()
-            .filter_map(|(at, v)| Some((at, v.ms?)));
-        let Some((at, _)) = times.min_by(|a, b| a.1.total_cmp(&b.1)) else {
+        let Some(at) = fastest_timed(measured) else {
             return Ok(None);
         };
         let Some(pass) = pass(&versions[at], input.language) else {
             return Ok(Some((at, input.text.clone(), None)));
         };
         let attempt = attempt(&pass, (file, target), executor);
-        let why = match attempt.map_err(|e| Failure::from(failure(e)))? {
+        let why = match attempt.map_err(Error::from)? {
             Attempt::Kept(kept) => return Ok(Some((at, kept.text, kept.unchecked))),
             Attempt::Falls(fall) => fall.to_string(),
             Attempt::NotOne => "it cannot be written".to_owned(),
@@ -518,15 +535,20 @@ fn time(
     let probe = timed(program, sizes, 1, &numbers)?;
     let round: f64 = probe.iter().flat_map(|t| &t.ms).sum();
     let rounds = (budget * 1e3 / (2.0 * round.max(1e-3))) as u32;
-    for found in timed(program, sizes, rounds.clamp(11, MOST_ROUNDS), &numbers)? {
+    let all = timed(program, sizes, rounds.clamp(11, MOST_ROUNDS), &numbers)?;
+    let is_original = |of: &&Timed| {
+        let at = built.get(of.version);
+        at.is_some_and(|&at| measured[at].family == Family::Original)
+    };
+    let original = all.iter().find(is_original).map(|of| of.ms.clone());
+    for found in all {
         let Some(of) = built.get(found.version).map(|&at| &mut measured[at]) else {
             continue;
         };
-        let mut ms = found.ms;
-        ms.sort_by(f64::total_cmp);
         of.distance = Some(found.distance);
-        of.ms = ms.get(ms.len() / 2).copied();
-        of.ms_min = ms.first().copied();
+        of.ms = median(&found.ms);
+        of.ms_min = found.ms.iter().copied().min_by(f64::total_cmp);
+        of.part = original.as_ref().and_then(|ms| faster(&found.ms, ms));
     }
     Ok(())
 }
@@ -553,4 +575,33 @@ fn lines<T: DeserializeOwned>(out: &Output) -> Result<Vec<T>, Failure> {
     lines
         .collect::<Result<_, _>>()
         .map_err(|e| Failure::Internal(format!("the measuring program: {e}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_that_is_not_surely_faster_leaves_the_original() {
+        let version = |family, ms: f64, part| StencilVersion {
+            family,
+            plan: String::new(),
+            predicted_ms: None,
+            rejected: None,
+            reference_distance: None,
+            distance: None,
+            ms: Some(ms),
+            ms_min: None,
+            part,
+        };
+        let original = version(Family::Original, 1.0, None);
+        let noise = version(Family::Unrolled, 0.9, None);
+        let gain = version(Family::Streamed, 0.95, Some(0.95));
+        let all = [original, noise, gain];
+        assert_eq!(fastest_timed(&all), Some(2));
+        assert_eq!(fastest_timed(&all[..2]), Some(0));
+        // The original failed.
+        assert_eq!(fastest_timed(&all[1..]), Some(0));
+        assert_eq!(fastest_timed(&[]), None);
+    }
 }

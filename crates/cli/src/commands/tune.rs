@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use warpwright::optimise::{launch_among, ptxas_version, workshop};
+use warpwright::source::naive::wanted;
 use warpwright_diag::count as counted;
 use warpwright_driver::database::{Database, Key, hash, kernel_hash};
 use warpwright_driver::opt::{DEFAULT_BUDGET, DEFAULT_MARGIN, Known, Request, known};
@@ -91,7 +92,7 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
     let input = input::read(file)?;
     if super::stencil_opt::is_wanted(&input, args.output.as_deref()) {
         let kernel = args.kernel.one()?;
-        let (found, _) = super::naive_opt::wanted(cli, kernel, &args.nvcc()?, &input)?;
+        let (found, _) = wanted(&session::tools(cli, &args.nvcc()?)?, kernel, &input)?;
         if !found.is_empty() {
             if args.build_only.is_some() {
                 let what = "--build-only is for builds and for stencils, not yet for naive kernels";

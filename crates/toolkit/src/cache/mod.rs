@@ -28,6 +28,7 @@ use crate::install::sha256_of;
 use crate::nvcc::{Nvcc, NvccJob, NvccOutput, garbage, remember_read};
 use crate::ptxas::{Build, Ptxas, PtxasJob};
 use crate::renamed;
+use crate::scratch::Scratch;
 use crate::tool::digest_of;
 
 /// Default limit, in bytes.
@@ -129,6 +130,27 @@ impl BuildCache {
             diagnostics: made.diagnostics,
             cached: made.cached,
         })
+    }
+
+    /// The same of a text in the place of the job's source, under the source's name.
+    ///
+    /// # Errors
+    /// As [`Nvcc::text_to_ptx`]; refusals are not kept.
+    pub fn nvcc_of_text(
+        &self,
+        nvcc: &Nvcc,
+        text: &str,
+        job: &NvccJob,
+    ) -> Result<NvccOutput, ToolError> {
+        let scratch = Scratch::new()?;
+        let name = job.source.file_name().unwrap_or(job.source.as_os_str());
+        let copy = scratch.write(&name.to_string_lossy(), text.as_bytes())?;
+        let of_copy = NvccJob {
+            source: &copy,
+            ..job.clone()
+        };
+        let made = self.nvcc(nvcc, &of_copy);
+        made.map_err(|e| e.with_path(&copy, job.source))
     }
 
     /// The kept object of this source file, or else a new one, which is then kept: its bytes.

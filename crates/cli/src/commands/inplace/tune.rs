@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use warpwright_diag::count as counted;
 use warpwright_driver::search::Search;
-use warpwright_gpu::stats::{median, order_statistic};
+use warpwright_gpu::stats::{faster, median};
 use warpwright_pass::Recipe;
 use warpwright_pass::names::is_named;
 use warpwright_target::{Gpu, lookup};
@@ -49,11 +49,6 @@ const LEAST_SHARE: f64 = 0.01;
 const SHORTEST_NS: u64 = 3000;
 /// At most so many pairs of kernel and launch class.
 const MOST_TARGETS: usize = 16;
-/// A winner is faster by more than this: two copies of the same kernel differ by as much.
-const NOISE: f64 = 0.005;
-const CONFIDENCE: f64 = 0.95;
-/// See [`is_apart`].
-const APART_ALONE: f64 = 0.97;
 /// Reasons of one kind that are told.
 const MOST_REASONS: usize = 3;
 /// The program is started again so often, each time without the candidate that took it down.
@@ -914,10 +909,8 @@ fn judge(targets: &mut [Target], notes: &[Note], crashed: &[(String, String)]) {
             })
         };
         let is_faster = |name: &str, set: u32| {
-            times(&trials, name, set).is_some_and(|both| match high(&in_turns(both)) {
-                Some(high) => high < 1.0 - NOISE,
-                None => is_apart(both),
-            })
+            let both = times(&trials, name, set).map(|both| both.map(as_numbers));
+            both.is_some_and(|[own, original]| faster(&own, &original).is_some())
         };
         let wins = |name: &str| is_faster(name, 1) && is_faster(name, 2) && !is_bad(name);
         let took = |name: &str| times(&trials, name, 2).map(|all| all.map(middle));
@@ -953,9 +946,13 @@ fn judge(targets: &mut [Target], notes: &[Note], crashed: &[(String, String)]) {
     }
 }
 
+/// Nanoseconds; none is a nanosecond.
+fn as_numbers(times: &[u64]) -> Vec<f64> {
+    times.iter().map(|&t| t.max(1) as f64).collect()
+}
+
 fn middle(times: &[u64]) -> f64 {
-    let times: Vec<f64> = times.iter().map(|&t| t as f64).collect();
-    median(&times).unwrap_or(0.0)
+    median(&as_numbers(times)).unwrap_or(0.0)
 }
 
 /// Times over the original's, turn by turn, in order.
@@ -964,20 +961,6 @@ fn in_turns([own, original]: [&[u64]; 2]) -> Vec<f64> {
     let mut ratios: Vec<f64> = pairs.map(|(&a, &b)| a as f64 / b.max(1) as f64).collect();
     ratios.sort_by(f64::total_cmp);
     ratios
-}
-
-/// The upper end of the interval of their median.
-fn high(ratios: &[f64]) -> Option<f64> {
-    let (rank, coverage) = order_statistic(ratios.len(), CONFIDENCE)?;
-    let high = ratios.get(ratios.len() - rank);
-    high.copied().filter(|_| coverage >= CONFIDENCE)
-}
-
-/// Are too few times for an interval (a launch takes long) clearly below the original's, each of them?
-fn is_apart([own, original]: [&[u64]; 2]) -> bool {
-    let (slowest, fastest) = (own.iter().max(), original.iter().min());
-    let is_below = |(own, original): (&u64, &u64)| (*own as f64) < *original as f64 * APART_ALONE;
-    own.len().min(original.len()) > 1 && slowest.zip(fastest).is_some_and(is_below)
 }
 
 fn why(

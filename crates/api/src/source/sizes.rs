@@ -1,7 +1,7 @@
 //! The sizes at which a file's kernels are launched, as far as a launch is known: what rewrites from source to source are
 //! predicted at.
 
-use warpwright::Counted;
+use serde::Serialize;
 use warpwright_cudac::File;
 use warpwright_host::parameter_names;
 use warpwright_launch::{Arg, Launch};
@@ -9,12 +9,7 @@ use warpwright_naive::versions::Problem;
 use warpwright_pass::names::base_name;
 use warpwright_stencil::ir::Stencil;
 
-use super::explain::counted;
-use super::{cuda, own_run};
-use crate::args::{Cli, KernelArgs, OwnArgs};
-use crate::failure::Failure;
-use crate::input::{Input, Level};
-use crate::{progress, session};
+use crate::Counted;
 
 /// The sizes of one kernel's launch.
 struct Own {
@@ -51,8 +46,7 @@ impl OwnSizes {
         OwnSizes(counted.iter().filter(is_known).filter_map(own).collect())
     }
 
-    /// Those of one kernel, for tests.
-    #[cfg(test)]
+    /// Those of one kernel, where somebody knows them.
     pub fn one(kernel: &str, sizes: &[(&str, i64)], at: &str) -> OwnSizes {
         OwnSizes(vec![Own {
             kernel: kernel.to_owned(),
@@ -124,29 +118,66 @@ fn integers(names: &[String], launch: &Launch) -> Vec<(String, i64)> {
         .collect()
 }
 
-/// The same for a rewrite: of the launch that is described, else of that which the file's program makes, else of that in
-/// its code.
-pub fn known(
-    cli: &Cli,
-    input: &Input,
-    kernel: &KernelArgs,
-    (own, nvcc): (&OwnArgs, &[String]),
-) -> Result<OwnSizes, Failure> {
-    if input.level != Level::Cuda {
-        return Ok(OwnSizes::default());
+/// The sizes that a kernel is rewritten for.
+#[derive(Debug, Serialize)]
+pub struct Sizes {
+    all: Vec<(String, i64)>,
+    /// Those of them that a launch has.
+    launched: Vec<String>,
+    /// Which launch.
+    launch: Option<String>,
+    /// Those of them that nobody says.
+    assumed: Vec<String>,
+}
+
+impl Sizes {
+    /// In words, behind what goes by them.
+    pub fn at(&self) -> String {
+        let is_one = |names: &[String], name: &str| names.iter().any(|n| n == name);
+        let one = |(name, size): &(String, i64)| match is_one(&self.assumed, name) {
+            true => format!("{name} = {size} (assumed: --grid {name}=N)"),
+            false => format!("{name} = {size}"),
+        };
+        let all: Vec<String> = self.all.iter().map(one).collect();
+        let launch = self.launch.as_ref().filter(|_| !self.launched.is_empty());
+        let launch = launch.map_or_else(String::new, |launch| format!(" ({launch})"));
+        match all[..] {
+            [] => String::new(),
+            _ => format!(" at {}{launch}", all.join(", ")),
+        }
     }
-    let file = &cuda::read(cli, input, None, nvcc)?;
-    let gpu = session::named_gpu(kernel.gpu.as_deref())?;
-    let wanted = own_run::Wanted {
-        own,
-        nvcc,
-        budget: own_run::BUDGET,
-        gpu: gpu.as_ref(),
-    };
-    let until = own_run::until(wanted.budget);
-    let run = || own_run::of(cli, input, kernel, wanted);
-    let ran = progress::waiting(own_run::DOING, run);
-    let found = (ran.as_ref(), until);
-    let all = counted(cli, (input, Some(file)), kernel, nvcc, found)?;
-    Ok(OwnSizes::of(file, &all))
+
+    /// The options that state them again.
+    pub fn options(&self) -> String {
+        let launched = self.all.iter();
+        let launched = launched.filter(|(name, _)| self.launched.contains(name));
+        launched
+            .map(|(name, size)| format!(" --grid {name}={size}"))
+            .collect()
+    }
+}
+
+/// States the sizes of a kernel: those that are given, then what its pragma says, then those of its launch.
+pub fn state(problem: &mut Problem, given: &[(String, i64)], own: &OwnSizes) -> Sizes {
+    problem.state(given);
+    let stated: Vec<String> = problem
+        .kernel
+        .pragma
+        .sizes
+        .iter()
+        .map(|(n, _)| n.clone())
+        .collect();
+    let own = own.state(problem);
+    let (launched, launch) = own.map_or((Vec::new(), None), |(names, at)| {
+        (names, Some(at.to_owned()))
+    });
+    let all = problem.expected_sizes();
+    let is_assumed = |name: &&String| !stated.contains(name) && !launched.contains(name);
+    let assumed = all.iter().map(|(name, _)| name).filter(is_assumed);
+    Sizes {
+        assumed: assumed.cloned().collect(),
+        all,
+        launched,
+        launch,
+    }
 }

@@ -11,26 +11,19 @@ use warpwright_ladder::CompileError;
 use warpwright_pass::executor::BuildFailure;
 use warpwright_pass::{AssemblerOptions, Builders, SourceFile};
 use warpwright_target::Gpu;
-use warpwright_toolkit::{BuildCache, NvccJob, Toolkit};
+use warpwright_toolkit::{BuildCache, NvccJob};
 
-use crate::args::Cli;
-use crate::commands::cuda;
-use crate::session;
+use super::Tools;
+use super::read::read_changed;
 
-/// Calls `work` with what the toolkit can build; a toolkit is only looked for when a pass needs it. `nvcc`: options
-/// for it. Files of CUDA C are named by their paths.
-pub fn with_builders<T>(
-    cli: &Cli,
-    gpu: &Gpu,
-    nvcc: &[String],
-    work: impl FnOnce(Builders<'_>) -> T,
-) -> T {
+/// Calls `work` with what the toolkit can build. Files of CUDA C are named by their paths.
+pub fn with_builders<T>(tools: &Tools<'_>, gpu: &Gpu, work: impl FnOnce(Builders<'_>) -> T) -> T {
     let arch = gpu.target();
     let cache = BuildCache::standard();
-    let toolkit = || session::toolkit(cli).map_err(BuildFailure::from);
+    let toolkit = || tools.toolkit().map_err(BuildFailure::from);
     let assemble = |text: &str, options: AssemblerOptions| {
         let workshop = Workshop {
-            toolkit: &toolkit()?,
+            toolkit: toolkit()?,
             cache: &cache,
             arch: &arch,
             lineinfo: false,
@@ -40,25 +33,19 @@ pub fn with_builders<T>(
     };
     let compile = |source: &SourceFile| {
         let toolkit = toolkit()?;
-        let folder = tempfile::tempdir()?;
         let name = Path::new(&source.name);
-        let path = folder
-            .path()
-            .join(name.file_name().unwrap_or(name.as_os_str()));
-        std::fs::write(&path, &source.text)?;
-        let mut job = NvccJob::new(&path, &arch);
-        job.extra = nvcc.iter().map(Into::into).collect();
+        let mut job = NvccJob::new(name, &arch);
+        job.extra = tools.nvcc.iter().map(Into::into).collect();
         job.include_dirs.extend(beside(name));
-        Ok::<String, BuildFailure>(cache.nvcc(&toolkit.nvcc()?, &job)?.ptx)
+        let made = cache.nvcc_of_text(&toolkit.nvcc()?, &source.text, &job);
+        Ok::<String, BuildFailure>(made?.ptx)
     };
     let host = Host::default();
     let compile_unfused = |source: &SourceFile| {
         let compiler = Compiler {
-            toolkit: session::toolkit(cli).map_err(|failure| failure.to_string()),
+            tools,
             file: Path::new(&source.name),
             gpu: &arch,
-            more: nvcc,
-            is_quiet: cli.quiet,
         };
         compiler.ptx(&source.text, &host)
     };
@@ -67,8 +54,8 @@ pub fn with_builders<T>(
     let read = |source: &SourceFile| {
         let mut last = last.borrow_mut();
         if last.as_ref().is_none_or(|(text, _)| *text != source.text) {
-            let read = cuda::reader(cli, Path::new(&source.name), nvcc);
-            let file = read(Source::new(&*source.name, &*source.text))?;
+            let copy = Source::new(&*source.name, &*source.text);
+            let file = read_changed(tools, Path::new(&source.name), copy)?;
             *last = Some((source.text.clone(), file));
         }
         last.as_ref().map(|(_, file)| file.clone())
@@ -98,11 +85,9 @@ pub fn beside(file: &Path) -> Option<PathBuf> {
 
 /// nvcc, for texts that come of a file and are compared with it.
 struct Compiler<'a> {
-    toolkit: Result<Toolkit, String>,
+    tools: &'a Tools<'a>,
     file: &'a Path,
     gpu: &'a str,
-    more: &'a [String],
-    is_quiet: bool,
 }
 
 impl Compiler<'_> {
@@ -113,46 +98,51 @@ impl Compiler<'_> {
         let alone = || {
             let file = File::parse(Source::new(NEW, text)).ok()?;
             let text = without_host_code(&file, |function| function.ends_with("_launch"));
-            self.compiled(&text, NEW.as_ref()).ok()
+            self.compiled(Some(&text), NEW.as_ref()).ok()
         };
         if host.is_left_out.get()
             && let Some(ptx) = alone()
         {
             return Ok(ptx);
         }
-        let result = self.compiled(text, NEW.as_ref());
+        let result = self.compiled(Some(text), NEW.as_ref());
         let Err(CompileError::Rejected(_)) = &result else {
             return result;
         };
-        let refused = host.refused.get_or_init(|| {
-            let own = std::fs::read_to_string(self.file).unwrap_or_default();
-            match self.compiled(&own, self.file) {
-                Err(CompileError::Rejected(why)) => Some(why),
-                _ => None,
-            }
-        });
+        let own = || match self.compiled(None, self.file) {
+            Err(CompileError::Rejected(why)) => Some(why),
+            _ => None,
+        };
+        let refused = host.refused.get_or_init(own);
         let Some(why) = refused else {
             return result;
         };
         let Some(ptx) = alone() else {
             return Err(CompileError::Rejected(format!("nor does the input: {why}")));
         };
-        if !host.is_left_out.replace(true) && !self.is_quiet {
-            eprintln!("note: kernels are compared without the file's host code: {why}");
+        if !host.is_left_out.replace(true) {
+            self.tools.watch.tell(&format!(
+                "kernels are compared without the file's host code: {why}"
+            ));
         }
         Ok(ptx)
     }
 
-    fn compiled(&self, text: &str, name: &Path) -> Result<String, CompileError> {
+    /// A text under a name, or the file that has it.
+    fn compiled(&self, text: Option<&str>, name: &Path) -> Result<String, CompileError> {
         let missing = |e: &dyn std::fmt::Display| CompileError::Missing(e.to_string());
-        let toolkit = self.toolkit.as_ref().map_err(|e| missing(e))?;
+        let toolkit = self.tools.toolkit().map_err(|e| missing(&e))?;
         let nvcc = toolkit.nvcc().map_err(|e| missing(&e))?;
         let mut job = NvccJob::new(name, self.gpu);
         job.lineinfo = false;
         job.include_dirs.extend(beside(self.file));
-        job.extra = self.more.iter().map(Into::into).collect();
+        job.extra = self.tools.nvcc.iter().map(Into::into).collect();
         job.extra.push("-fmad=false".into());
-        match nvcc.text_to_ptx(text, &job) {
+        let made = match text {
+            Some(text) => nvcc.text_to_ptx(text, &job),
+            None => nvcc.to_ptx(&job),
+        };
+        match made {
             Ok(output) => Ok(output.ptx),
             Err(e) if e.is_tool_missing() => Err(missing(&e)),
             Err(e) => Err(CompileError::Rejected(e.to_string())),
