@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use warpwright_sass::elf::reloc::Relocation;
 use warpwright_sass::elf::symbol::Symbol;
 use warpwright_sass::elf::{ElfError, KernelSections, Section};
-use warpwright_sass::{Elf, Instruction, isa};
+use warpwright_sass::{Elf, Instruction, held_constant, isa};
 
 use crate::digest::constant_bank;
 
@@ -229,8 +229,11 @@ pub fn read(code: &[Instruction]) -> Result<Read, Tie> {
                     for at in places(&text, ADDRESSES) {
                         match at {
                             Some(at) => found.addresses.push((index, at)),
-                            // So are addresses of the driver's functions read: it may be each of them.
-                            None => found.computed = true,
+                            None => match held_place(code, index, &text) {
+                                Some(at) => found.addresses.push((index, at)),
+                                // It may be each of them.
+                                None => found.computed = true,
+                            },
                         }
                     }
                 }
@@ -239,6 +242,19 @@ pub fn read(code: &[Instruction]) -> Result<Read, Tie> {
         }
     }
     Ok(found)
+}
+
+/// The place of the bank of addresses that an instruction reads through a register, if that holds a constant: so ptxas reads
+/// the addresses of the driver's functions.
+fn held_place(code: &[Instruction], index: usize, text: &str) -> Option<u64> {
+    let (_, rest) = text.split_once("c[0x4][R")?;
+    let inside = &rest[..rest.find(']')?];
+    let (register, beyond) = match inside.split_once("+0x") {
+        Some((register, digits)) => (register, u64::from_str_radix(digits, 16).ok()?),
+        None => (inside, 0),
+    };
+    let held = held_constant(code, index, register.parse().ok()?)?;
+    Some(u64::from(held) + beyond)
 }
 
 /// The constant banks that an instruction's text names; 255 for one that cannot be read.
