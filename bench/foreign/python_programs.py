@@ -3,6 +3,7 @@ or bring along. The programs are ours, the kernels are not.
 
     python3 bench/foreign/python_programs.py NAME [TURNS]
 
+Those whose name begins with `liger` want Liger's folder `src` (github.com/linkedin/Liger-Kernel) in LIGER.
 Each works on arrays of a few million elements and prints what it computed; two runs print the same.
 """
 import sys
@@ -215,6 +216,95 @@ def torch_step(turns):
         optimizer.step()
         optimizer.zero_grad()
     print(loss.item())
+
+
+def rows(torch, *shape):
+    """As `image`, for PyTorch, between -1 and 1."""
+    count = 1
+    for extent in shape:
+        count *= extent
+    numbers = torch.arange(count, device='cuda') * 40503 % 1000003 % 2039
+    return (numbers.float() / 1019.5 - 1).view(*shape)
+
+
+def liger(body):
+    """A step forward and back through a function of Liger's, whose arguments the body gives."""
+    def run(turns):
+        import importlib
+        import os
+        import torch
+        sys.path.insert(0, os.environ['LIGER'])
+        name, arguments = body(lambda *shape: rows(torch, *shape).requires_grad_(), torch)
+        function = getattr(importlib.import_module(f'liger_kernel.ops.{run.__name__.removeprefix("liger_")}'), name)
+        for _ in range(turns):
+            # Some of them write into what they are given.
+            given = [a.detach().clone().requires_grad_(a.requires_grad) if torch.is_tensor(a) else a for a in arguments]
+            result = function.apply(*given)
+            result = result[0] if isinstance(result, tuple) else result
+            (result.double() ** 2).sum().backward()
+        print(result.double().sum().item(), *(a.grad.double().abs().sum().item() for a in given if torch.is_tensor(a) and a.requires_grad))
+    run.__name__ = body.__name__
+    return program(run)
+
+
+@liger
+def liger_rms_norm(of, torch):
+    return 'LigerRMSNormFunction', [of(4096, 4096), of(4096), 1e-6, 0.0, 'llama', True]
+
+
+@liger
+def liger_layer_norm(of, torch):
+    return 'LigerLayerNormFunction', [of(4096, 4096), of(4096), of(4096), 1e-6]
+
+
+@liger
+def liger_cross_entropy(of, torch):
+    return 'LigerCrossEntropyFunction', [of(2048, 32000), torch.arange(2048, device='cuda') * 13, None, -100, 0.0, 0.0, 'mean', None, False]
+
+
+@liger
+def liger_swiglu(of, torch):
+    return 'LigerSiLUMulFunction', [of(4096, 4096), of(4096, 4096)]
+
+
+@liger
+def liger_geglu(of, torch):
+    return 'LigerGELUMulFunction', [of(4096, 4096), of(4096, 4096)]
+
+
+@liger
+def liger_softmax(of, torch):
+    return 'LigerSoftmaxFunction', [of(4096, 4096)]
+
+
+@liger
+def liger_kl_div(of, torch):
+    return 'LigerKLDivLossFunction', [of(2048, 8192), of(2048, 8192).detach().softmax(-1), 'batchmean', False, 1e-10]
+
+
+@liger
+def liger_tvd(of, torch):
+    return 'LigerTVDLossFunction', [of(2048, 8192), of(2048, 8192).detach().softmax(-1), None, 'batchmean', -100]
+
+
+@liger
+def liger_dyt(of, torch):
+    return 'LigerDyTFunction', [of(4096, 4096), of(1), of(4096), of(4096)]
+
+
+@liger
+def liger_sparsemax(of, torch):
+    return 'LigerSparsemaxFunction', [of(2048, 4096), -1]
+
+
+@liger
+def liger_poly_norm(of, torch):
+    return 'LigerPolyNormFunction', [of(2048, 4096), of(3), of(1), 1e-6, True]
+
+
+@liger
+def liger_group_norm(of, torch):
+    return 'LigerGroupNormFunction', [of(64, 64, 4096), of(64), of(64), 64, 8, 1e-6]
 
 
 if __name__ == '__main__':

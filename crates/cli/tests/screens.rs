@@ -160,6 +160,41 @@ fn a_block_that_does_not_fit_gets_a_build_that_does() {
 }
 
 #[test]
+fn bounds_that_no_build_takes_are_said_and_stop_nothing() {
+    if require_toolkit("bounds that ptxas ignores").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let kernel = |bounds: &str, name: &str| {
+        format!(
+            "__global__ void __launch_bounds__({bounds}) {name}(float *a) {{\n    a[blockIdx.x * blockDim.x + threadIdx.x] *= 2;\n}}\n"
+        )
+    };
+    let source = kernel("2048", "wide") + &kernel("1024, 4", "many") + &kernel("256, 8", "fits");
+    std::fs::write(folder.join("k.cu"), source).unwrap();
+    for arguments in [
+        &["explain", "k.cu", "--gpu", "h200"][..],
+        &["opt", "k.cu", "--gpu", "h200", "-o", "k.cubin", "--json"],
+    ] {
+        let text = said(folder, 0, arguments);
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for wanted in [
+            "its bound of 2048 threads holds nothing back: a block has 1024 at most",
+            "ptxas ignores the minimum of __launch_bounds__(1024, 4): an SM holds 2 such blocks",
+            "fits",
+        ] {
+            assert!(text.contains(wanted), "{text}");
+        }
+        assert_eq!(
+            text.matches("ptxas ignores the minimum").count(),
+            1,
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn a_kernels_own_bounds_are_named_where_it_spills_for_them() {
     if require_toolkit("bounds that make kernels spill").is_none() {
         return;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use warpwright_diag::count;
 use warpwright_launch::{Condition, Guard, Quantity, Version};
-use warpwright_pass::passes::{Reduce, SmemSpilling};
+use warpwright_pass::passes::{Reduce, SmemSpilling, ignored_bounds};
 use warpwright_pass::ptx::facts::{kernel_pressure, uses_dynamic_shared};
 use warpwright_pass::ptx::specialize::loaded;
 use warpwright_pass::ptx::{fusion, slice::Slices};
@@ -853,6 +853,7 @@ impl<'a> Exploration<'a> {
     /// What the user should know before anything is built.
     fn remarks(&mut self, module: &Module, function: &Function) {
         let setting = self.bench.setting;
+        self.notes.extend(ignored_bounds(function, setting.gpu));
         self.notes.extend(not_promised(&self.bench.setting.block));
         let kernel = self.bench.kernel;
         let met = self

@@ -214,7 +214,11 @@ impl Block {
             (Some(required), ..) => (required, BlockSource::Required),
             (None, Some(asked), _, _) => (asked, BlockSource::Option),
             (None, None, Some(launch), _) => (launch.block, BlockSource::Launch),
-            (None, None, None, Some(bound)) => (bound, BlockSource::Bound),
+            // A bound that no launch can reach bounds nothing.
+            (None, None, None, Some(bound)) => match possible(bound) {
+                Ok(()) => (bound, BlockSource::Bound),
+                Err(_) => ([THREADS_PER_BLOCK, 1, 1], BlockSource::Bound),
+            },
             (None, None, None, None) => return Ok(Block::ASSUMED),
         };
         let who = match source {

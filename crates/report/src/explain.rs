@@ -10,6 +10,7 @@ use warpwright_driver::{Candidate, Residency, Resources};
 use warpwright_flow::{
     Cfg, DefUse, Function, Inst, LiveRanges, Liveness, Loops, Point, Pressure, Value,
 };
+use warpwright_pass::passes::ignored_bounds;
 use warpwright_pass::ptx::facts::static_shared_bytes;
 use warpwright_pass::{BlockSource, Footprint, Recipe, Reliance, Setting};
 use warpwright_ptx::{self as ptx, FuncId, Module, is_own_file};
@@ -83,6 +84,9 @@ pub struct Explanation {
     /// Which of its own bounds makes it spill.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spills_for: Option<String>,
+    /// Which of its own bounds no build on this GPU takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ignored_bounds: Option<String>,
     /// What lies in local memory beside spills; of PTX and CUDA C.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub local_arrays: Vec<LocalArray>,
@@ -268,6 +272,7 @@ pub fn explain(
     explanation.usage = Some(usage);
     explanation.pressure = Some(pressure);
     explanation.spills_for = spills_for(function, setting, &explanation.resources);
+    explanation.ignored_bounds = ignored_bounds(function, setting.gpu);
     // Without a build nobody knows what ptxas leaves there.
     let stack = match estimated {
         true => u32::MAX,
@@ -319,7 +324,9 @@ fn spills_for(
         (Some(limit), _) => (limit, format!("__maxnreg__({limit})")),
         (None, Some(bound)) => {
             let threads: u32 = bound.iter().product();
-            let blocks = function.min_nctapersm().unwrap_or(1).max(1);
+            let is_ignored = ignored_bounds(function, setting.gpu).is_some();
+            let blocks = function.min_nctapersm().filter(|_| !is_ignored);
+            let blocks = blocks.unwrap_or(1).max(1);
             let limit = desired_registers(setting.gpu, threads, blocks)?;
             let words = match blocks {
                 1 => format!("__launch_bounds__({threads})"),
@@ -378,6 +385,7 @@ pub fn from_resources(
         residency: candidate.residency().cloned(),
         cannot_launch: candidate.rejected().map(ToString::to_string),
         spills_for: None,
+        ignored_bounds: None,
         local_arrays: Vec::new(),
         edits: Vec::new(),
         pressure: None,

@@ -7,8 +7,8 @@
 //! Requires nothing; `minnctapersm` has an effect only beside a bound on the blocks, and ptxas ignores one that no
 //! SM can hold: that is refused. Preserves every instruction.
 
-use warpwright_ptx::{DirectiveKind, Edits};
-use warpwright_target::{REGISTERS_PER_THREAD, WARP_SIZE, architectures};
+use warpwright_ptx::{DirectiveKind, Edits, Function};
+use warpwright_target::{Gpu, REGISTERS_PER_THREAD, THREADS_PER_BLOCK, WARP_SIZE, architectures};
 
 use crate::pass::{Fuel, Outcome, Pass, Rewritten, Work};
 use crate::refusal::Refusal;
@@ -64,13 +64,41 @@ fn most_blocks() -> u32 {
     blocks.max().unwrap_or(u32::MAX)
 }
 
+/// The threads of a kernel's own bound on its blocks.
+fn bound(function: &Function) -> Option<u32> {
+    let own = function.req_ntid().or(function.max_ntid())?;
+    Some(own.iter().fold(1u32, |all, &n| all.saturating_mul(n)))
+}
+
+/// The most blocks of so many threads that an SM holds.
+fn most_of(threads: Option<u32>, gpu: &Gpu) -> u32 {
+    let limits = gpu.arch.threads;
+    let of_threads = threads.map(|threads| limits.warps * WARP_SIZE / threads.max(1));
+    of_threads.map_or(limits.blocks, |most| most.min(limits.blocks))
+}
+
+/// What no build on a GPU takes from a kernel's own bounds, in words.
+pub fn ignored_bounds(function: &Function, gpu: &Gpu) -> Option<String> {
+    let threads = bound(function)?;
+    if threads > THREADS_PER_BLOCK {
+        return Some(format!(
+            "its bound of {threads} threads holds nothing back: a block has {THREADS_PER_BLOCK} at most"
+        ));
+    }
+    let blocks = function.min_nctapersm()?;
+    let most = most_of(Some(threads), gpu);
+    (blocks > most).then(|| {
+        format!(
+            "ptxas ignores the minimum of __launch_bounds__({threads}, {blocks}): \
+             an SM holds {most} such blocks"
+        )
+    })
+}
+
 /// ptxas ignores the directive where an SM cannot hold so many blocks, or so many threads in blocks of the bound.
 fn fits(blocks: u32, site: &Site) -> Result<(), Refusal> {
-    let limits = site.setting.gpu.arch.threads;
-    let own = site.function().req_ntid().or(site.function().max_ntid());
-    let threads = own.map(|d| d.iter().fold(1u32, |all, &n| all.saturating_mul(n)));
-    let of_threads = threads.map(|threads| limits.warps * WARP_SIZE / threads.max(1));
-    let most = of_threads.map_or(limits.blocks, |most| most.min(limits.blocks));
+    let threads = bound(site.function());
+    let most = most_of(threads, site.setting.gpu);
     match blocks > most {
         true => Err(Refusal::NotResident {
             blocks,
