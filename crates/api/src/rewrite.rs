@@ -12,8 +12,10 @@ use warpwright_rewrite::{
 };
 
 mod limits;
+mod preconditions;
 
 pub use limits::{Beyond, Limit};
+pub use preconditions::Precondition;
 
 use crate::optimise::launch_among;
 use crate::{CheckOptions, Error, Input, Optimizer};
@@ -124,6 +126,9 @@ pub struct Rewritten {
     /// Up to where addresses are right.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<Limit>,
+    /// Where both agree although they do not at every size.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holds_where: Option<Precondition>,
     /// What nothing here was tried for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub untried: Vec<Reason>,
@@ -250,6 +255,7 @@ impl Optimizer {
             launches: Vec::new(),
             skipped,
             limits: Vec::new(),
+            holds_where: None,
             untried: Vec::new(),
         };
         let (mut terms, mut largest) = (0, 0);
@@ -295,6 +301,7 @@ impl Optimizer {
             found.conditions(&result);
             found.launches.push(verdict(at, &result));
         }
+        found.holds_where = preconditions::of(inputs, &modules, options, (&found, &tries));
         if !found.has_failed() {
             let large = found.large(options)?;
             largest = large.into_iter().try_fold(largest, |largest, at| {
@@ -604,12 +611,16 @@ fn other_numbers(options: &RewriteOptions<'_>) -> Vec<Reason> {
             names.join(", ")
         ),
     });
+    let overlap = Reason {
+        code: "overlap",
+        text: "buffers that share memory: each was one of its own".to_owned(),
+    };
     let alignment = Reason {
         code: "alignment",
         text: "other alignments of buffers than the described ones (256 bytes unless `align` or `offset` says another)"
             .to_owned(),
     };
-    values.into_iter().chain([alignment]).collect()
+    values.into_iter().chain([alignment, overlap]).collect()
 }
 
 /// Numbers of a description that stay as they are.

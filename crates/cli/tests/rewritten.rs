@@ -578,3 +578,30 @@ fn integers_that_are_not_varied_are_named() {
     );
     assert!(!of(&["--fixed", "m"]).2.contains("other values"));
 }
+
+/// What is right at some sizes alone is said with a condition that `--require` takes; without one nothing is.
+#[test]
+fn the_condition_under_which_both_agree_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let twice = map("k", "x", "y", "mul.rn.f32 %f1, %f0, 0f40000000;");
+    let loaded = "ld.param.u32 %r0, [n];";
+    let fours = format!("{loaded} add.u32 %r0, %r0, 3; and.b32 %r0, %r0, -4;");
+    let fours = twice.replace(loaded, &fours);
+    let hundred = twice.replace("%r4, %r0;", "%r4, 100;");
+    let toml = launch("k", 128, "x", "y", true);
+    let of =
+        |kernel: &str, more: &[&str]| described(folder.path(), [&twice, kernel], [&*toml; 2], more);
+    let (code, document, screen) = of(&fours, &[]);
+    assert_eq!((code, &document["verdict"]), (1, &Value::from("refuted")));
+    let found = &document["holds_where"];
+    assert_eq!(found["condition"], "n % 4 == 0");
+    assert_eq!(found["right"], Value::from(vec![100, 12, 20]));
+    assert_eq!(found["wrong"], Value::from(vec![99, 6]));
+    let said = "right where n % 4 == 0, as far as tried: at n = 100, 12, 20, not at 99, 6";
+    assert!(screen.contains(said), "{screen}");
+    let (code, document, _) = of(&fours, &["--require", "n % 4 == 0"]);
+    let verdict = &document["verdict"];
+    assert_eq!((code, verdict), (0, &Value::from("proved-at-launches")));
+    let (code, document, _) = of(&hundred, &[]);
+    assert_eq!((code, &document["holds_where"]), (1, &Value::Null));
+}

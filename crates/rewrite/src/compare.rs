@@ -15,7 +15,7 @@ use crate::field::Value;
 use crate::guards;
 use crate::pairing::{self, Known, Paired, buffers};
 use crate::reals::{Reals, is_whole};
-use crate::standing::{AtLaunch, Standing, Which, Why};
+use crate::standing::{AtLaunch, Begun, Standing, Which, Why};
 use crate::tested::{
     self, Difference, FILLINGS, Filling, Memory, differences, filled, run, run_within,
 };
@@ -213,8 +213,7 @@ impl<'c> Comparison<'c> {
         }
         self.unwritten(&outputs, &elements)?;
         let (standing, probability) = self.equal(&outputs, &elements, &mut why)?;
-        let begun = self.relied([&first, &second]).into_iter();
-        let begun: Vec<(String, bool)> = begun.map(|(name, x)| (name, x.is_zeros)).collect();
+        let begun = self.begun([&first, &second]);
         if !begun.is_empty() {
             why.push(Why::Begun(begun));
         }
@@ -424,6 +423,10 @@ impl<'c> Comparison<'c> {
             memory.logged = described.output;
             left.memory.push(memory);
         }
+        if which == Which::Second {
+            let own = self.own_constants().into_iter();
+            left.memory.extend(own.map(|(_, buffer)| buffer));
+        }
         left
     }
 
@@ -468,6 +471,41 @@ impl<'c> Comparison<'c> {
             relied.is_read && !relied.is_table && !self.known.fixed.contains(name)
         });
         all
+    }
+
+    /// What results may depend on beside the inputs, and what it holds.
+    fn begun(&self, both: [&Left; 2]) -> Vec<(String, Begun)> {
+        let loaded = self.own_constants().into_iter().filter(|(_, own)| {
+            let mut known = both[1].memory.iter();
+            known.any(|memory| memory.name == own.name && memory.relied)
+        });
+        let how = |relied: &Relied| match relied.is_zeros {
+            true => Begun::Zero,
+            false => Begun::Described,
+        };
+        let buffers = self.relied(both).into_iter();
+        let buffers = buffers.map(|(name, relied)| (name, how(&relied)));
+        let loaded = loaded.map(|(name, _)| (name, Begun::Loaded));
+        buffers.chain(loaded).collect()
+    }
+
+    /// Constants of the rewritten kernel that hold what their declarations say: the original has none of that name that a
+    /// host may set, and no launch sets them.
+    fn own_constants(&self) -> Vec<(String, Buffer)> {
+        let set = self.a.steps.iter().chain(&self.b.steps);
+        let set = set.flat_map(|step| &step.launch.symbols);
+        let theirs = self
+            .a
+            .steps
+            .iter()
+            .flat_map(|step| step.program.variables());
+        let known: BTreeSet<&str> = set.map(|symbol| &*symbol.name).chain(theirs).collect();
+        let mut all: BTreeMap<String, Buffer> = BTreeMap::new();
+        for step in &self.b.steps {
+            let own = step.program.given_constants().into_iter();
+            all.extend(own.filter(|(name, _)| !known.contains(&**name)));
+        }
+        all.into_iter().collect()
     }
 
     /// Zeros that are read and that no launch of either side writes: another input is as good.
@@ -919,7 +957,7 @@ impl<'c> Comparison<'c> {
                 continue;
             }
             run(self.b, Which::Second, second)?;
-            let found = differences(self.a, self.paired, &memory);
+            let found = differences(self.a, self.paired, filling, &memory);
             if let Some(difference) = found.into_iter().find(|d| !d.small) {
                 return Ok(Some(Why::Shown {
                     output: difference.output,
@@ -1277,7 +1315,7 @@ fn tested(
             return (Standing::Refuted, vec![refused, why]);
         }
         tried += 1;
-        for difference in differences(a, paired, &memory) {
+        for difference in differences(a, paired, filling, &memory) {
             exactly = false;
             if !difference.small {
                 let shown = Why::Shown {

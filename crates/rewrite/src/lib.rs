@@ -7,6 +7,7 @@
 
 mod addresses;
 mod alike;
+mod border;
 mod bounds;
 mod compare;
 mod constants;
@@ -23,7 +24,7 @@ mod tested;
 pub use addresses::{Look, Looked, addresses};
 pub use compare::{Options, compare};
 pub use pairing::{Paired, PairingError};
-pub use standing::{AtLaunch, Bounded, Rounded, Standing, Which, Why};
+pub use standing::{AtLaunch, Begun, Bounded, Rounded, Standing, Which, Why};
 pub use tested::{Memory, outputs};
 
 use warpwright_emu::Program;

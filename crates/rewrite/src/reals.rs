@@ -13,6 +13,7 @@
 use rustc_hash::FxHashMap;
 use warpwright_emu::symbolic::term::{Cmp, Domain, Id, Kind, Mode, Node, Order, Terms};
 
+use crate::border::meets;
 use crate::constants::{Meaning, doubles, half, number};
 use crate::field::{P, Value};
 use crate::sets::{Set, Sets};
@@ -28,6 +29,16 @@ enum Key {
     Predicate(Value),
 }
 
+/// What a term depends on, and the predicates of which the bits count.
+type Turning = (Key, Option<Deciders>);
+
+/// Predicates of one key: the set of their bits, and one of them.
+#[derive(Clone, Copy, Debug)]
+struct Deciders {
+    bits: Set,
+    one: Id,
+}
+
 /// A term that depends on a comparison.
 #[derive(Clone, Copy, Debug)]
 struct Split {
@@ -36,8 +47,8 @@ struct Split {
     sides: [Value; 2],
     /// No closed form was found.
     open: bool,
-    /// The predicate.
-    on: Id,
+    /// Of which predicates the bits count: of none where both sides meet.
+    on: Option<Deciders>,
 }
 
 /// What becomes of rounding.
@@ -78,6 +89,9 @@ pub struct Reals<'a> {
     splits: FxHashMap<Place, Split>,
     extremes: FxHashMap<Place, (Extreme, Set)>,
     sets: Sets,
+    /// Sets of bits that decide, and their members.
+    bits: Sets,
+    bit_numbers: FxHashMap<Value, u32>,
     members: FxHashMap<Value, u32>,
     elements: Vec<Value>,
     /// The set that a value is the maximum or minimum of.
@@ -134,6 +148,8 @@ impl<'a> Reals<'a> {
             splits: FxHashMap::default(),
             extremes: FxHashMap::default(),
             sets: Sets::default(),
+            bits: Sets::default(),
+            bit_numbers: FxHashMap::default(),
             members: FxHashMap::default(),
             elements: Vec::new(),
             of_value: FxHashMap::default(),
@@ -180,6 +196,25 @@ impl<'a> Reals<'a> {
             }
             Rounding::None | Rounding::Unknown => [0; 2],
         }
+    }
+
+    /// A predicate as what decides, where its bits count.
+    fn deciders(&mut self, one: Id) -> Option<Deciders> {
+        let Rounding::Deciding(exact) = &self.rounding else {
+            return None;
+        };
+        let next = self.bit_numbers.len() as u32;
+        let number = *self.bit_numbers.entry(exact[one as usize]).or_insert(next);
+        let bits = self.bits.one(number);
+        Some(Deciders { bits, one })
+    }
+
+    fn both(&mut self, a: Option<Deciders>, b: Option<Deciders>) -> Option<Deciders> {
+        let (Some(x), Some(y)) = (a, b) else {
+            return a.or(b);
+        };
+        let bits = self.bits.union(x.bits, y.bits);
+        Some(Deciders { bits, ..x })
     }
 
     /// A term taken for something else than it is: of a number its bits count.
@@ -451,16 +486,18 @@ impl<'a> Reals<'a> {
             .iter()
             .filter_map(|at| Some((*at, *self.splits.get(at)?)))
             .max_by_key(|(at, split)| (split.open, at.0));
-        let Some((_, Split { key, on, .. })) = deepest else {
+        let Some((_, Split { key, .. })) = deepest else {
             return self.compute(place, node, Case::default());
         };
-        let mut open = false;
+        let (mut open, mut on) = (false, None);
         let mut sides: [Vec<(Place, Value)>; 2] = [Vec::new(), Vec::new()];
         for at in &args {
-            let Some(split) = self.splits.get(at).filter(|split| split.key == key) else {
+            let split = self.splits.get(at).copied();
+            let Some(split) = split.filter(|split| split.key == key) else {
                 continue;
             };
             open |= split.open;
+            on = self.both(on, split.on);
             for (side, value) in sides.iter_mut().zip(split.sides) {
                 side.push((*at, value));
             }
@@ -497,7 +534,7 @@ impl<'a> Reals<'a> {
         value
     }
 
-    fn split(&mut self, place: Place, (key, on): (Key, Id), sides: [Value; 2], open: bool) {
+    fn split(&mut self, place: Place, (key, on): Turning, sides: [Value; 2], open: bool) {
         if sides[0] != sides[1] {
             let split = Split {
                 key,
@@ -510,11 +547,13 @@ impl<'a> Reals<'a> {
     }
 
     /// A selection without a closed form: linear in an unknown of its condition, so that sums of several have no order.
-    fn left_open(&mut self, place: Place, (key, on): (Key, Id), [yes, no]: [Value; 2]) -> Value {
+    fn left_open(&mut self, place: Place, (key, on): Turning, [yes, no]: [Value; 2]) -> Value {
+        let is_one = |on: &Deciders| self.bits.only(on.bits).is_some();
+        let on = on.filter(|on| !(is_one(on) && meets(self.terms, place, on.one)));
         self.split(place, (key, on), [yes, no], true);
         let mut words = vec![tag::SELECT];
         words.extend(key_words(key));
-        words.extend(self.bits_behind(on));
+        words.extend(on.map(|on| u64::from(on.bits)));
         if is_whole(place.1) {
             let holds = Value::random(&words);
             return no.whole_plus(holds.whole_times(yes.whole_plus(no.whole_negative())));
@@ -547,7 +586,7 @@ impl<'a> Reals<'a> {
             }
             return self.value(taken.0, taken.1);
         }
-        let on = self.stem(node.a);
+        let on = self.deciders(self.stem(node.a));
         let (yes, no) = if holds { (b, c) } else { (c, b) };
         let under = |reals: &mut Self, at: Place, side: usize| match reals.splits.get(&at) {
             Some(split) if split.key == key => split.sides[side],
@@ -1007,10 +1046,18 @@ impl<'a> Reals<'a> {
             Kind::FAdd => words.push(u64::from(node.imm() & !Mode::FUSIBLE)),
             _ => words.push(u64::from(node.imm())),
         }
-        for at in operands(self.terms, node, place.1) {
-            let value = self.argument_value(at, case);
-            words.extend([at.1 as u64, value.p, value.q]);
+        let args = operands(self.terms, node, place.1).into_iter();
+        let mut args: Vec<[u64; 3]> = args
+            .map(|at| {
+                let value = self.argument_value(at, case);
+                [at.1 as u64, value.p, value.q]
+            })
+            .collect();
+        // Which of two factors comes first is a matter of their numbers.
+        if commutes(node.kind()) {
+            args[..2].sort_unstable();
         }
+        words.extend(args.into_iter().flatten());
         if self.cuts(node, place.1) {
             words.extend(self.bits_behind(place.0));
         }
@@ -1116,6 +1163,14 @@ fn is_leaf(node: &Node) -> bool {
 
 fn rounds(kind: Kind) -> bool {
     is_arithmetic(kind) || matches!(kind, Kind::FRsqrt | Kind::FEx2)
+}
+
+/// Does it not matter which of its first two operands is which?
+fn commutes(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::FAdd | Kind::FMul | Kind::FFma | Kind::FMin | Kind::FMax | Kind::IAdd | Kind::IMul
+    )
 }
 
 fn is_arithmetic(kind: Kind) -> bool {

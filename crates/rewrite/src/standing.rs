@@ -26,6 +26,17 @@ pub enum Standing {
     WrongInput,
 }
 
+/// What something holds before the first launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begun {
+    /// Zeros.
+    Zero,
+    /// What the description says.
+    Described,
+    /// What the declaration of a constant says that the rewritten kernel has alone.
+    Loaded,
+}
+
 /// One of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -151,8 +162,8 @@ pub enum Why {
     },
     /// Threads pass an aligned barrier by.
     PassedBarrier(Which),
-    /// These buffers are read before they are written, and hold what the description says: whether that is zeros.
-    Begun(Vec<(String, bool)>),
+    /// These are read before they are written, and hold what is said of them.
+    Begun(Vec<(String, Begun)>),
     /// These buffers hold what the description says: addresses or trip counts are made of them.
     Fixed(Vec<String>),
     /// Not done on terms.
@@ -552,11 +563,16 @@ impl fmt::Display for Why {
                 "in {which} threads pass a barrier by at which others of their block wait, which is not defined"
             ),
             Why::Begun(all) => {
-                let of = |zeros| {
-                    let all = all.iter().filter(move |(_, is_zeros)| *is_zeros == zeros);
+                let of = |how| {
+                    let all = all.iter().filter(move |(_, own)| *own == how);
                     quoted(&all.map(|(name, _)| name.clone()).collect::<Vec<String>>())
                 };
-                let parts = [(of(true), "zero"), (of(false), "as described")].into_iter();
+                let parts = [
+                    (of(Begun::Zero), "zero"),
+                    (of(Begun::Described), "as described"),
+                    (of(Begun::Loaded), "as loaded"),
+                ];
+                let parts = parts.into_iter();
                 let parts = parts.filter(|(names, _)| !names.is_empty());
                 let parts: Vec<String> = parts.map(|(names, how)| format!("{names} {how}")).collect();
                 write!(f, "with {} at first", parts.join(" and "))

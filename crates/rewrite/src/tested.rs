@@ -260,14 +260,17 @@ pub(crate) struct Difference {
     pub small: bool,
 }
 
-/// Compares the outputs of both sides; the largest difference of all, relative to the largest element.
+/// Compares the outputs of both sides, of each the largest difference, relative to the largest element. Where inputs that
+/// nobody described lead the original out of the numbers, nothing is said.
 pub(crate) fn differences(
     a: &Side,
     paired: &Paired,
+    filling: Filling,
     [first, second]: &[Memory; 2],
 ) -> Vec<Difference> {
+    let is_apart = |x: f64| filling != Filling::Described && !x.is_finite();
     let each = both_outputs(a, paired, [first, second]).into_iter();
-    each.filter_map(|(name, ty, x, y)| difference(&name, ty, x, y))
+    each.filter_map(|(name, ty, x, y)| difference((&name, ty), [x, y], is_apart))
         .collect()
 }
 
@@ -308,7 +311,7 @@ pub(crate) fn beyond(
         let own = tolerance(a, &output);
         let stated = own.or_else(|| partner.and_then(|(name, _)| tolerance(b, name)));
         if stated.is_none() {
-            let far = difference(&output, ty, x, y).filter(|found| !found.small);
+            let far = difference((&output, ty), [x, y], |_| false).filter(|found| !found.small);
             return far.map(|found| (found, None));
         }
         let index = compare(y, x, ty, stated).first_mismatch?;
@@ -346,7 +349,16 @@ fn both_outputs<'m>(
     both.collect()
 }
 
-fn difference(name: &str, ty: ElemType, x: &[u8], y: &[u8]) -> Option<Difference> {
+/// The least normal number of half precision (IEEE 754, binary16).
+const LEAST_HALF: f64 = 1.0 / 16384.0;
+
+/// The first difference of an output that is larger than rounding is, else the first one, of elements that `is_apart`
+/// does not leave out by what they are in the original.
+fn difference(
+    (name, ty): (&str, ElemType),
+    [x, y]: [&[u8]; 2],
+    is_apart: impl Fn(f64) -> bool,
+) -> Option<Difference> {
     let size = ty.size();
     let numbers = |bytes: &[u8]| -> Vec<f64> {
         bytes
@@ -358,7 +370,7 @@ fn difference(name: &str, ty: ElemType, x: &[u8], y: &[u8]) -> Option<Difference
     let unequal = |i: usize| x[i * size..(i + 1) * size] != y[i * size..(i + 1) * size];
     let both_nan = |i: usize| p[i].is_nan() && q[i].is_nan();
     let differs: Vec<usize> = (0..p.len().min(q.len()))
-        .filter(|&i| unequal(i) && !both_nan(i))
+        .filter(|&i| unequal(i) && !both_nan(i) && !is_apart(p[i]))
         .collect();
     let largest = p
         .iter()
@@ -372,7 +384,14 @@ fn difference(name: &str, ty: ElemType, x: &[u8], y: &[u8]) -> Option<Difference
         ElemType::Bf16 => 3,
         _ => 64,
     };
-    let close = largest * 2f64.powi(-digits);
+    // Below the least normal number is what underflows in one order and not in another.
+    let least = match ty {
+        ElemType::F64 => f64::MIN_POSITIVE,
+        ElemType::F32 | ElemType::Bf16 => f64::from(f32::MIN_POSITIVE),
+        ElemType::F16 => LEAST_HALF,
+        _ => 0.0,
+    };
+    let close = (largest * 2f64.powi(-digits)).max(least);
     let is_small = |i: usize| ty.is_float() && (p[i] - q[i]).abs() <= close;
     let large = differs.iter().copied().find(|&i| !is_small(i));
     let index = large.or(differs.first().copied())?;

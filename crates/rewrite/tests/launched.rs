@@ -343,3 +343,39 @@ fn data_are_paired_by_name_contents_or_statement() {
     let stated = [("x".to_owned(), "u".to_owned())];
     assert_eq!(partner(&other, &stated).as_deref(), Ok("x"));
 }
+
+/// A constant that the rewritten kernel alone has holds what it is loaded with, and the verdict says so; what the original
+/// reads, or what nobody has given a value, may be anything.
+#[test]
+fn constants_of_the_rewritten_kernel_alone_are_as_loaded() {
+    let under = |declared: &str, kernel: &str| {
+        let entry = ".visible .entry";
+        kernel.replace(entry, &format!("{declared}\n{entry}"))
+    };
+    let literal = map("mul.rn.f32 %f1, %f0, 0f40400000;");
+    let read = |space: &str| {
+        map(&format!(
+            "ld.{space}.f32 %f2, [three]; mul.rn.f32 %f1, %f0, %f2;"
+        ))
+    };
+    let given = ".const .align 4 .f32 three = 0f40400000;";
+    let constant = under(given, &read("const"));
+    let open = under(".const .align 4 .f32 three;", &read("const"));
+    let other = under(&given.replace("4040", "4080"), &read("const"));
+    let variable = given.replace(".const", ".visible .global");
+    let variable = under(&variable, &read("global"));
+    let loaded = "with `three` as loaded at first";
+    for (first, second, standing, said) in [
+        (&literal, &constant, Standing::BitForBit, loaded),
+        (&literal, &other, Standing::Refuted, "another function"),
+        (&literal, &open, Standing::Refuted, "another function"),
+        (&literal, &variable, Standing::Tested, "another function"),
+        (&constant, &literal, Standing::Tested, "another function"),
+        (&constant, &constant, Standing::BitForBit, ""),
+    ] {
+        let (found, why) = found([first, second], [TOML, TOML]);
+        assert_eq!(found, standing, "{why}");
+        assert!(why.contains(said), "{why}");
+        assert_eq!(why.contains(loaded), said == loaded, "{why}");
+    }
+}

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use warpwright::{Beyond, Limit, Reason, RewriteOptions, Rewritten, Which, Word};
+use warpwright::{Beyond, Limit, Precondition, Reason, RewriteOptions, Rewritten, Which, Word};
 use warpwright_launch::{ContentsError, LaunchFile};
 use warpwright_report::screen::wrap;
 
@@ -155,6 +155,9 @@ fn print(document: &Rewritten) {
         let text = format!("{what}, {}: {why}", all.join("; "));
         println!("{}", wrap(&text, "  ", "    ").join("\n"));
     }
+    if let Some(found) = &document.holds_where {
+        println!("{}", wrap(&holds_where(found), "  ", "    ").join("\n"));
+    }
     for limit in &document.limits {
         println!("{}", wrap(&reach(limit), "  ", "    ").join("\n"));
     }
@@ -162,6 +165,25 @@ fn print(document: &Rewritten) {
         let text = format!("not tried: {}", untried.text);
         println!("{}", wrap(&text, "  ", "    ").join("\n"));
     }
+}
+
+/// `right where n % 4 == 0, as far as tried …`
+fn holds_where(found: &Precondition) -> String {
+    let listed = |values: &[i64]| {
+        let all: Vec<String> = values.iter().map(i64::to_string).collect();
+        all.join(", ")
+    };
+    let Precondition {
+        condition,
+        name,
+        right,
+        wrong,
+    } = found;
+    format!(
+        "right where {condition}, as far as tried: at {name} = {}, not at {} (`--require '{condition}'` tries more of them)",
+        listed(right),
+        listed(wrong)
+    )
 }
 
 /// `right up to n = 46340; at 46341 …`

@@ -41,6 +41,8 @@ pub(crate) struct GlobalVariable {
     /// Others see it by its name, and may have set it. Constants without a linkage, too: nvcc writes every `__constant__` so
     /// unless code is relocatable, and tells the runtime its name. Not of one that holds addresses.
     pub exported: bool,
+    /// Its declaration says what it holds.
+    pub given: bool,
 }
 
 /// Why a module's variables have no place.
@@ -90,6 +92,7 @@ impl Image {
                     bytes,
                     constant,
                     exported: !has_addresses && (data.linkage != Linkage::Local || constant),
+                    given: data.init.is_some(),
                 });
             }
         }

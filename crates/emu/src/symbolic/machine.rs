@@ -1,5 +1,6 @@
 //! A launch on terms: memory, parameters, blocks one after the other.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
@@ -8,6 +9,7 @@ use warpwright_launch::{Buffer as Described, Launch};
 use crate::fault::{EmuError, Place};
 use crate::lanes::{Mask, WARP};
 use crate::machine::{Extents, Grid, kernel_params};
+use crate::memory::image::GlobalVariable;
 use crate::memory::{SLOT_BITS, slot_address};
 use crate::program::{Access, AccessSpace, Layout, Op, Program, Src, Step};
 use crate::symbolic::alike::Tracer;
@@ -15,7 +17,7 @@ use crate::symbolic::cfg::Flow;
 use crate::symbolic::form::{Form, forms, opcode};
 use crate::symbolic::memory::{Buffer, By, Clash, Conflict, Content, Log, Moment, Word};
 use crate::symbolic::term::{Domain, Id, Kind, Terms, Unset, Val};
-use crate::symbolic::warp::{Wait, Warp};
+use crate::symbolic::warp::{Ordered, Wait, Warp};
 
 /// Options of a run on terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -270,6 +272,30 @@ impl Program {
             }
         }
     }
+}
+
+impl Program {
+    /// Constants that hold what their declarations say, where nobody sets them, each with its name in the module.
+    pub fn given_constants(&self) -> Vec<(String, Buffer)> {
+        let all = self.image.globals.iter().enumerate();
+        let given = all.filter(|(_, global)| global.constant && global.exported && global.given);
+        let buffer = |(at, global): (usize, &GlobalVariable)| {
+            let place = (VARIABLES + at as u32, 32);
+            let buffer = Buffer::given(&variable_name(&global.name), place, &global.bytes);
+            (global.name.clone(), buffer)
+        };
+        given.map(buffer).collect()
+    }
+
+    /// Names of the variables of the module.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        self.image.globals.iter().map(|global| &*global.name)
+    }
+}
+
+/// The name of a variable's memory.
+fn variable_name(name: &str) -> String {
+    format!("variable `{name}`")
 }
 
 /// Races that data may or may not lead to leave it open what comes out, unless there are others.
@@ -623,14 +649,20 @@ impl<'a> Machine<'a> {
         };
         let now = self.now(warp, lane, by);
         let terms = &*self.terms;
+        let in_step = Cell::new(false);
         let is_ordered = |earlier: &Moment| {
             let same_warp = earlier.warp == now.warp;
             let meet = Meeting::of(terms, earlier.under, now.under);
-            meet == Meeting::Never
+            let is_stated = meet == Meeting::Never
                 || earlier.block == now.block
-                    && (same_warp && earlier.lane == now.lane
-                        || earlier.barriers < now.barriers
-                        || same_warp && warp.is_ordered(earlier.lane, lane, earlier.stamp))
+                    && (same_warp && earlier.lane == now.lane || earlier.barriers < now.barriers);
+            let order = match is_stated {
+                true => Some(Ordered::Stated),
+                false if earlier.block != now.block || !same_warp => None,
+                false => warp.order(earlier.lane, lane, earlier.stamp),
+            };
+            in_step.set(in_step.get() || order == Some(Ordered::InStep));
+            order.is_some()
         };
         let log = match of {
             Some(at) => self.logs.get_mut(at),
@@ -647,6 +679,9 @@ impl<'a> Machine<'a> {
             None => log.read(offset, size, now, is_ordered),
             Some(value) => log.write(offset, size, now, value, is_ordered),
         };
+        if in_step.get() {
+            self.report.notes.insert(Note::Lockstep);
+        }
         if let Some(conflict) = found {
             if Meeting::of(self.terms, conflict.first.under, now.under) == Meeting::Perhaps {
                 let place = self.place(pc);
@@ -881,12 +916,8 @@ const VARIABLES: u32 = 1 << 20;
 const EXPORTED: u32 = 1 << 21;
 
 /// A variable of the module that no launch sets: it keeps what launches write. One that others see holds anything before.
-fn variable(
-    terms: &mut Terms,
-    memory: &mut Vec<Buffer>,
-    global: &crate::memory::image::GlobalVariable,
-) -> usize {
-    let name = format!("variable `{}`", global.name);
+fn variable(terms: &mut Terms, memory: &mut Vec<Buffer>, global: &GlobalVariable) -> usize {
+    let name = variable_name(&global.name);
     if let Some(at) = memory.iter().position(|buffer| buffer.name == name) {
         return at;
     }

@@ -65,6 +65,15 @@ impl Buffer {
         Buffer { given, ..buffer }
     }
 
+    /// A constant that holds these bytes; the number of its inputs and the bits of its elements.
+    pub(crate) fn given(name: &str, place: (u32, u32), bytes: &[u8]) -> Buffer {
+        let content = Content::Known(bytes.to_vec());
+        Buffer {
+            given: vec![true; bytes.len()],
+            ..Buffer::of_bytes(name, place, bytes.len() as u64, true, &content)
+        }
+    }
+
     /// A buffer of so many bytes of which nothing is known.
     pub fn bare(name: &str, ty: ElemType, len: u64) -> Buffer {
         let bits = 8 * ty.size() as u32;
@@ -449,7 +458,10 @@ impl Touched {
             return unordered(&self.stores, &is_ordered);
         }
         let is_same = value.is_some() && self.value == value;
-        let store = unordered(&self.stores, &is_ordered).filter(|_| !is_same);
+        let store = match is_same {
+            true => None,
+            false => unordered(&self.stores, &is_ordered),
+        };
         store.or_else(|| unordered(&self.atomics, &is_ordered))
     }
 

@@ -102,14 +102,54 @@ pub(crate) struct Warp {
     local_len: u64,
     /// Collective instructions executed.
     pub stamp: u32,
-    /// The stamp behind the last one that all lanes executed.
-    met: u32,
+    /// By what orders memory between lanes, and by `volatile` alone.
+    stated: Meetings,
+    in_step: Meetings,
     /// Lanes have gone different ways since all met.
     pub parted: bool,
     /// Where lanes have written since the block last met at a barrier, and whether with others elsewhere.
     acted: Vec<Act>,
-    /// For each two lanes, the stamp behind the last one that both executed.
+}
+
+/// When lanes of a warp last met: stamps behind what they executed together.
+#[derive(Default)]
+struct Meetings {
+    /// All lanes.
+    all: u32,
+    /// Each two of them.
     pairs: Option<Box<[[u32; 32]; 32]>>,
+}
+
+impl Meetings {
+    fn meet(&mut self, group: Mask, lanes: Mask, stamp: u32) {
+        // With lanes that have exited nobody meets.
+        if group == lanes {
+            self.all = stamp;
+            return;
+        }
+        let pairs = self.pairs.get_or_insert_with(|| Box::new([[0; 32]; 32]));
+        for one in lanes_of(group) {
+            for other in lanes_of(group) {
+                pairs[one][other] = stamp;
+            }
+        }
+    }
+
+    /// Have two lanes met behind a stamp?
+    fn are_behind(&self, earlier: u8, lane: usize, stamp: u32) -> bool {
+        let pair = self.pairs.as_ref();
+        let pair = pair.is_some_and(|pairs| pairs[usize::from(earlier) % 32][lane] > stamp);
+        self.all > stamp || pair
+    }
+}
+
+/// What orders an access of a lane before another lane's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ordered {
+    /// What the PTX ISA says.
+    Stated,
+    /// That both lanes work in step.
+    InStep,
 }
 
 /// Lanes that have written at a step, and those of them that did so while others of the warp were elsewhere.
@@ -164,10 +204,10 @@ impl Warp {
             local: vec![Word::Unset; WARP * local.div_ceil(4) as usize],
             local_len: local,
             stamp: 0,
-            met: 0,
+            stated: Meetings::default(),
+            in_step: Meetings::default(),
             parted: false,
             acted: Vec::new(),
-            pairs: None,
         }
     }
 
@@ -299,24 +339,17 @@ impl Warp {
     pub fn synchronise(&mut self, group: Mask) {
         self.stamp += 1;
         self.parted &= group != self.live();
-        // With lanes that have exited nobody meets.
-        if group == self.lanes {
-            self.met = self.stamp;
-            return;
-        }
-        let pairs = self.pairs.get_or_insert_with(|| Box::new([[0; 32]; 32]));
-        for one in lanes_of(group) {
-            for other in lanes_of(group) {
-                pairs[one][other] = self.stamp;
-            }
-        }
+        self.stated.meet(group, self.lanes, self.stamp);
     }
 
-    /// Has a lane met another one since the stamp?
-    pub fn is_ordered(&self, earlier: u8, lane: usize, stamp: u32) -> bool {
-        let pair = self.pairs.as_ref();
-        let pair = pair.is_some_and(|pairs| pairs[usize::from(earlier) % 32][lane] > stamp);
-        self.met > stamp || pair
+    /// What orders another lane's access, made at a stamp, before one of this lane?
+    pub fn order(&self, earlier: u8, lane: usize, stamp: u32) -> Option<Ordered> {
+        let is_behind = |meetings: &Meetings| meetings.are_behind(earlier, lane, stamp);
+        match () {
+            () if is_behind(&self.stated) => Some(Ordered::Stated),
+            () if is_behind(&self.in_step) => Some(Ordered::InStep),
+            () => None,
+        }
     }
 
     // ---- registers
@@ -1106,12 +1139,12 @@ impl Warp {
         Ok(())
     }
 
-    /// Lanes of a warp that talk through `volatile` memory work in step.
-    fn in_step(&mut self, m: &mut Machine<'_>, pc: u32, mask: Mask, access: &Access) {
+    /// Lanes of a warp that talk through `volatile` memory work in step, if nothing else orders what they do.
+    fn in_step(&mut self, m: &Machine<'_>, pc: u32, mask: Mask, access: &Access) {
         let shared = matches!(access.space, AccessSpace::Shared | AccessSpace::Generic);
         if shared && m.volatile.get(pc as usize) == Some(&true) {
-            m.report.notes.insert(Note::Lockstep);
-            self.synchronise(mask);
+            self.stamp += 1;
+            self.in_step.meet(mask, self.lanes, self.stamp);
         }
     }
 

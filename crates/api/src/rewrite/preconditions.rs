@@ -1,0 +1,116 @@
+//! Under which condition on a size a rewrite is right that is wrong at a size which nobody described.
+//!
+//! The refuted launch has one parameter that is another one than described. Of the powers of two that divide all of its
+//! values at which both agree, and none at which they differ, the smallest one is said at whose multiples both agree, too.
+
+use serde::Serialize;
+use warpwright_launch::Launch;
+use warpwright_ptx::Module;
+use warpwright_rewrite::{Paired, Standing};
+
+use super::{
+    Condition, Contents, MOST_WORK, RewriteOptions, Rewritten, Try, Word, one, parameters, sides,
+    work,
+};
+use crate::Input;
+
+/// What a size keeps to where both kernels agree, as far as sizes were tried.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Precondition {
+    /// As `--require` takes it: `n % 4 == 0`.
+    pub condition: String,
+    /// The parameter.
+    pub name: String,
+    /// Its values at which both agree, in the order in which they were tried.
+    pub right: Vec<i64>,
+    /// Those at which they do not.
+    pub wrong: Vec<i64>,
+}
+
+/// Powers of two that are tried, up to the largest block.
+const POWERS: std::ops::RangeInclusive<u32> = 1..=10;
+/// Multiples of each at which both must agree: odd, so that no larger power will do in its place.
+const MULTIPLES: [i64; 2] = [3, 5];
+
+/// The condition, if the only launch that is refuted is one of a derived size, and there is one.
+pub(super) fn of(
+    inputs: [&Input; 2],
+    modules: &[Module; 2],
+    options: &RewriteOptions<'_>,
+    (found, tries): (&Rewritten, &[Try]),
+) -> Option<Precondition> {
+    let verdict = |at: &Try| {
+        let mut launches = found.launches.iter();
+        let launch = launches.find(|l| l.size == at.size && l.set == at.words())?;
+        Some(launch.verdict)
+    };
+    let mut refuted = tries.iter().filter(|at| verdict(at) > Some(Word::Tested));
+    let at = refuted.next().filter(|at| at.derived)?;
+    let ([(name, value)], [], None) = (&at.set[..], &at.numbers[..], refuted.next()) else {
+        return None;
+    };
+    let agreed = tries.iter().filter(|at| verdict(at) <= Some(Word::Tested));
+    let agreed = agreed.filter(|at| verdict(at).is_some());
+    let values = agreed.filter_map(|at| parameters(options, at).get(name).copied());
+    let mut right: Vec<i64> = Vec::new();
+    values.for_each(|value| remember(&mut right, value));
+    let mut wrong = vec![*value];
+    for by in POWERS.map(|power| 1i64 << power) {
+        if right.iter().any(|value| value % by != 0) {
+            return None;
+        }
+        if wrong.iter().any(|value| value % by == 0) {
+            continue;
+        }
+        let holds = MULTIPLES.iter().all(|factor| {
+            let other = Try {
+                set: vec![(name.clone(), factor * by)],
+                ..at.clone()
+            };
+            let standing = standing(inputs, modules, options, &other);
+            match standing {
+                Some(Standing::Refuted) => remember(&mut wrong, factor * by),
+                Some(standing) if standing <= Standing::Tested => {
+                    remember(&mut right, factor * by);
+                    return true;
+                }
+                _ => {}
+            }
+            false
+        });
+        if holds {
+            return Some(Precondition {
+                condition: format!("{name} % {by} == 0"),
+                name: name.clone(),
+                right,
+                wrong,
+            });
+        }
+    }
+    None
+}
+
+fn remember(values: &mut Vec<i64>, value: i64) {
+    if !values.contains(&value) {
+        values.push(value);
+    }
+}
+
+/// How both stand at a size; `None` where it does not fit a description, or is too large to be tried unasked.
+fn standing(
+    inputs: [&Input; 2],
+    modules: &[Module; 2],
+    options: &RewriteOptions<'_>,
+    at: &Try,
+) -> Option<Standing> {
+    let requires = options.requires.iter();
+    let mut requires = requires.filter_map(|text| Condition::parse(text).ok());
+    if !requires.all(|condition| condition.holds(&parameters(options, at))) {
+        return None;
+    }
+    let sides = sides(inputs, modules, options, at, Contents::All).ok()?;
+    let steps = sides.iter().flat_map(|side| &side.steps);
+    let launches: Vec<Launch> = steps.map(|step| step.launch.clone()).collect();
+    let paired = Paired::of(&sides[0], &sides[1], &options.pairs).ok()?;
+    (work(&launches) <= MOST_WORK).then(|| one(&sides, &paired, options).standing)
+}
