@@ -39,6 +39,8 @@ pub struct Parameter {
     pub name: Ident,
     /// Its type; an array is a pointer to its first element.
     pub ty: Type,
+    /// It is passed by reference.
+    pub is_reference: bool,
     /// The whole declaration.
     pub span: Span,
 }
@@ -185,6 +187,23 @@ pub enum ExprKind {
     Cast(Option<String>, Box<Type>, Box<Expr>),
     /// `(x)`
     Paren(Box<Expr>),
+    /// `a, b`
+    Comma(Box<Expr>, Box<Expr>),
+}
+
+impl Stmt {
+    /// The blocks in it: branches, and bodies of loops.
+    pub fn blocks(&self) -> Vec<&Block> {
+        match &self.kind {
+            StmtKind::If(_, then, otherwise) => {
+                let otherwise = otherwise.iter();
+                std::iter::once(then).chain(otherwise).collect()
+            }
+            StmtKind::For(parts) => vec![&parts.body],
+            StmtKind::While(_, body) | StmtKind::Block(body) => vec![body],
+            _ => Vec::new(),
+        }
+    }
 }
 
 impl Expr {

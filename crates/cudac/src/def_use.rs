@@ -135,7 +135,7 @@ impl DefUse {
                 self.ty(ty);
                 self.expr(inner);
             }
-            ExprKind::Index(a, b) | ExprKind::Binary(_, a, b) => {
+            ExprKind::Index(a, b) | ExprKind::Binary(_, a, b) | ExprKind::Comma(a, b) => {
                 self.expr(a);
                 self.expr(b);
             }

@@ -14,6 +14,31 @@ pub fn instance(
     kernel: &Header,
     code: &'static str,
 ) -> Result<Vec<(String, TemplateArgument)>, Diagnostic> {
+    one_of(file, kernel, code, None)
+}
+
+/// The same for the first of several instances. What stands in a template itself is what its first instance makes of it.
+///
+/// # Errors
+/// With this code: the file instantiates it nowhere, or in a way that is not known.
+pub fn first_instance(
+    file: &File,
+    kernel: &Header,
+    code: &'static str,
+) -> Result<Vec<(String, TemplateArgument)>, Diagnostic> {
+    one_of(file, kernel, code, Some(DEEPEST))
+}
+
+/// Most templates that instantiate each other.
+const DEEPEST: usize = 4;
+
+/// The only instance, or the first one where `first` templates may still be around it.
+fn one_of(
+    file: &File,
+    kernel: &Header,
+    code: &'static str,
+    first: Option<usize>,
+) -> Result<Vec<(String, TemplateArgument)>, Diagnostic> {
     let Some(parameters) = &kernel.template else {
         return Ok(Vec::new());
     };
@@ -43,7 +68,12 @@ pub fn instance(
             let what = format!("`{name}` is instantiated with arguments of another kind");
             refuse(what).label(at.clone(), "here")
         })?;
+        let all = match first {
+            Some(deep) => inside(file, all, at, code, deep)?,
+            None => all,
+        };
         match &found {
+            Some(_) if first.is_some() => break,
             None => found = Some((all, at.clone())),
             Some((before, first)) if !same(file, before, &all) => {
                 let what = format!("`{name}` is instantiated in several ways");
@@ -63,6 +93,37 @@ pub fn instance(
     };
     let names = parameters.iter().map(|parameter| parameter.name.clone());
     Ok(names.zip(given).collect())
+}
+
+/// Arguments that are parameters of the template around them, as its first instance has them.
+fn inside(
+    file: &File,
+    all: Vec<TemplateArgument>,
+    at: &Span,
+    code: &'static str,
+    deep: usize,
+) -> Result<Vec<TemplateArgument>, Diagnostic> {
+    let is_around = |h: &&Header| h.span.start <= at.start && at.end <= h.span.end;
+    let around = file.functions.iter().find(is_around);
+    let Some(around) = around.filter(|h| h.template.is_some() && deep > 0) else {
+        return Ok(all);
+    };
+    let named = |argument: &TemplateArgument| match argument {
+        TemplateArgument::Type(ty) => word(ty),
+        TemplateArgument::Value(value) => print::expr(value),
+    };
+    let own = around.template.iter().flatten();
+    let own: Vec<&str> = own.map(|parameter| parameter.name.as_str()).collect();
+    if !all.iter().any(|a| own.contains(&&*named(a))) {
+        return Ok(all);
+    }
+    let given = one_of(file, around, code, Some(deep - 1))?;
+    let replaced = |argument: TemplateArgument| {
+        let name = named(&argument);
+        let found = given.iter().find(|(own, _)| *own == name);
+        found.map_or(argument, |(_, given)| given.clone())
+    };
+    Ok(all.into_iter().map(replaced).collect())
 }
 
 /// The arguments of all parameters: those that are given, then defaults.

@@ -27,6 +27,7 @@ pub mod names;
 mod preprocessed;
 pub mod print;
 pub mod replace;
+mod statements;
 pub mod structures;
 #[cfg(test)]
 mod tests;
@@ -37,7 +38,7 @@ use std::sync::Arc;
 
 use tree_sitter::{Node, Parser, Tree};
 
-use crate::ast::{Expr, Function, Ident};
+use crate::ast::{Expr, Function, Ident, Stmt};
 use crate::definitions::{Alias, Global, Instance, TemplateParameter};
 use crate::diag::{Diagnostic, Source, Span};
 use crate::lower::Lower;
@@ -141,6 +142,7 @@ impl File {
         let mut hidden = known.hidden;
         hidden.extend(unrolling(&source.text));
         let text = without(&source.text, &hidden);
+        let text = statements::separated(&text, &statements::words_of(&text));
         let mut texts = vec![(text, None)];
         for (at, header) in known.headers {
             texts.push((collect::qualified(&header).into(), Some(at)));
@@ -199,6 +201,12 @@ impl File {
     pub fn expand(&self, expr: &Expr) -> macros::Expanded {
         self.macros
             .expand(expr, print::expr, |word| self.is_type(word))
+    }
+
+    /// The statements that a name stands for, if it is a macro of some.
+    pub fn expand_statements(&self, expr: &Expr) -> Option<Vec<Stmt>> {
+        let body = self.macros.body_of(expr)?;
+        statements::parsed(body, expr.span.clone(), &self.macros, |w| self.is_type(w))
     }
 
     /// Does a word name a type, as far as this file tells?

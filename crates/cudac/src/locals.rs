@@ -53,6 +53,9 @@ impl File {
                     let parameters = lower.children(node).into_iter().enumerate();
                     found.extend(parameters.filter_map(|(at, node)| {
                         let parameter = lower.parameter(node).ok()?;
+                        if parameter.is_reference {
+                            return None;
+                        }
                         Some((parameter.name, parameter.ty, Some(at)))
                     }));
                     continue;

@@ -83,6 +83,16 @@ impl Macros {
         before.next().filter(|m| m.body.is_some())
     }
 
+    /// What a name is defined as where it stands, if that is known without the preprocessor.
+    pub fn body_of(&self, expr: &Expr) -> Option<&str> {
+        let ExprKind::Name(name) = &expr.kind else {
+            return None;
+        };
+        let found = self.get(name, expr.span.start)?;
+        let is_known = found.parameters.is_none() && !self.named(name).any(|m| m.conditional);
+        found.body.as_deref().filter(|_| is_known)
+    }
+
     /// What a name or a call means if it is a macro, expanded once.
     pub fn expand(
         &self,

@@ -328,6 +328,7 @@ const POSTFIX: u8 = 15;
 
 fn write_expr(out: &mut String, value: &Expr, around: u8) {
     let own = match &value.kind {
+        ExprKind::Comma(..) => 0,
         ExprKind::Assign(..) => 1,
         ExprKind::Conditional(..) => 2,
         ExprKind::Binary(op, ..) => precedence(op),
@@ -403,6 +404,11 @@ fn write_kind(out: &mut String, kind: &ExprKind, own: u8) {
         }
         ExprKind::Cast(Some(word), ty, inner) => {
             let _ = write!(out, "{word}<{}>({})", declared(ty, ""), expr(inner));
+        }
+        ExprKind::Comma(left, right) => {
+            write_expr(out, left, own);
+            out.push_str(", ");
+            write_expr(out, right, own + 1);
         }
         ExprKind::Paren(inner) => {
             out.push('(');

@@ -39,6 +39,7 @@ pub fn of(file: &File, header: Option<&Header>, symbol: &str) -> Option<Function
         Some(Parameter {
             name: ident(name(at)),
             ty: spelled(ty)?,
+            is_reference: false,
             span: 0..0,
         })
     };

@@ -648,6 +648,9 @@ fn operations(kernel: &Kernel, turns: &impl Fn(usize) -> f64, points: f64) -> f6
         for statement in all {
             count += match statement {
                 Statement::Loop(number, body) => turns(*number) * (of(body, turns) + 0.5),
+                Statement::While(cond, body) => {
+                    emit::UNKNOWN_TURNS * (of_value(cond) + of(body, turns))
+                }
                 Statement::If(cond, then, otherwise) => {
                     of_value(cond) + of(then, turns) + of(otherwise, turns)
                 }

@@ -80,7 +80,10 @@ impl Setup {
             if *end <= 0 {
                 return Err(NoSetup::Empty);
             }
-            grid[axis] = (end + block[axis] - 1) / block[axis];
+            grid[axis] = match kernel.single[axis] {
+                true => 1,
+                false => (end + block[axis] - 1) / block[axis],
+            };
         }
         let mut lengths = Vec::new();
         for (array, found) in kernel.arrays.iter().zip(extents(kernel)) {

@@ -28,6 +28,8 @@ pub struct Kernel {
     pub flat: Option<Flat>,
     /// Threads of a block along x, y and z, where the text presumes them.
     pub block: [Option<i64>; 3],
+    /// By axis: the text counts on one block along it, as its threads are the points.
+    pub single: [bool; 3],
     /// Variables of a thread.
     pub variables: Vec<Variable>,
     /// Accesses to arrays, by number.
@@ -331,6 +333,8 @@ pub enum Statement {
     Loop(usize, Vec<Statement>),
     /// `if (…) … else …`
     If(Value, Vec<Statement>, Vec<Statement>),
+    /// `while (…) …`: how many turns is not known.
+    While(Value, Vec<Statement>),
 }
 
 /// An operation whose order does not count: integers become the same in every one.
@@ -460,6 +464,10 @@ impl Statement {
             | Statement::Store { value, .. }
             | Statement::Atomic { value, .. } => value.map_polys(set),
             Statement::Loop(_, body) => body.iter_mut().for_each(|s| s.map_polys(set)),
+            Statement::While(cond, body) => {
+                cond.map_polys(set);
+                body.iter_mut().for_each(|s| s.map_polys(set));
+            }
             Statement::If(cond, then, otherwise) => {
                 cond.map_polys(set);
                 let all = then.iter_mut().chain(otherwise);
@@ -475,7 +483,15 @@ impl Statement {
             Statement::Assign { value, .. }
             | Statement::Store { value, .. }
             | Statement::Atomic { value, .. } => Some(value),
-            Statement::Loop(..) | Statement::If(..) => None,
+            Statement::Loop(..) | Statement::If(..) | Statement::While(..) => None,
+        }
+    }
+
+    /// What it computes itself: its value, or its condition.
+    pub fn own(&self) -> Option<&Value> {
+        match self {
+            Statement::If(cond, ..) | Statement::While(cond, _) => Some(cond),
+            other => other.value(),
         }
     }
 
@@ -484,7 +500,9 @@ impl Statement {
         warpwright_cudac::with_stack(|| {
             see(self);
             match self {
-                Statement::Loop(_, body) => body.iter().for_each(|s| s.walk(see)),
+                Statement::Loop(_, body) | Statement::While(_, body) => {
+                    body.iter().for_each(|s| s.walk(see));
+                }
                 Statement::If(_, then, otherwise) => {
                     then.iter().chain(otherwise).for_each(|s| s.walk(see));
                 }
@@ -500,7 +518,7 @@ impl Kernel {
     pub fn values<'a>(&'a self, see: &mut impl FnMut(&'a Value, bool)) {
         for statement in &self.body {
             statement.walk(&mut |s| match s {
-                Statement::If(cond, ..) => cond.walk(true, see),
+                Statement::If(cond, ..) | Statement::While(cond, _) => cond.walk(true, see),
                 s => s.value().into_iter().for_each(|v| v.walk(false, see)),
             });
         }
@@ -524,6 +542,14 @@ impl Kernel {
             set(&mut of.high);
         }
         self.body.iter_mut().for_each(|s| s.map_polys(set));
+    }
+
+    /// Has it loops of which nobody knows how many turns they make?
+    pub fn is_open(&self) -> bool {
+        let mut found = false;
+        let mut see = |s: &Statement| found |= matches!(s, Statement::While(..));
+        self.body.iter().for_each(|s| s.walk(&mut see));
+        found
     }
 
     /// Accesses of atomic operations.

@@ -161,13 +161,12 @@ fn depends(
         statement.walk(&mut |s| {
             stores |= matches!(s, Statement::Store { .. });
             match s {
-                Statement::If(cond, ..) => value(cond),
                 Statement::Loop(inner, _) => {
                     stores |= [&kernel.loops[*inner].low, &kernel.loops[*inner].high]
                         .into_iter()
                         .any(on_place);
                 }
-                s => s.value().into_iter().for_each(&mut value),
+                s => s.own().into_iter().for_each(&mut value),
             }
         });
     }

@@ -207,6 +207,11 @@ impl<'k> Text<'k> {
                 self.statements(body);
                 self.close();
             }
+            Statement::While(cond, body) => {
+                self.open(&format!("while ({})", self.value(cond)));
+                self.statements(body);
+                self.close();
+            }
             Statement::If(cond, then, otherwise) => {
                 self.open(&format!("if ({})", self.value(cond)));
                 self.statements(then);

@@ -37,6 +37,9 @@ impl Way {
         if counts && !matches!(self, Way::Totals(_)) {
             return Err(Unfit::Atomic);
         }
+        if kernel.is_open() && !matches!(self, Way::Tiles(_)) {
+            return Err(Unfit::Open);
+        }
         Ok(match self {
             Way::Tiles(of) => emit::generate(kernel, of, shared)?,
             Way::Team(of) => team::generate(kernel, of)?,
@@ -85,4 +88,7 @@ pub enum Unfit {
     /// It counts atomically, which `totals` alone is for.
     #[error("the kernel has atomic operations")]
     Atomic,
+    /// It has a loop of which only its tests tell how often it turns.
+    #[error("how many turns a loop makes is not known")]
+    Open,
 }

@@ -67,6 +67,8 @@ struct Maker<'r> {
     /// A function of the file, if it is called.
     function: String,
     is_called: bool,
+    /// A function without a result, that changes two of its arguments.
+    is_changed: bool,
     refused: Option<&'static str>,
 }
 
@@ -82,7 +84,6 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     ("OUT = VALUE; __syncthreads();", "a barrier"),
     ("__shared__ int s; OUT = VALUE;", "shared memory"),
-    ("while (OUT < VALUE) OUT += 1;", "a `while` loop"),
     (
         "OUT = VALUE * gridDim.x;",
         "a loop over the grid, or `gridDim`",
@@ -137,6 +138,7 @@ pub fn kernel(rng: &mut Rng, name: &str) -> Kernel {
         counts: false,
         function: format!("{name}_bent"),
         is_called: false,
+        is_changed: false,
         refused: None,
     };
     let outputs = if maker.rng.chance(20) { 2 } else { 1 };
@@ -408,6 +410,70 @@ impl Maker<'_> {
         let _ = writeln!(body, "{indent}{last}}}");
     }
 
+    /// A loop of which nobody knows how many turns it makes, or a function that changes what it is passed.
+    fn open_loop(&mut self, body: &mut String, number: usize) {
+        let counter = Part {
+            text: format!("s{number}"),
+            most: "(k - 1)".to_owned(),
+        };
+        let few = Part {
+            most: "9".to_owned(),
+            ..counter.clone()
+        };
+        let (s, bound) = (counter.text.clone(), self.number());
+        let [a, b] = [0, 1].map(|_| self.load(std::slice::from_ref(&counter), false));
+        let head = format!("for (int {s} = 0; {s} < k; {s}++)");
+        let strides = matches!(self.form, Form::Strides | Form::FlatStrides);
+        let place = self.place(0);
+        let text = match self.rng.below(10) {
+            0 => format!(
+                "int at{number} = -1;\n    {head} {{\n        if ({a} > {bound}) {{\n            at{number} = {s};\n            \
+                 break;\n        }}\n        open += {b};\n    }}\n    open += at{number};"
+            ),
+            1 => format!(
+                "{head} {{\n        if ({a} > {bound}) continue;\n        open += {b};\n    }}"
+            ),
+            2 => format!(
+                "int q{number} = k;\n    int {s} = 0;\n    while ({s} < q{number} && {a} < {bound}) {{\n        open += {b};\n        \
+                 {s} += 2;\n        q{number}--;\n    }}\n    open += {s};"
+            ),
+            3 => {
+                let ends = [0, 1].map(|_| self.load(std::slice::from_ref(&place), true));
+                let a = self.load(std::slice::from_ref(&few), false);
+                format!(
+                    "const int low{number} = {} & 3;\n    const int high{number} = low{number} + ({} & 3);\n    for (int {s} = \
+                     low{number}; {s} <= high{number}; ++{s}) open += {a};",
+                    ends[0], ends[1]
+                )
+            }
+            4 => format!(
+                "int q{number} = 1;\n    for (int {s} = 0; {s} < k && q{number} < 9; {s}++, q{number} += 2) open += {a} * q{number};"
+            ),
+            5 => format!(
+                "int {s};\n    for ({s} = 0; {s} < k; {s}++) open += {a};\n    open += {s};"
+            ),
+            6 if !strides => format!(
+                "{head} {{\n        if ({a} > {bound} && {b} > {bound}) return;\n        open += {a};\n    }}"
+            ),
+            7 => format!(
+                "for (int t{number} = 0; t{number} < 4; t{number}++) {{\n        int {s} = 0;\n        for (;;) {{\n            if ({s} >= k) \
+                 break;\n            if ({a} > {bound}) {{\n                {s} += 2;\n                continue;\n            }}\n            \
+                 open += {b};\n            {s}++;\n        }}\n        if (open > 99) break;\n    }}"
+            ),
+            8 => format!("int {s} = k;\n    while (--{s} >= 0) open += {a};"),
+            _ => {
+                self.is_changed = true;
+                let value = self.operand(&[]);
+                format!(
+                    "{ty} low{number} = {value};\n    {}_change(open, low{number}, k);\n    open += low{number};",
+                    self.function,
+                    ty = self.ty
+                )
+            }
+        };
+        let _ = writeln!(body, "    {text}");
+    }
+
     /// A kernel that stores an element or two for every point.
     fn points(&mut self, body: &mut String, outputs: usize) {
         let count = *self.rng.pick(&[0, 0, 1, 1, 1, 2]);
@@ -422,6 +488,14 @@ impl Maker<'_> {
             let _ = writeln!(body, "    {} {name} = {first};", self.ty);
             self.reduction(body, &name, &[], "    ");
             values.push(name);
+        }
+        if self.rng.chance(40) {
+            let first = self.number();
+            let _ = writeln!(body, "    {} open = {first};", self.ty);
+            for number in 0..self.rng.range(1, 2) {
+                self.open_loop(body, number);
+            }
+            values.push("open".to_owned());
         }
         for number in 0..outputs {
             let mut value = match values.is_empty() || self.rng.chance(30) {
@@ -761,6 +835,16 @@ impl Maker<'_> {
                 ty = self.ty
             ),
             false => String::new(),
+        };
+        let function = match self.is_changed {
+            true => format!(
+                "{function}__device__ void {}_change({ty} &a, {ty} &b, int n)\n{{\n    {ty} c = a;\n    if (a > b) {{\n        b = a;\n        \
+                 return;\n    }}\n    for (int i = 0; i < n; i++) {{\n        c += b;\n        if (c > 40) return;\n    }}\n    a = \
+                 c;\n}}\n",
+                self.function,
+                ty = self.ty
+            ),
+            false => function,
         };
         let words = if reassociate { " reassociate" } else { "" };
         let pragma = format!("#pragma warpwright naive sizes(n=64, m=64, d=8, k=32){words}");

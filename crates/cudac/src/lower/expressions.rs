@@ -79,6 +79,9 @@ impl Lower<'_> {
                 let ty = self.type_descriptor(self.field(node, "type")?)?;
                 ExprKind::Cast(None, Box::new(ty), self.boxed(node, "value")?)
             }
+            "comma_expression" => {
+                ExprKind::Comma(self.boxed(node, "left")?, self.boxed(node, "right")?)
+            }
             "call_expression" => self.call(node)?,
             _ => return Err(self.unsupported(node)),
         })

@@ -130,7 +130,14 @@ impl<'a> Lower<'a> {
             return Err(self.unsupported(node));
         }
         let base = self.base_type(node)?;
-        let declarator = self.field(node, "declarator")?;
+        let mut declarator = self.field(node, "declarator")?;
+        let is_reference = declarator.kind() == "reference_declarator";
+        if is_reference {
+            declarator = match self.children(declarator).as_slice() {
+                [inner] if self.text(declarator).matches('&').count() == 1 => *inner,
+                _ => return Err(self.unsupported(declarator)),
+            };
+        }
         let (name, ty) = self.declarator(declarator, base)?;
         // `double a[M][N]` as a parameter is `double (*a)[N]`.
         let ty = match ty {
@@ -138,7 +145,12 @@ impl<'a> Lower<'a> {
             other => other,
         };
         let span = self.span(node);
-        Ok(Parameter { name, ty, span })
+        Ok(Parameter {
+            name,
+            ty,
+            is_reference,
+            span,
+        })
     }
 
     fn deeper(&mut self, node: Node<'_>) -> Lowered<()> {

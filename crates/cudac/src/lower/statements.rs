@@ -19,7 +19,7 @@ impl Lower<'_> {
         })
     }
 
-    pub(super) fn block(&mut self, node: Node<'_>) -> Lowered<Block> {
+    pub(crate) fn block(&mut self, node: Node<'_>) -> Lowered<Block> {
         self.deeper(node)?;
         let mut block = Block {
             span: self.span(node),

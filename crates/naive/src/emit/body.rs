@@ -412,7 +412,7 @@ impl<'a> Emitter<'a> {
                     self.variables[*v].1
                 }
                 Statement::Store { .. } | Statement::Atomic { .. } => [true, self.axes() > 1],
-                Statement::Loop(..) | Statement::If(..) => return,
+                Statement::Loop(..) | Statement::If(..) | Statement::While(..) => return,
             };
             axes = [axes[0] || more[0], axes[1] || more[1]];
         });
@@ -566,10 +566,10 @@ impl<'a> Emitter<'a> {
     fn hoist(&mut self, statements: &[Statement], axes: [bool; 2]) {
         let mut found = Vec::new();
         for statement in statements {
-            match statement {
-                Statement::If(cond, ..) => loads(cond, &mut found),
-                other => other.value().into_iter().for_each(|v| loads(v, &mut found)),
-            }
+            statement
+                .own()
+                .into_iter()
+                .for_each(|v| loads(v, &mut found));
         }
         for access in found {
             if self.hoisted.iter().any(|h| h.0 == access)
@@ -726,6 +726,12 @@ impl<'a> Emitter<'a> {
                 body.iter().for_each(|s| self.point(s));
                 self.close();
             }
+            Statement::While(cond, body) => {
+                let cond = text(cond, self);
+                self.open(&format!("while ({cond})"));
+                body.iter().for_each(|s| self.point(s));
+                self.close();
+            }
             Statement::If(cond, then, otherwise) => {
                 let cond = text(cond, self);
                 self.open(&format!("if ({cond})"));
@@ -845,6 +851,11 @@ fn depend(kernel: &Kernel, statement: &Statement, around: [bool; 2], found: &mut
                 together(statement, found);
             }
         }
+        Statement::While(cond, body) => {
+            let axes = or(around, of_value(kernel, cond, found));
+            body.iter().for_each(|s| depend(kernel, s, axes, found));
+            together(statement, found);
+        }
         Statement::If(cond, then, otherwise) => {
             let axes = or(around, of_value(kernel, cond, found));
             then.iter()
@@ -921,14 +932,13 @@ fn used(statement: &Statement, kernel: &Kernel, all: &mut BTreeSet<usize>) {
     statement.walk(&mut |s| {
         let mut see = |value: &Value| variables(value, kernel, all);
         match s {
-            Statement::If(cond, ..) => see(cond),
             Statement::Store { access, value, .. } => {
                 see(value);
                 if let Index::Value(index) = &kernel.accesses[*access].index {
                     see(index);
                 }
             }
-            other => other.value().into_iter().for_each(see),
+            other => other.own().into_iter().for_each(see),
         }
         if let Statement::Assign { variable, .. } = s {
             all.insert(*variable);

@@ -174,6 +174,11 @@ impl Counter<'_> {
                     };
                     self.list(body, turns * trips * all, &inside);
                 }
+                Statement::While(cond, body) => {
+                    let turns = turns * super::UNKNOWN_TURNS;
+                    self.value(cond, turns, self.points(), around);
+                    self.list(body, turns, around);
+                }
                 Statement::If(cond, then, otherwise) => {
                     self.value(cond, turns, self.points(), around);
                     self.list(then, turns * 0.6, around);

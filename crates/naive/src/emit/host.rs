@@ -198,6 +198,9 @@ fn attempt(kernel: &Kernel, generated: &Generated, names: &Names) -> Result<Stri
             Some(Symbol::BlockIdx(_)) => shape.push(format!("{block}.{name} != 1")),
             Some(_) => {}
         }
+        if kernel.single[axis] {
+            shape.push(format!("{grid}.{name} != 1"));
+        }
         if let Some(threads) = kernel.block[axis] {
             shape.push(format!("{block}.{name} != {threads}"));
         }
@@ -583,7 +586,7 @@ fn overlaps(
         let unknown = || NoLauncher::Overlap(array.name.clone());
         let (lows, highs) = extents[at].as_ref().ok_or_else(unknown)?;
         for (word, sign, polys) in [("first", "<", lows), ("last", ">", highs)] {
-            let mut name = format!("{}_{word}", array.name);
+            let mut name = format!("{}_{word}", array.name.replace('.', "_"));
             while kernel.parameters.iter().any(|p| p.name == name) {
                 name.push('_');
             }
@@ -602,7 +605,7 @@ fn overlaps(
     }
     let place = |at: usize, word: &str| {
         let array = &kernel.arrays[at];
-        let mut name = format!("{}_{word}", array.name);
+        let mut name = format!("{}_{word}", array.name.replace('.', "_"));
         while kernel.parameters.iter().any(|p| p.name == name) {
             name.push('_');
         }

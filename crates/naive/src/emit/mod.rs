@@ -135,12 +135,18 @@ const UNKNOWN_PLANES: i64 = 16;
 /// ... and of four dimensions the first two.
 const UNKNOWN_ROWS: i64 = 256;
 
+/// Turns of a loop of which nobody knows how many it makes: as those of a short row of a sparse matrix.
+pub(crate) const UNKNOWN_TURNS: f64 = 16.0;
+
 /// The kernels of a schedule. `shared` is how many bytes of shared memory a block may have.
 ///
 /// # Errors
 /// See [`Unfit`].
 pub fn generate(kernel: &Kernel, schedule: &Schedule, shared: u32) -> Result<Generated, Unfit> {
     check(kernel, schedule)?;
+    if schedule.stage.is_some() && kernel.is_open() {
+        return Err(Unfit::NoOperand);
+    }
     let kernel = &seen(kernel, schedule);
     let expected = expected(kernel);
     let mut fixed = Vec::new();

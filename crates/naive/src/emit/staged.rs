@@ -1090,9 +1090,8 @@ fn scaled(text: &str, times: i64) -> String {
 fn direct(statement: &Statement, found: &mut Vec<usize>) {
     match statement {
         Statement::Loop(..) => {}
-        Statement::If(cond, ..) => super::tiles::loads(cond, found),
         other => other
-            .value()
+            .own()
             .into_iter()
             .for_each(|v| super::tiles::loads(v, found)),
     }

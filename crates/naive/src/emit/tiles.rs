@@ -311,6 +311,7 @@ fn loops_inside(kernel: &Kernel, body: &[Statement], found: &mut Vec<(usize, i64
                     return None;
                 }
             }
+            Statement::While(..) => return None,
             _ => {}
         }
     }
@@ -321,8 +322,7 @@ fn loops_inside(kernel: &Kernel, body: &[Statement], found: &mut Vec<(usize, i64
 fn operands(statement: &Statement, found: &mut Vec<usize>) {
     match statement {
         Statement::Loop(_, body) => body.iter().for_each(|s| operands(s, found)),
-        Statement::If(cond, ..) => loads(cond, found),
-        other => other.value().into_iter().for_each(|v| loads(v, found)),
+        other => other.own().into_iter().for_each(|v| loads(v, found)),
     }
 }
 

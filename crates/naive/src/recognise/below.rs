@@ -60,6 +60,10 @@ impl<'k> Seen<'k> {
         for statement in all {
             with_stack(|| match statement {
                 Statement::Loop(_, body) => self.statements(body, facts, found),
+                Statement::While(cond, body) => {
+                    self.uses(cond, facts, found);
+                    self.statements(body, facts, found);
+                }
                 Statement::If(cond, then, otherwise) => {
                     self.uses(cond, facts, found);
                     for (branch, holds) in [(then, true), (otherwise, false)] {

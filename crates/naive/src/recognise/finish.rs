@@ -1,10 +1,13 @@
 //! What must hold of a kernel as a whole: each place that it uses is a dimension of its points, and the points do not
 //! disturb each other.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
 use warpwright_cudac::affine::{Poly, Symbol};
 use warpwright_cudac::diag::Span;
 
-use super::{Done, Machine, problem, refused};
+use super::{Done, Machine, apart, problem, refused};
 use crate::emit::names_of;
 use crate::ir::{Flat, Index, Kernel, Statement, Value};
 
@@ -29,6 +32,7 @@ impl Machine<'_> {
         if !self.finish_flat() {
             return Err(refused("so many dimensions", name));
         }
+        self.finish_blocks();
         let mut polys: Vec<(Poly, Span)> = Vec::new();
         for access in &self.kernel.accesses {
             if let Some(poly) = access.affine() {
@@ -91,11 +95,51 @@ impl Machine<'_> {
         self.independent(name)
     }
 
+    /// Takes the threads of a block for the points along an axis where the kernel speaks of no blocks there.
+    fn finish_blocks(&mut self) {
+        for axis in 0..3u8 {
+            let seen = RefCell::new(BTreeSet::new());
+            let note = |poly: &mut Poly| seen.borrow_mut().extend(poly.symbols());
+            self.kernel.map_polys(&note);
+            let seen = seen.into_inner();
+            let (own, place) = (Symbol::ThreadIdx(axis), Symbol::Global(axis));
+            let others = [
+                place,
+                Symbol::BlockIdx(axis),
+                Symbol::BlockDim(axis),
+                Symbol::GridDim(axis),
+            ];
+            let is_alone = seen.contains(&own) && !others.iter().any(|s| seen.contains(s));
+            if !is_alone || self.kernel.flat.is_some() {
+                continue;
+            }
+            if self
+                .kernel
+                .dims
+                .iter()
+                .any(|d| d.axis() == usize::from(axis))
+            {
+                continue;
+            }
+            let renamed = |poly: &mut Poly| {
+                if let Some(new) = poly.substituted(own, &Poly::symbol(place)) {
+                    *poly = new;
+                }
+            };
+            self.kernel.map_polys(&renamed);
+            self.kernel.ranges.iter_mut().for_each(|(p, _)| renamed(p));
+            self.kernel.single[usize::from(axis)] = true;
+            self.dim(place);
+        }
+    }
+
     /// No point reads or stores what another one stores.
     ///
     /// Requires of every array that is stored to: all accesses to it have the same part that depends on places, and it
-    /// depends on every dimension. Two points then have the same element only where rows are shorter than what is
-    /// stored in them, and there the kernel as written races with itself.
+    /// depends on every dimension; or what is loaded lies where no point is (`outside`), the points are the smaller of
+    /// row and column (`triangle`), or all store the same number that nobody reads (`mark`). Two points then have the
+    /// same element only where rows are shorter than what is stored in them, and there the kernel as written races
+    /// with itself.
     fn independent(&mut self, name: &Span) -> Done<()> {
         let mut stores = vec![Vec::new(); self.kernel.arrays.len()];
         for statement in &self.kernel.body {
@@ -122,10 +166,16 @@ impl Machine<'_> {
                 );
             }
         }
-        for access in &self.kernel.accesses {
-            let Some(&first) = stores[access.array].first() else {
+        for (number, access) in self.kernel.accesses.iter().enumerate() {
+            let own = &stores[access.array];
+            let Some(&first) = own.first() else {
                 continue;
             };
+            if apart::mark(&self.kernel, access.array)
+                || apart::triangle(&self.kernel, access.array)
+            {
+                continue;
+            }
             let array = &self.kernel.arrays[access.array].name;
             let Index::Affine(poly) = &access.index else {
                 let what = format!("`{array}` is stored to, and read at an unresolved index");
@@ -139,6 +189,13 @@ impl Machine<'_> {
             let Some(stored) = self.kernel.accesses[first].affine() else {
                 continue;
             };
+            let is_outside = |store: &usize| {
+                let store = self.kernel.accesses[*store].affine();
+                store.is_some_and(|store| apart::outside(&self.kernel, poly, store))
+            };
+            if !own.contains(&number) && own.iter().all(is_outside) {
+                continue;
+            }
             let (a, b) = (of_places(poly), of_places(stored));
             if a != b {
                 let what = format!("points may share elements of `{array}`, which is stored to");
@@ -189,6 +246,11 @@ fn order(kernel: &Kernel, all: &[Statement], stored: &mut bool, late: &mut [bool
             Statement::Loop(_, body) => {
                 // What a turn stores comes before what the next one loads.
                 *stored |= body.iter().any(stores);
+                order(kernel, body, stored, late);
+            }
+            Statement::While(cond, body) => {
+                *stored |= body.iter().any(stores);
+                loads(kernel, cond, *stored, late);
                 order(kernel, body, stored, late);
             }
             Statement::If(cond, then, otherwise) => {

@@ -5,12 +5,17 @@
 //! predefined and loop indices are polynomials, unresolved ones are values.
 //!
 //! Refused by name: shared memory and barriers (the kernel is not naive), atomics whose order counts, loops of another
-//! form than a counter upwards, stores that two points may share, functions with effects, pointers that change.
+//! form than a counter upwards, stores that two points may share, functions with effects, pointers that change. Where
+//! this refuses a kernel, it is executed once more `loose`: then loops of any form are kept as they were written, with
+//! what they change as variables of the thread, and jumps as flags (`jumps`).
 
+mod apart;
 mod below;
 mod finish;
 mod flat;
 mod grid;
+mod inline;
+mod jumps;
 mod pragma;
 mod pure;
 mod registers;
@@ -20,11 +25,11 @@ mod values;
 use std::collections::{BTreeMap, BTreeSet};
 
 use warpwright_cudac::affine::{Places, Poly, Symbol};
-use warpwright_cudac::ast::{Expr, Function, Type};
+use warpwright_cudac::ast::{Block, Expr, Function, Type};
 use warpwright_cudac::def_use::DefUse;
 use warpwright_cudac::definitions::TemplateArgument;
 use warpwright_cudac::diag::{Diagnostic, Span};
-use warpwright_cudac::instance::{instance, word};
+use warpwright_cudac::instance::{first_instance, word};
 use warpwright_cudac::names::Scopes;
 use warpwright_cudac::{File, Header, Scalar, TypeNames, print};
 
@@ -32,7 +37,8 @@ use flat::{Digits, Wish};
 use grid::Grid;
 
 use crate::ir::{
-    Access, Array, Index, Kernel, Parameter, ParameterKind, Pragma, Template, Value, Variable,
+    Access, Array, Index, Kernel, Parameter, ParameterKind, Pragma, Statement, Template, Value,
+    Variable,
 };
 
 type Done<T> = Result<T, Diagnostic>;
@@ -72,6 +78,7 @@ enum Val {
     Value(Value),
 }
 
+#[derive(Clone)]
 struct Machine<'a> {
     file: &'a File,
     kernel: Kernel,
@@ -104,6 +111,23 @@ struct Machine<'a> {
     clamped: BTreeMap<usize, Value>,
     /// Loops around the present place.
     turning: usize,
+    /// Loops of any form are kept as they are written, where they do not count upwards.
+    loose: bool,
+    /// Flags so far, whose names are numbered.
+    flags: usize,
+    /// Counters that are read outside of their loops.
+    escaping: BTreeSet<String>,
+    /// Variables that functions may change which they are passed to.
+    referred: BTreeSet<String>,
+    /// Variables that were read, and those that a loop counts in instead.
+    read: BTreeSet<usize>,
+    counted: BTreeSet<usize>,
+    /// What parameters are copied to that are assigned to.
+    copies: Vec<Statement>,
+    /// Functions around the present place.
+    inlined: usize,
+    /// Types of parameters that are structures.
+    structures: BTreeMap<usize, Type>,
 }
 
 /// Most expressions that are looked at.
@@ -135,13 +159,36 @@ pub fn recognise(file: &File, header: &Header) -> Result<Kernel, Diagnostic> {
         return Err(problem("naive::template", what, &header.name.span, "here"));
     }
     let function = file.kernel(header)?;
+    let strict = executed(file, header, &function, &pragma, false);
+    // What is in the way of a loop over the grid is said as such.
+    let over_grid = DefUse::of(&function.body).sites("gridDim").is_some();
+    strict.or_else(|first| {
+        let loose = executed(file, header, &function, &pragma, true);
+        loose.map_err(|last| if over_grid { first } else { last })
+    })
+}
+
+/// The kernel, with loops of any form where it is `loose`.
+fn executed(
+    file: &File,
+    header: &Header,
+    function: &Function,
+    pragma: &Pragma,
+    loose: bool,
+) -> Done<Kernel> {
     let unresolved = |kernel: &Kernel| {
         let is = |a: &&Access| a.affine().is_none();
         kernel.accesses.iter().filter(is).count()
     };
     let (mut digits, mut best, mut problem) = (Digits::default(), None::<Kernel>, None);
     loop {
-        let (found, wish) = attempt(file, header, &function, pragma.clone(), digits.clone());
+        let (found, wish) = attempt(
+            file,
+            header,
+            function,
+            pragma.clone(),
+            (digits.clone(), loose),
+        );
         match found {
             Ok(kernel) => {
                 let better = |best: &Kernel| unresolved(&kernel) < unresolved(best);
@@ -165,7 +212,7 @@ fn attempt(
     header: &Header,
     function: &Function,
     pragma: Pragma,
-    digits: Digits,
+    (digits, loose): (Digits, bool),
 ) -> (Done<Kernel>, Option<Wish>) {
     let kernel = Kernel {
         name: header.name.text.clone(),
@@ -176,6 +223,7 @@ fn attempt(
         dims: Vec::new(),
         flat: None,
         block: [None; 3],
+        single: [false; 3],
         variables: Vec::new(),
         accesses: Vec::new(),
         loops: Vec::new(),
@@ -202,6 +250,15 @@ fn attempt(
         straight: BTreeMap::new(),
         clamped: BTreeMap::new(),
         turning: 0,
+        loose,
+        flags: 0,
+        escaping: BTreeSet::new(),
+        referred: BTreeSet::new(),
+        read: BTreeSet::new(),
+        counted: BTreeSet::new(),
+        copies: Vec::new(),
+        inlined: 0,
+        structures: BTreeMap::new(),
     };
     let done = machine.whole(header, function);
     (done.map(|()| machine.kernel), machine.wish)
@@ -220,8 +277,7 @@ impl Machine<'_> {
     fn whole(&mut self, header: &Header, function: &Function) -> Done<()> {
         self.begin_template(header)?;
         self.begin_flat();
-        self.begin_counting(&function.body);
-        self.begin_straight(&function.body);
+        self.begin_function(&function.body);
         for parameter in &function.parameters {
             let declared = self.file.source.text.get(parameter.span.clone());
             let declared = declared.unwrap_or("").to_owned();
@@ -229,7 +285,13 @@ impl Machine<'_> {
             self.parameter(&name.text, &parameter.ty, declared, &name.span)?;
         }
         let body = self.block(&function.body, true)?;
-        self.kernel.body = body;
+        self.kernel.body = std::mem::take(&mut self.copies);
+        self.kernel.body.extend(body);
+        if let Some(both) = self.counted.intersection(&self.read).next() {
+            let name = &self.kernel.variables[*both].name;
+            let what = format!("`{name}` is read outside of the loop that counts in it");
+            return Err(refused(&what, &header.name.span));
+        }
         self.finish(&header.name.span)?;
         finish::note_order(&mut self.kernel);
         registers::kept(&mut self.kernel);
@@ -237,9 +299,19 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Takes the only instance of a template for the kernel.
+    /// Notes how a function uses its variables.
+    fn begin_function(&mut self, body: &Block) {
+        self.begin_referred(body);
+        self.begin_escaping(body);
+        if !self.loose {
+            self.begin_counting(body);
+        }
+        self.begin_straight(body);
+    }
+
+    /// Takes the first instance of a template for the kernel.
     fn begin_template(&mut self, header: &Header) -> Done<()> {
-        let given = instance(self.file, header, "naive::template")?;
+        let given = first_instance(self.file, header, "naive::template")?;
         let Some(head) = header.head.clone().filter(|_| !given.is_empty()) else {
             return Ok(());
         };
@@ -294,11 +366,22 @@ impl Machine<'_> {
                     Var::Other("a pointer to something that is not understood"),
                 ),
             },
+            (scalar, Type::Named(_)) if changed => {
+                let variable = self.variable(name, ty);
+                let value = Some(Value::Parameter(number));
+                self.copies.push(Statement::Declare(variable, value));
+                (ParameterKind::Scalar(scalar), Var::Value(variable))
+            }
             _ if changed => (
                 ParameterKind::Unused,
                 Var::Other("a parameter that is assigned to"),
             ),
-            (scalar, Type::Named(_)) => (ParameterKind::Scalar(scalar), Var::Parameter(number)),
+            (scalar, named @ Type::Named(_)) => {
+                if scalar.is_none() {
+                    self.structures.insert(number, named.clone());
+                }
+                (ParameterKind::Scalar(scalar), Var::Parameter(number))
+            }
             _ => (
                 ParameterKind::Unused,
                 Var::Other("a parameter of a type that is not understood"),
@@ -315,7 +398,7 @@ impl Machine<'_> {
     /// own scope.)
     fn is_assigned(&self, name: &str) -> bool {
         let sites = self.uses.sites(name);
-        sites.is_some_and(|s| !s.assigned.is_empty())
+        (sites.is_some_and(|s| !s.assigned.is_empty()) || self.referred.contains(name))
             && !self.counting.contains_key(name)
             && !self.straight.contains_key(name)
     }

@@ -1,7 +1,7 @@
 //! Functions of the file that compute with their arguments alone: local variables, conditions, loops, calls of others.
 
 use warpwright_cudac::ast::{
-    Block, Declaration, Expr, ExprKind, Function, Init, Stmt, StmtKind, Type,
+    Block, Declaration, Expr, ExprKind, Function, Init, Parameter, Stmt, StmtKind, Type,
 };
 use warpwright_cudac::macros::Expanded;
 use warpwright_cudac::{File, TypeNames};
@@ -14,6 +14,14 @@ const DEEPEST: usize = 8;
 /// Does a function of the file compute with its arguments and numbers alone, and leave nothing behind?
 pub(super) fn is_pure(file: &File, types: &TypeNames, name: &str) -> bool {
     Pure { file, types }.function(name, DEEPEST)
+}
+
+/// Is a parameter of a function of the file passed by reference that is not constant?
+pub(super) fn is_reference(file: &File, name: &str, number: usize) -> bool {
+    let found = file.functions.iter().find(|f| f.name.text == name);
+    let function = found.and_then(|header| file.kernel(header).ok());
+    let parameter = function.and_then(|f| f.parameters.into_iter().nth(number));
+    parameter.is_some_and(|p| p.is_reference && !matches!(p.ty, Type::Const(_)))
 }
 
 struct Pure<'f> {
@@ -30,10 +38,9 @@ impl Pure<'_> {
         let Ok(function) = self.file.kernel(header) else {
             return false;
         };
-        let by_value = |p: &warpwright_cudac::ast::Parameter| {
-            let text = self.file.source.text.get(p.span.clone());
-            matches!(p.ty.bare(), Type::Named(_)) && !text.is_none_or(|t| t.contains('&'))
-        };
+        let by_value = |p: &Parameter| matches!(p.ty.bare(), Type::Named(_));
+        let references = function.parameters.iter().filter(|p| p.is_reference);
+        let fixed: Vec<&str> = references.map(|p| p.name.text.as_str()).collect();
         let mut own: Vec<String> = function
             .parameters
             .iter()
@@ -44,6 +51,7 @@ impl Pure<'_> {
             of: self,
             function: &function,
             own: &own,
+            fixed: &fixed,
             depth,
         };
         // A name of its own that is a variable of the file as well could be either.
@@ -53,6 +61,15 @@ impl Pure<'_> {
             && function.parameters.iter().all(by_value)
             && own.iter().all(clear)
             && inside.block(&function.body)
+    }
+}
+
+/// The variable of which a place is a part.
+fn root(target: &Expr) -> Option<&str> {
+    match &target.bare().kind {
+        ExprKind::Name(name) => Some(name),
+        ExprKind::Member(base, _) | ExprKind::Index(base, _) => root(base),
+        _ => None,
     }
 }
 
@@ -90,6 +107,8 @@ struct Inside<'p> {
     of: &'p Pure<'p>,
     function: &'p Function,
     own: &'p [String],
+    /// Variables of the caller.
+    fixed: &'p [&'p str],
     depth: usize,
 }
 
@@ -142,10 +161,15 @@ impl Inside<'_> {
     /// A change of a variable of its own.
     fn effect(&self, expr: &Expr) -> bool {
         match &expr.bare().kind {
-            ExprKind::Assign(_, target, value) => self.place(target) && self.value(value),
-            ExprKind::Update(_, _, target) => self.place(target),
+            ExprKind::Assign(_, target, value) => self.changes(target) && self.value(value),
+            ExprKind::Update(_, _, target) => self.changes(target),
             _ => false,
         }
+    }
+
+    fn changes(&self, target: &Expr) -> bool {
+        let is_fixed = root(target).is_none_or(|name| self.fixed.contains(&name));
+        !is_fixed && self.place(target)
     }
 
     fn place(&self, target: &Expr) -> bool {
@@ -170,7 +194,7 @@ impl Inside<'_> {
                 let known = is_known(&name.text) || self.of.function(&name.text, self.depth - 1);
                 known && all.iter().all(|e| self.value(e))
             }
-            ExprKind::Update(..) | ExprKind::Assign(..) => false,
+            ExprKind::Update(..) | ExprKind::Assign(..) | ExprKind::Comma(..) => false,
         })
     }
 

@@ -65,11 +65,7 @@ fn element(kernel: &Kernel, array: usize) -> Option<(usize, usize)> {
 
 fn touches(statement: &Statement, own: &impl Fn(usize) -> bool) -> bool {
     let stores = matches!(statement, Statement::Store { access, .. } if own(*access));
-    let value = match statement {
-        Statement::If(cond, ..) => Some(cond),
-        other => other.value(),
-    };
-    stores || value.is_some_and(|v| loads(v, own))
+    stores || statement.own().is_some_and(|v| loads(v, own))
 }
 
 fn loads(value: &Value, own: &impl Fn(usize) -> bool) -> bool {
@@ -190,6 +186,10 @@ impl Change<'_> {
                 *access = self.numbers[*access];
             }
             Statement::Loop(_, body) => body.iter_mut().for_each(|s| self.statement(s)),
+            Statement::While(cond, body) => {
+                self.value(cond);
+                body.iter_mut().for_each(|s| self.statement(s));
+            }
             Statement::If(cond, then, otherwise) => {
                 self.value(cond);
                 then.iter_mut()

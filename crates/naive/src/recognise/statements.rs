@@ -8,6 +8,7 @@ use warpwright_cudac::ast::{
 use warpwright_cudac::def_use::DefUse;
 use warpwright_cudac::diag::Span;
 
+use super::jumps::{self, Flags};
 use super::values::INT;
 use super::{Done, Machine, Pointer, Val, Var, refused};
 use crate::ir::{AtomicOp, Dim, Index, Loop, Statement, Value};
@@ -74,6 +75,12 @@ impl Machine<'_> {
                 }
             }
             if self.leaves(statement) && top {
+                return Ok(out);
+            }
+            if top && self.loose && self.grid.axes.is_empty() && jumps::returns(statement) {
+                let stem = self.flag_stem();
+                let left = Flags::of_function(&stem).returned(&all[number..], &statement.span);
+                out.extend(self.inside(|m| m.statements(&left, false))?);
                 return Ok(out);
             }
             let last = rest.iter().all(|s| self.leaves(s));
@@ -188,10 +195,19 @@ impl Machine<'_> {
                 out.push(Statement::If(cond, then, otherwise));
                 Ok(())
             }
-            StmtKind::For(parts) => self.for_loop(parts, at, out),
+            StmtKind::For(parts) => self.looped(parts, at, out),
             StmtKind::While(cond, body) => match as_for(cond, body) {
-                Some(parts) => self.for_loop(&parts, at, out),
-                None => Err(refused("a `while` loop", at)),
+                Some(parts) if !self.loose => self.for_loop(&parts, at, out),
+                _ if self.loose => {
+                    let parts = For {
+                        init: None,
+                        cond: Some(cond.clone()),
+                        step: None,
+                        body: body.clone(),
+                    };
+                    self.open_loop(&parts, at, out)
+                }
+                _ => Err(refused("a `while` loop", at)),
             },
             StmtKind::Return(_) => Err(refused("a return inside a loop or a condition", at)),
             StmtKind::Block(block) => {
@@ -235,10 +251,18 @@ impl Machine<'_> {
         let (name, at) = (&variable.name.text, &variable.name.span);
         let assigned = self.is_assigned(name);
         let ty = self.file.resolved(&variable.ty, &self.types);
+        let listed;
         let first = match &variable.init {
             None => None,
             Some(Init::Value(value)) => Some(value),
-            Some(Init::List(..)) => return Err(refused("a list of first values", at)),
+            Some(Init::List(values, list)) => {
+                listed = self.of_vector(&ty, values, list);
+                Some(
+                    listed
+                        .as_ref()
+                        .ok_or_else(|| refused("a list of first values", at))?,
+                )
+            }
         };
         if matches!(ty, Type::Array(..)) {
             return Err(refused("an array of the thread's own", at));
@@ -246,19 +270,60 @@ impl Machine<'_> {
         if let Some(own) = self.straight.get_mut(name) {
             *own = Some(ty.clone());
         }
-        let is_auto = matches!(&ty, Type::Named(name) if name == "auto");
-        if let Type::Pointer(..) = ty {
-            let value = first.map(|value| self.value(value)).transpose()?;
+        let value = first.map(|value| self.value(value)).transpose()?;
+        let meaning = self.meaning(&variable.name, &ty, value, assigned, out)?;
+        if let (Var::Int(..), Some(around)) = (&meaning, self.counting.get_mut(name)) {
+            *around = self.turning;
+        }
+        self.scopes.declare(name, meaning);
+        Ok(())
+    }
+
+    /// `make_float3(a, b, c)` for a vector `{a, b, c}`.
+    fn of_vector(&self, ty: &Type, values: &[Init], at: &Span) -> Option<Expr> {
+        let Type::Named(name) = ty.bare() else {
+            return None;
+        };
+        let text = format!("make_{name}");
+        let mut all = Vec::new();
+        for value in values {
+            match value {
+                Init::Value(value) => all.push(value.clone()),
+                Init::List(..) => return None,
+            }
+        }
+        let length = name.strip_prefix(|c: char| c.is_ascii_lowercase())?;
+        let fits = length.ends_with(&all.len().to_string()) && super::values::makes_vector(&text);
+        let make = Ident {
+            text,
+            span: at.clone(),
+        };
+        fits.then(|| Expr {
+            kind: ExprKind::Call(make, all),
+            span: at.clone(),
+        })
+    }
+
+    /// What a name of this type means that has this first value.
+    pub(super) fn meaning(
+        &mut self,
+        name: &Ident,
+        ty: &Type,
+        value: Option<Val>,
+        assigned: bool,
+        out: &mut Vec<Statement>,
+    ) -> Done<Var> {
+        let (name, at) = (&name.text, &name.span);
+        let is_auto = matches!(ty, Type::Named(name) if name == "auto");
+        if let Type::Pointer(..) = ty.bare() {
             return match value {
                 Some(Val::Pointer(pointer)) if !assigned && pointer.taken.is_empty() => {
-                    self.scopes.declare(name, Var::Pointer(pointer));
-                    Ok(())
+                    Ok(Var::Pointer(pointer))
                 }
                 _ => Err(refused("a pointer that changes", at)),
             };
         }
-        let value = first.map(|value| self.value(value)).transpose()?;
-        let scalar = self.file.scalar(&ty, &self.types);
+        let scalar = self.file.scalar(ty, &self.types);
         match (value, scalar) {
             (Some(Val::Int(poly, from)), Some(to @ Scalar::Integer(32 | 64, _))) if !assigned => {
                 let poly = self.placed(poly);
@@ -268,17 +333,13 @@ impl Machine<'_> {
                     true => Val::Int(poly, to),
                     false => self.int(poly, to),
                 };
-                if let Val::Int(poly, scalar) = value {
-                    self.scopes.declare(name, Var::Int(poly, scalar));
+                match value {
+                    Val::Int(poly, scalar) => Ok(Var::Int(poly, scalar)),
+                    _ => Err(refused("a number so large", at)),
                 }
-                if let Some(around) = self.counting.get_mut(name) {
-                    *around = self.turning;
-                }
-                Ok(())
             }
             (Some(Val::Int(poly, scalar)), None) if is_auto && !assigned => {
-                self.scopes.declare(name, Var::Int(poly, scalar));
-                Ok(())
+                Ok(Var::Int(poly, scalar))
             }
             (Some(Val::Pointer(_)), _) => Err(refused("an address as a value", at)),
             _ if is_auto => Err(refused("`auto`", at)),
@@ -289,16 +350,15 @@ impl Machine<'_> {
                     Some(Val::Int(poly, scalar)) => Some(self.number(poly, scalar)),
                     Some(Val::Pointer(_)) => None,
                 };
-                let number = self.variable(name, &ty);
+                let number = self.variable(name, ty);
                 if let Some(value @ Value::Call(..)) = &value
                     && scalar == Some(INT)
                     && !assigned
                 {
                     self.clamped.insert(number, value.clone());
                 }
-                self.scopes.declare(name, Var::Value(number));
                 out.push(Statement::Declare(number, value));
-                Ok(())
+                Ok(Var::Value(number))
             }
         }
     }
@@ -405,8 +465,10 @@ impl Machine<'_> {
             ExprKind::Paren(inner) => self.effect(inner, out),
             ExprKind::Assign(op, target, value) => {
                 // `a = b = c` is two statements.
-                if let ExprKind::Assign(..) = &value.bare().kind {
-                    return Err(refused("an assignment inside an expression", at));
+                if let ExprKind::Assign(_, inner, _) = &value.bare().kind {
+                    self.effect(value, out)?;
+                    let value = self.plain(inner)?;
+                    return self.assign(target, op, value, at, out);
                 }
                 if let ExprKind::Name(name) = &target.bare().kind
                     && let Some(Some(ty)) = self.straight.get(name)
@@ -417,6 +479,10 @@ impl Machine<'_> {
                 }
                 let value = self.plain(value)?;
                 self.assign(target, op, value, at, out)
+            }
+            ExprKind::Comma(a, b) => {
+                self.effect(a, out)?;
+                self.effect(b, out)
             }
             ExprKind::Update(op, _, target) => {
                 let op = if op == "++" { "+=" } else { "-=" };
@@ -429,6 +495,9 @@ impl Machine<'_> {
                 }
                 if name.text.starts_with("__sync") {
                     return Err(refused("a barrier", at));
+                }
+                if self.inline(&name.text, arguments, at, out)? {
+                    return Ok(());
                 }
                 if let (Some(op), [target, value]) = (AtomicOp::of(&name.text), &arguments[..]) {
                     return self.atomic(op, target, value, at, out);
@@ -444,6 +513,13 @@ impl Machine<'_> {
                     &format!("a call of `{}` for its effects", name.text),
                     at,
                 ))
+            }
+            ExprKind::Name(_) => {
+                let all = self.file.expand_statements(expr);
+                let all = all.ok_or_else(|| refused("this statement", at))?;
+                self.step(expr)?;
+                out.extend(self.statements(&all, false)?);
+                Ok(())
             }
             _ => Err(refused("this statement", at)),
         }
@@ -502,6 +578,9 @@ impl Machine<'_> {
             return match self.scopes.get(name) {
                 Some(Var::Value(variable)) => {
                     let variable = *variable;
+                    if op != "=" || member.is_some() {
+                        self.read.insert(variable);
+                    }
                     if variable < self.grid.before {
                         let what = "a value that is carried around a loop over the grid";
                         return Err(refused(what, at));
@@ -535,6 +614,85 @@ impl Machine<'_> {
             value,
         });
         Ok(())
+    }
+
+    /// A loop: one that counts upwards, or one of any form.
+    fn looped(&mut self, parts: &For, at: &Span, out: &mut Vec<Statement>) -> Done<()> {
+        if !self.loose {
+            return self.for_loop(parts, at, out);
+        }
+        let (before, length) = (self.clone(), out.len());
+        let counted = self.for_loop(parts, at, out);
+        if counted.is_ok() {
+            return counted;
+        }
+        let steps = self.steps;
+        *self = Machine { steps, ..before };
+        out.truncate(length);
+        self.open_loop(parts, at, out)
+    }
+
+    /// A loop of which only its condition tells how often it turns.
+    fn open_loop(&mut self, parts: &For, at: &Span, out: &mut Vec<Statement>) -> Done<()> {
+        let stem = self.flag_stem();
+        let open = Flags::of_loop(&stem).looped(parts, at);
+        self.grid.may = false;
+        self.scopes.open();
+        let done = self.opened(parts, &open, out);
+        self.scopes.close();
+        self.open = false;
+        done
+    }
+
+    fn opened(&mut self, parts: &For, open: &jumps::Loop, out: &mut Vec<Statement>) -> Done<()> {
+        // A counter that is not read behind the loop is one of its own.
+        if let Some(StmtKind::Expr(init)) = parts.init.as_ref().map(|init| &init.kind)
+            && let ExprKind::Assign(op, target, _) = &init.kind
+            && let (ExprKind::Name(name), "=") = (&target.bare().kind, &**op)
+            && !self.escaping.contains(name)
+            && let Some(Var::Value(outer)) = self.scopes.get(name)
+        {
+            let variable = self.kernel.variables[*outer].clone();
+            self.kernel.variables.push(variable);
+            let own = self.kernel.variables.len() - 1;
+            self.scopes.declare(name, Var::Value(own));
+            out.push(Statement::Declare(own, None));
+        }
+        for statement in &open.before {
+            self.statement(statement, out)?;
+        }
+        let cond = self.condition(&open.cond)?;
+        self.turning += 1;
+        let body = self.inside(|m| m.block(&open.body, false));
+        self.turning -= 1;
+        out.push(Statement::While(cond, body?));
+        Ok(())
+    }
+
+    /// What the names of new flags begin with.
+    pub(super) fn flag_stem(&mut self) -> String {
+        self.flags += 1;
+        let mut stem = "still_".to_owned();
+        while self.file.source.text.contains(&stem) {
+            stem.push('_');
+        }
+        format!("{stem}{}_", self.flags)
+    }
+
+    /// Notes the counters that are read outside of the loops that set them.
+    pub(super) fn begin_escaping(&mut self, body: &Block) {
+        let mut loops = Vec::new();
+        setting(body, &mut loops);
+        for (name, _) in &loops {
+            let inside = |read: &Span| {
+                let mut own = loops.iter().filter(|(n, _)| n == name);
+                own.any(|(_, at)| at.start <= read.start && read.end <= at.end)
+            };
+            let sites = self.uses.sites(name);
+            if sites.is_some_and(|sites| !sites.read.iter().all(inside)) {
+                self.escaping.insert(name.clone());
+            }
+        }
     }
 
     fn for_loop(&mut self, parts: &For, at: &Span, out: &mut Vec<Statement>) -> Done<()> {
@@ -575,6 +733,10 @@ impl Machine<'_> {
                     return Err(form());
                 };
                 outer = Some(*variable);
+                self.counted.insert(*variable);
+                if self.escaping.contains(name) {
+                    return Err(form());
+                }
                 (
                     name.clone(),
                     &**value,
@@ -703,6 +865,22 @@ impl Machine<'_> {
         let more = i64::from(op == "<=");
         let ends = ends.iter().map(|end| end.plus(&Poly::constant(more), 1));
         ends.collect::<Option<Vec<Poly>>>().ok_or_else(form)
+    }
+}
+
+/// The loops that set a variable of outside first: its name, and where they stand behind that.
+fn setting(block: &Block, found: &mut Vec<(String, Span)>) {
+    for statement in &block.statements {
+        if let StmtKind::For(parts) = &statement.kind
+            && let Some(StmtKind::Expr(init)) = parts.init.as_ref().map(|init| &init.kind)
+            && let ExprKind::Assign(_, target, value) = &init.kind
+            && let ExprKind::Name(name) = &target.bare().kind
+        {
+            found.push((name.clone(), value.span.end..statement.span.end));
+        }
+        for inner in statement.blocks() {
+            setting(inner, found);
+        }
     }
 }
 

@@ -175,7 +175,7 @@ pub(super) fn is_known(name: &str) -> bool {
 }
 
 /// Does a name begin a value of a vector type, as in `make_uchar3`?
-fn makes_vector(name: &str) -> bool {
+pub(super) fn makes_vector(name: &str) -> bool {
     let ty = name.strip_prefix("make_").unwrap_or("");
     let base = ty.trim_end_matches(|c: char| c.is_ascii_digit());
     let known = [
@@ -299,7 +299,7 @@ impl Machine<'_> {
                 Some(meaning) => self.value(&meaning),
                 None => self.call(&name.text, arguments, at),
             },
-            ExprKind::Update(..) | ExprKind::Assign(..) => {
+            ExprKind::Update(..) | ExprKind::Assign(..) | ExprKind::Comma(..) => {
                 Err(refused("an assignment inside an expression", at))
             }
         }
@@ -326,7 +326,10 @@ impl Machine<'_> {
         let at = &expr.span;
         match self.scopes.get(name).cloned() {
             Some(Var::Int(poly, scalar)) => return Ok(Val::Int(poly, scalar)),
-            Some(Var::Value(variable)) => return Ok(Val::Value(Value::Variable(variable))),
+            Some(Var::Value(variable)) => {
+                self.read.insert(variable);
+                return Ok(Val::Value(Value::Variable(variable)));
+            }
             Some(Var::Parameter(number)) => return Ok(Val::Value(Value::Parameter(number))),
             Some(Var::Pointer(pointer)) => return Ok(Val::Pointer(pointer)),
             Some(Var::Counter(_) | Var::Counted) => {
@@ -452,7 +455,34 @@ impl Machine<'_> {
             }
         }
         let base = self.plain(base)?;
+        if let Value::Parameter(number) = base
+            && let Some(pointer) = self.member_array(number, field, at)?
+        {
+            return Ok(Val::Pointer(pointer));
+        }
         Ok(Val::Value(Value::Member(Box::new(base), field.to_owned())))
+    }
+
+    /// The array that a member of a parameter points to.
+    fn member_array(&mut self, parameter: usize, field: &str, at: &Span) -> Done<Option<Pointer>> {
+        let Some(ty) = self.structures.get(&parameter) else {
+            return Ok(None);
+        };
+        let members = self.file.members(ty, &self.types).unwrap_or_default();
+        let found = members.into_iter().find(|m| m.name == field);
+        let Some(Type::Pointer(to, _)) = found.as_ref().map(|m| m.ty.bare()) else {
+            return Ok(None);
+        };
+        let (element, lengths) = self.pointed(to, at)?;
+        let name = format!("{}.{field}", self.kernel.parameters[parameter].name);
+        let known = self.kernel.arrays.iter().position(|a| a.name == name);
+        let array = known.unwrap_or_else(|| self.array(&name, Some(parameter), &element, None));
+        Ok(Some(Pointer {
+            array,
+            offset: Index::Affine(Poly::default()),
+            lengths,
+            taken: Vec::new(),
+        }))
     }
 
     fn unary(&mut self, op: &str, inner: &Expr, at: &Span) -> Done<Val> {
@@ -657,8 +687,12 @@ impl Machine<'_> {
             return Err(problem("naive::call", what, at, "called here"));
         }
         let mut values = Vec::new();
-        for argument in arguments {
+        for (number, argument) in arguments.iter().enumerate() {
             values.push(self.plain(argument)?);
+            let by_name = matches!(values[number], Value::Variable(_));
+            if !by_name && pure::is_reference(self.file, name, number) {
+                return Err(refused("an argument by reference that is no variable", at));
+            }
         }
         Ok(Val::Value(Value::Call(name.to_owned(), values)))
     }

@@ -606,11 +606,7 @@ impl<'k> Writer<'k> {
                 if let Statement::Declare(variable, _) = s {
                     own.push(*variable);
                 }
-                let value = match s {
-                    Statement::If(cond, ..) => Some(cond),
-                    s => s.value(),
-                };
-                value.into_iter().for_each(|v| {
+                s.own().into_iter().for_each(|v| {
                     v.walk(false, &mut |v, _| match v {
                         Value::Variable(variable) => used.push(*variable),
                         Value::Load(access) => {

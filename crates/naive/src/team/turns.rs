@@ -151,8 +151,7 @@ fn sums(
                     }
                     rest.into_iter().for_each(&mut read);
                 }
-                Statement::If(cond, ..) => read(cond),
-                s => s.value().into_iter().for_each(&mut read),
+                s => s.own().into_iter().for_each(&mut read),
             }
         });
     }
@@ -242,10 +241,7 @@ fn stores(kernel: &Kernel) -> Result<(), Apart> {
                     }
                 });
             };
-            match s {
-                Statement::If(cond, ..) => loads(cond),
-                s => s.value().into_iter().for_each(&mut loads),
-            }
+            s.own().into_iter().for_each(&mut loads);
         });
     }
     for (access, outer, is_store) in &all {

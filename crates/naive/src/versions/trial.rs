@@ -180,8 +180,15 @@ fn case(kernel: &Kernel, points: [i64; 4], turns: i64, fixed: &[(usize, i64)]) -
             .map(|h| h.evaluate(size))
             .min()
             .unwrap_or(Some(points))?;
+        if kernel.single[axis] {
+            let room = if kernel.dims.len() == 1 { 1024 } else { 16 };
+            block[axis] = u32::try_from(wanted.clamp(1, room)).ok()?;
+        }
         let per = i64::from(block[axis]);
-        let blocks = (wanted.max(1) + per - 1) / per;
+        let blocks = match kernel.single[axis] {
+            true => 1,
+            false => (wanted.max(1) + per - 1) / per,
+        };
         let end = wanted.min(blocks * per).min(if dim.high.is_empty() {
             blocks * per
         } else {

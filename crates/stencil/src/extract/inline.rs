@@ -75,7 +75,11 @@ impl Machine<'_> {
         if self.calls >= DEEPEST {
             return Err(refuse("calls itself, or is nested too deep", at));
         }
-        self.file.kernel(header)
+        let function = self.file.kernel(header)?;
+        if function.parameters.iter().any(|p| p.is_reference) {
+            return Err(refuse("takes a reference", at));
+        }
+        Ok(function)
     }
 
     /// What a parameter stands for.

@@ -232,7 +232,7 @@ impl Machine<'_> {
             }
             ExprKind::Call(name, arguments) => self.call(name, arguments, span),
             ExprKind::Conditional(cond, a, b) => self.choice(cond, a, b, span),
-            ExprKind::Assign(..) | ExprKind::Update(..) => {
+            ExprKind::Assign(..) | ExprKind::Update(..) | ExprKind::Comma(..) => {
                 let what = "an assignment inside an expression is not understood";
                 Err(Diagnostic::error("stencil::expression", what).label(span.clone(), "here"))
             }

@@ -1,0 +1,18 @@
+// What the counter is behind its loop counts.
+// test: pass tiles(256x1)
+
+__global__ void k(const float *a, float *c, int n, int m) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x;
+    if (x >= n) return;
+    float sum = 0.0f;
+    int j = 0;
+    while (j < m) {
+        sum += a[j * n + x];
+        j++;
+    }
+    c[x] = sum + j;
+}
+
+// expect: pass tiles(256x1)
+// k: block merge (section 3.5.1): a block of 256 threads computes 256 points
+// tiles(256x1): the same in the emulator
