@@ -20,7 +20,7 @@ use super::explain::{COUNTING, LOOKING, counted};
 use super::own_sizes;
 use super::pass::say;
 use super::{own_run, print_json, quoted, write_page};
-use crate::args::{Cli, Emit, OptArgs};
+use crate::args::{Cli, Emit, LONGEST_BUDGET, OptArgs};
 use crate::failure::Failure;
 use crate::input::{self, Input, Kind, Level, is_stdout, make_folder, stage, write_into};
 use crate::progress;
@@ -78,7 +78,7 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         _ => None,
     };
     // What is counted has its budget in work.
-    let until = own_run::until(f64::MAX);
+    let until = own_run::until(LONGEST_BUDGET);
     let wanted = own_run::Wanted {
         own: &args.own,
         nvcc: &options.nvcc,
