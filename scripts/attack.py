@@ -8,7 +8,7 @@ processes in the middle of their work, signals, memory, threads, other preloaded
 library: nothing may change what it prints, its exit code or the signals that it gets. Before each attack on a winner that winner
 is launched: one that is not in place ends the case. The cases follow from the seed. Needs a toolkit and cc, no GPU.
 """
-import argparse, collections, fcntl, hashlib, itertools, json, os, pty, random, re, resource, select, shutil, signal, socket, struct, subprocess, sys, tempfile, termios, threading, time
+import argparse, collections, fcntl, hashlib, itertools, json, os, pty, random, re, resource, select, shlex, shutil, signal, socket, struct, subprocess, sys, tempfile, termios, threading, time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SOURCES = os.path.join(ROOT, "crates/inject/tests/program")
@@ -21,7 +21,7 @@ SCALE = """.visible .entry scale(.param .u64 p, .param .u32 n) {
 """
 SCENARIOS = ["plain", "library", "file", "enumerate", "attributes", "unload", "graph", "capture", "threads", "cooperative",
              "cluster", "node-cluster", "node-copy", "required-cluster", "preferred-cluster", "policy", "extra", "link",
-             "fork-first", "fork-later", "contexts", "narrow"]
+             "fork-first", "fork-later", "contexts", "narrow", "coroutine", "coroutine-thread"]
 DOORS = ["dlsym", "proc1", "proc2", "thread", "local", "linked"]
 Run = collections.namedtuple("Run", "code out err")
 
@@ -60,7 +60,7 @@ class Bench:
         for out, words in [("libcuda.so.1", ["-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "fake_driver.c"]),
                            ("host", ["host.c"]), ("host-linked", ["-DLINKED", "host.c", at("libcuda.so.1")]),
                            ("short.so", ["-shared", "-fPIC", "short.c"]), ("few", ["few.c"]), ("asks", ["asks.c"]),
-                           ("terminal", ["terminal.c"])]:
+                           ("terminal", ["terminal.c"]), ("chain", ["chain.c"])]:
             subprocess.run(["cc", "-w", "-O1", "-o", at(out), *words, "-ldl", "-lpthread"], cwd=SOURCES, check=True)
         self.ptxas = self.find_ptxas()
         self.module = self.compile("", SCALE)
@@ -1034,6 +1034,126 @@ def early(b):
         raise Difference(f"{command} {words} and {number}: {process.returncode}, {os.listdir(b.at('own'))} {said}")
 
 
+def beside(command, plain, found):
+    """Is what a command ends with what the program alone did, or was it refused before that started?"""
+    is_refused = command in ("trace", "tune") and found.code == 1 and not found.out and found.err.startswith(b"error: ")
+    is_same = found.out == plain.out if command == "with" else found.out.startswith(plain.out)
+    return is_refused or (found.code == plain.code and is_same)
+
+
+# Ways in which a program starts itself, and what it does meanwhile.
+WAYS = ["launch", "fork", "session", "exec", "exec-bare", "exec-odd", "exec-kernel", "exec-file", "exec-path", "vfork", "vfork-bare", "clone", "shared",
+        "spawn", "spawn-closed", "daemon", "close", "block", "ignore", "root", "unset", "other", "privileges", "undumpable", "environment"]
+
+
+def chains(b):
+    """Programs that start programs, in every way, with every environment."""
+    d = b.dice
+    b.store(b.good())
+    words = [b.at("chain"), b.original, *d.choices(WAYS, k=d.choice([1, 2, 3, 5, 8]))]
+    env, command = dict(b.env, WARPWRIGHT_DB=b.at("store"), WARPWRIGHT_LOG="/dev/null", FAKE_LOG=""), d.choice(["with", "with", "trace", "tune"])
+    plain, found = [ran([*start, *words], env) for start in [[], [b.binary, command, *(["--budget", "0.3"] if command == "tune" else []), "--"]]]
+    if not beside(command, plain, found):
+        raise Difference(f"{command} {words[2:]}: {plain}, but then {found}")
+
+
+# What others start programs with.
+STARTERS = ["timeout 60", "nohup", "nice -n 3", "setsid -w", "stdbuf -oL", "env X=1", "env -u HOME -u TMPDIR", "setarch -R", "setarch --addr-compat-layout",
+            "strace -f -o /dev/null", "taskset 1", "ionice -c3", "prlimit --core=0", "unshare -m", "unshare -U", "unshare -Ur", "unshare -p --fork",
+            "unshare -Urn", "setpriv --no-new-privs", "setpriv --pdeathsig TERM", "flock lock", "dash -c '\"$@\"; exit $?' x", "bash -c '\"$@\" & wait $!' x",
+            "bash -c '( \"$@\" )' x", "bash -o pipefail -c '\"$@\" | cat' x", "bash -c 'exec -a \"\" \"$@\"' x", "sh -c 'mkdir gone; cd gone; rmdir ../gone; \"$@\"' x",
+            "sh -c 'umask 777; \"$@\"' x", "perl -e 'my $r = system @ARGV; exit($r >> 8)'", "python3 -c 'import os, sys; sys.exit(os.spawnvp(0, sys.argv[1], sys.argv[1:]))'",
+            "sh -c 'exec 3</dev/null 9>&1; \"$@\"' x", "chrt -b 0"]
+
+
+def starters(b):
+    """Behind and before what others start programs with."""
+    d = b.dice
+    b.store(b.good())
+    start = shlex.split(d.choice([one for one in STARTERS if shutil.which(one.split()[0])]))
+    program = d.choice([[*b.words(d.choice(DOORS), "plain")], [b.at("chain"), b.original, "spawn", "environment"], ["sh", "-c", "echo a; echo b >&2; exit 5"]])
+    command = d.choice(["with", "trace", "tune"])
+    own = [b.binary, command, *(["--budget", "0.3"] if command == "tune" else []), "--"]
+    env, folder = dict(b.env, WARPWRIGHT_DB=b.at("store"), WARPWRIGHT_LOG="/dev/null", FAKE_LOG=""), b.make("tmp")
+    orders = d.choice([[[*start, *program], [*start, *own, *program]], [[*start, *program], [*own, *start, *program]]])
+    plain, found = [ran(words, env, cwd=folder) for words in orders]
+    # What a shell sets for itself differs with what stands before it.
+    same = lambda run: Run(run.code, re.sub(rb"(?m)^(_|SHLVL|PWD|OLDPWD)=.*\n", b"", run.out), run.err)
+    if not beside(command, same(plain), same(found)):
+        raise Difference(f"{orders[1]}: {plain}, but then {found}")
+
+
+def places(b):
+    """Folders that are missing, full, read-only or no folders: a program sees none of it."""
+    d = b.dice
+    b.store(b.good())
+    odd = ["/no-such-folder", "/dev/null", "/proc", "/sys", "", ".", "relative", "/dev/full", "x" * 300, os.fsdecode(b"/tmp/\xff"), "a b", "a\nb", "~"]
+    env = dict(b.env, WARPWRIGHT_DB=b.at("store"), WARPWRIGHT_LOG="/dev/null", FAKE_LOG="")
+    changed = d.sample(["TMPDIR", "HOME", "WARPWRIGHT_DB", "WARPWRIGHT_LOG", "XDG_DATA_HOME"], d.choice([1, 1, 2]))
+    for name in changed:
+        env[name] = d.choice(odd)
+        if d.random() < .2:
+            del env[name]
+    command, code = d.choice(["with", "trace", "tune"]), d.choice([0, 3, 255])
+    words = d.choice([["sh", "-c", f"{' '.join(b.words(d.choice(DOORS), 'plain'))}; exit {code}"], ["sh", "-c", f"pwd; ls -a; exit {code}"]])
+    own, runs = [b.binary, command, *(["--budget", "0.3"] if command == "tune" else []), "--"], []
+    for start in [[], own]:
+        shutil.rmtree(b.make("place"))
+        runs.append(ran([*start, *words], env, cwd=b.make("place")))
+    is_without = command == "tune" and runs[1].code == 3 and not runs[1].out and b"no folder for winners" in runs[1].err
+    # What lies in this folder because somebody named it is the user's.
+    if not is_without and not beside(command, *runs) and not (b"ls -a" in words[2].encode() and runs[1].code == runs[0].code):
+        raise Difference(f"{command} with { {name: env.get(name) for name in changed} }: {runs[0]}, but then {runs[1]}")
+
+
+def running(mark):
+    """Processes that have a variable."""
+    found = []
+    for name in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{name}/environ", "rb") as file:
+                if mark.encode() in file.read().split(b"\0"):
+                    found.append(int(name))
+        except (OSError, ValueError):
+            pass
+    return found
+
+
+def killed(b):
+    """A command that is killed at any time, or stopped and killed, takes its program along."""
+    d = b.dice
+    b.store()
+    mark = f"ATTACK={b.dice.random()}-{os.getpid()}"
+    env = dict(b.env, WARPWRIGHT_DB=b.at("store"), FAKE_LOG="", **dict([mark.split("=")]))
+    own = [b.binary, d.choice(["trace", "tune"]), "--"]
+    words = d.choice([["sleep", "20"], ["sh", "-c", "trap '' TERM HUP; sleep 20"], ["perl", "-e", "kill 9, getppid; sleep 20"]])
+    process = subprocess.Popen([*own, *words], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(d.random() * d.choice([.02, .1, .4]))
+    if d.random() < .2:
+        process.send_signal(signal.SIGSTOP)
+    process.kill()
+    process.wait()
+    # The shell's own children are nobody's.
+    limit = time.time() + 10
+    while (left := [one for one in running(mark) if not is_orphan(one, words)]) and time.time() < limit:
+        time.sleep(.01)
+    for one in running(mark):
+        try:
+            os.kill(one, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    if left:
+        raise Difference(f"{own[1]} {words}: {len(left)} live on")
+
+
+def is_orphan(process, words):
+    try:
+        with open(f"/proc/{process}/cmdline", "rb") as file:
+            return words[0] == "sh" and file.read().startswith(b"sleep")
+    except OSError:
+        return True
+
+
 def terminals(b):
     """At a terminal, typed into a shell: what stops, goes on, resizes, interrupts and hangs up is heard as it would be alone."""
     d = b.dice
@@ -1118,7 +1238,7 @@ def at_terminal(b, before, does, end):
 KINDS = [(damage, 25), (cubins, 30), (facts, 25), (guards, 30), (entries, 12), (exports, 8), (kills, 4), (disks, 6), (memory, 8),
          (short, 1), (together, 3), (changing, 3), (tools, 4), (logs, 6), (settings, 6), (signals, 2), (exits, 3), (limits, 2), (forbids, 1), (tunes, 2), (outputs, 2), (starts, 3), (breaks, 1),
          (inputs, 2), (descriptors, 3), (libraries, 1), (stops, 1), (reach, 2),
-         (again, 2), (scarce, 6), (standards, 6), (attributes, 4), (early, 4), (terminals, 1)]
+         (again, 2), (scarce, 6), (standards, 6), (attributes, 4), (early, 4), (terminals, 1), (chains, 6), (starters, 5), (places, 5), (killed, 2)]
 
 
 def arguments():

@@ -91,7 +91,8 @@ fn command() -> ExitCode {
             let place = PANICKED.lock().unwrap_or_else(PoisonError::into_inner);
             let place = place.clone().unwrap_or_default();
             let text = panic_text(&*panic);
-            Failure::Internal(format!("{text} ({place})")).report(wants_json)
+            let failure = Failure::Internal(format!("{text} ({place})"));
+            commands::inplace::program::failed_anyhow(failure).report(wants_json)
         }
     };
     signals::leave();

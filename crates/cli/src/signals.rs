@@ -205,6 +205,7 @@ fn held() -> &'static sigset_t {
 pub fn hand_down(command: &mut Command) {
     let held = *held();
     let give = move || {
+        witness::tie();
         // One that came meanwhile is for the program.
         for signal in 1..=LAST {
             let own = match is_ignored(signal) {
@@ -292,7 +293,6 @@ pub fn starting() {
 
 /// It has this number.
 pub fn started(id: u32) {
-    witness::tie(id as i32);
     PROGRAM.store(id as i32, Ordering::SeqCst);
     hold(libc::SIG_SETMASK, held());
 }
@@ -320,19 +320,32 @@ pub fn end_as(signal: c_int) {
 }
 
 /// Stops this process as its program has stopped, until either goes on.
-pub fn stop_with(program: u32, signal: c_int) {
-    waker::beside(program as i32, || stop_as(signal));
+pub fn stop_with(program: u32, signal: c_int, goes_on: impl Fn() -> bool) {
+    waker::beside(program as i32, || stop_unless(signal, goes_on));
 }
 
-/// Stops this process, by the signal that its program has stopped by.
-#[allow(unsafe_code)]
+/// Stops this process.
 fn stop_as(signal: c_int) {
-    // SAFETY: an action of zeros is the usual one, and what was there comes back.
+    stop_unless(signal, || false);
+}
+
+/// Stops this process, by the signal that its program has stopped by, unless that goes on. Whoever has the group go on takes back
+/// a stop that waits (SIGSTOP cannot be held back).
+#[allow(unsafe_code)]
+fn stop_unless(signal: c_int, goes_on: impl Fn() -> bool) {
+    if signal == libc::SIGSTOP && goes_on() {
+        return;
+    }
+    // SAFETY: an action of zeros is the usual one, and what was there comes back. What is ignored waits no more.
     unsafe {
         let (usual, mut before) = (zeroed(), zeroed());
         libc::sigaction(signal, &raw const usual, &raw mut before);
-        let held = hold(libc::SIG_UNBLOCK, &set(Some(signal)));
+        let held = hold(libc::SIG_BLOCK, &set(Some(signal)));
         raise(signal);
+        if goes_on() {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+        hold(libc::SIG_UNBLOCK, &set(Some(signal)));
         hold(libc::SIG_SETMASK, &held);
         libc::sigaction(signal, &raw const before, std::ptr::null_mut());
     }

@@ -1169,14 +1169,52 @@ int main(void) { int signal = -1; prctl(PR_GET_PDEATHSIG, &signal); printf("%d %
         signal_to("TERM", beside[0]);
         signal_to("CONT", beside[0]);
         for number in [program, beside[0]] {
-            let state =
-                || std::fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
-            let begun = std::time::Instant::now();
-            while !state().is_empty() && !state().contains(") Z ") {
-                assert!(begun.elapsed().as_secs() < 20, "{command}: {}", state());
-                std::thread::sleep(std::time::Duration::from_millis(5));
-            }
+            wait_for_end(number, command);
         }
+    }
+}
+
+/// Nor does one live on whose first deed is to kill the command.
+#[test]
+fn programs_that_kill_the_command_end_with_it() {
+    let Some(bench) = Bench::new() else { return };
+    let source = r#"#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(int count, char **words) {
+    alarm(60);
+    kill(getppid(), SIGKILL);
+    FILE *file = fopen(words[1], "w");
+    if (file) { fprintf(file, "%d", getpid()); fclose(file); }
+    for (;;) pause();
+}"#;
+    std::fs::write(bench.path("kills.c"), source).expect("written");
+    let built = Command::new("cc")
+        .current_dir(bench.folder.path())
+        .args(["-w", "-static", "-O1", "-o", "kills", "kills.c"])
+        .status();
+    assert!(built.expect("cc").success());
+    for number in 0..20 {
+        let told = bench.path(&format!("killed-{number}"));
+        let words = ["trace", "--", "./kills", &told.display().to_string()];
+        let ended = bench.command(&words).status().expect("starts");
+        assert_eq!(ended.signal(), Some(9));
+        // It may end before it says which it is.
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let program = std::fs::read_to_string(&told).unwrap_or_default();
+        if !program.is_empty() {
+            wait_for_end(&program, &number.to_string());
+        }
+    }
+}
+
+/// Waits until a process has ended.
+fn wait_for_end(process: &str, what: &str) {
+    let state = || std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let begun = std::time::Instant::now();
+    while !state().is_empty() && !state().contains(") Z ") {
+        assert!(begun.elapsed().as_secs() < 20, "{what}: {}", state());
+        std::thread::sleep(std::time::Duration::from_millis(5));
     }
 }
 

@@ -6,6 +6,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
+use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::state::fall_asleep;
@@ -102,30 +103,41 @@ unsafe impl GlobalAlloc for Reserve {
     }
 }
 
-/// Is there room for work on a module on the calling thread's stack? Where a program has put a stack of its own in its place
-/// nobody can tell.
+unsafe extern "C" {
+    /// Where the first thread's stack began, as the dynamic linker keeps it.
+    static __libc_stack_end: *const c_void;
+}
+
+/// Is there room for work on a module on the calling thread's stack? On one that the program has put in its place there is
+/// none: nobody can tell where that ends.
 pub fn has_stack() -> bool {
     /// Bytes, several times what a release build takes.
     const WANTED: usize = 64 << 10;
-    /// The first thread of a program that may have so much is not looked at: that takes long.
-    const MUCH: u64 = 1 << 20;
+    /// The first thread of a program that may have so much is not looked at more closely: that takes long.
+    const MUCH: usize = 1 << 20;
+    /// Below the first thread's stack nothing else lies within so many bytes (`SZ_128M` in Linux' mm/util.c).
+    const GAP: usize = 128 << 20;
     // SAFETY: zeros are attributes, which are filled below.
     let mut attributes: libc::pthread_attr_t = unsafe { std::mem::zeroed() };
     let here = std::ptr::from_ref(&attributes).addr();
     let (mut start, mut size) = (std::ptr::null_mut(), 0);
-    // SAFETY: the calling thread, and outputs of the right types.
+    // SAFETY: the calling thread, a word of the dynamic linker's, and outputs of the right types.
     unsafe {
         let mut limit: libc::rlimit = std::mem::zeroed();
         libc::getrlimit(libc::RLIMIT_STACK, &raw mut limit);
-        let is_roomy = libc::gettid() == libc::getpid() && limit.rlim_cur >= MUCH;
-        if is_roomy || libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) != 0 {
+        let most = usize::try_from(limit.rlim_cur).map_or(GAP, |limit| limit.min(GAP));
+        let used = __libc_stack_end.addr().checked_sub(here);
+        if most >= MUCH && used.is_some_and(|used| used <= most - WANTED) {
             return true;
+        }
+        if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) != 0 {
+            return false;
         }
         libc::pthread_attr_getstack(&raw const attributes, &raw mut start, &raw mut size);
         libc::pthread_attr_destroy(&raw mut attributes);
     }
     let room = here.checked_sub(start.addr());
-    room.is_none_or(|room| room > size || room >= WANTED)
+    room.is_some_and(|room| room <= size && room >= WANTED)
 }
 
 /// Does work on so many bytes fit into what the process may still have? Reading them, what is made of them, and room for

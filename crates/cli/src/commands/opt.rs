@@ -22,7 +22,7 @@ use warpwright_toolkit::{BuildCache, Toolkit};
 use super::explain::{COUNTING, LOOKING, advised, counted};
 use super::pass::say;
 use super::{own_run, print_json, write_page};
-use crate::args::{Cli, Emit, OptArgs};
+use crate::args::{Cli, Emit, LONGEST_BUDGET, OptArgs};
 use crate::failure::Failure;
 use crate::input::{self, Input, Kind, Level, is_stdout, make_folder, stage, write_into};
 use crate::progress;
@@ -80,7 +80,7 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         _ => None,
     };
     // What is counted has its budget in work.
-    let until = own_run::until(f64::MAX);
+    let until = own_run::until(LONGEST_BUDGET);
     let wanted = own_run::Wanted {
         own: &args.own,
         nvcc: &options.nvcc,

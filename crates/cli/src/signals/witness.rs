@@ -6,6 +6,7 @@
 use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
 use std::mem::{size_of, zeroed};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -29,6 +30,8 @@ struct Witness {
 }
 
 static WITNESS: Mutex<Option<Witness>> = Mutex::new(None);
+/// Where a program says that it starts.
+static ASK_AT: AtomicI32 = AtomicI32::new(-1);
 
 /// Lets one stand there, if none does. Signals are held back meanwhile.
 pub fn stand() {
@@ -36,14 +39,24 @@ pub fn stand() {
     if witness.is_none() {
         // Without one a program hears twice what is sent to its group.
         *witness = Witness::new().ok();
+        let ask = witness.as_ref().map_or(-1, |own| own.ask.as_raw_fd());
+        ASK_AT.store(ask, Ordering::SeqCst);
     }
 }
 
-/// Has a program that has just started end with this process.
-pub fn tie(program: i32) {
-    let mut witness = WITNESS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(own) = &mut *witness {
-        let _ = own.ask.write_all(&program.to_ne_bytes());
+/// Has the calling process, between fork and exec, end with the one that starts it: said by that, it would be too late if that is
+/// killed first. Signals are held back.
+#[allow(unsafe_code)]
+pub fn tie() {
+    let ask = ASK_AT.load(Ordering::SeqCst);
+    if ask < 0 {
+        return;
+    }
+    // SAFETY: calls that are allowed there; a word of its own. Without a witness SIGPIPE comes, and goes as it is ignored.
+    unsafe {
+        let own = libc::getpid();
+        libc::write(ask, (&raw const own).cast(), size_of_val(&own));
+        libc::signal(libc::SIGPIPE, libc::SIG_IGN);
     }
 }
 
@@ -57,6 +70,7 @@ pub fn has_seen(signal: c_int, by: i32) -> bool {
     match own.has_seen(signal, by) {
         Ok(found) => found,
         Err(_) => {
+            ASK_AT.store(-1, Ordering::SeqCst);
             *witness = None;
             false
         }

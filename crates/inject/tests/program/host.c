@@ -12,11 +12,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 typedef unsigned Code;
@@ -131,6 +133,22 @@ static void *cancelled(void *arg) {
     if (cuModuleLoadData(&module, image) || cuModuleGetFunction(&f, module, "scale")) return (void *)1;
     for (int i = 0; i < 5; i++) if (launch(f, 4, 256, 0, NULL)) return (void *)2;
     return (void *)3;
+}
+
+/* The same on a stack of the program's own, with nothing below it. */
+static ucontext_t before, own;
+static void *answer;
+static void on_own(void) { answer = cancelled(NULL); }
+static void *coroutine(void *arg) {
+    size_t below = 1 << 20, size = 20 << 10;
+    char *stack = mmap(NULL, below + size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (stack == MAP_FAILED || mprotect(stack + below, size, PROT_READ | PROT_WRITE) || getcontext(&own)) return NULL;
+    own.uc_stack.ss_sp = stack + below;
+    own.uc_stack.ss_size = size;
+    own.uc_link = &before;
+    makecontext(&own, on_own, 0);
+    swapcontext(&before, &own);
+    return answer;
 }
 
 /* Loads, launches and unloads, again and again. */
@@ -406,6 +424,18 @@ int main(int argc, char **argv) {
         if (IS("cancelled")) pthread_cancel(thread);
         pthread_barrier_wait(&barrier);
         pthread_join(thread, &result);
+        printf("%ld\n", (long)result);
+        scenario = "plain";
+    }
+    if (IS("coroutine") || IS("coroutine-thread")) { /* of the first thread, or of another */
+        pthread_t thread;
+        void *result;
+        pthread_barrier_init(&barrier, NULL, 1);
+        if (IS("coroutine")) result = coroutine(NULL);
+        else {
+            pthread_create(&thread, NULL, coroutine, NULL);
+            pthread_join(thread, &result);
+        }
         printf("%ld\n", (long)result);
         scenario = "plain";
     }

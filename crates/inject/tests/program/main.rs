@@ -679,28 +679,28 @@ fn threads_are_cancelled_where_they_would_be() {
     }
 }
 
-/// A thread with hardly any stack loads its module as it does without the library, and others get their winners.
+/// A thread with hardly any stack, or on one that the program made, loads its module as it does without the library, and
+/// others get their winners.
 fn little_stack_ends_nobody() {
     let (store, size) = store(&variant("fake_fast"));
-    let setup = |mode| Setup {
-        mode,
-        scenario: "narrow",
-        store: Some(store.path()),
-        ..Setup::default()
-    };
-    let plain = run(&setup(""));
-    assert!(plain.stdout().starts_with("3\n"), "{}", plain.stdout());
-    for mode in ["with", "trace", "trace+with"] {
-        let with = run(&setup(mode));
-        assert_eq!(with.output.status, plain.output.status, "{mode}");
-        assert_eq!(with.stdout(), plain.stdout(), "{mode}: {}", with.log);
-        assert!(
-            with.log.contains("has little stack"),
-            "{mode}: {}",
-            with.log
-        );
-        let used = if mode == "trace" { 0 } else { 2 };
-        assert_eq!(with.of_size(size), used, "{mode}: {}", with.log);
+    for scenario in ["narrow", "coroutine", "coroutine-thread"] {
+        let setup = |mode| Setup {
+            mode,
+            scenario,
+            store: Some(store.path()),
+            ..Setup::default()
+        };
+        let plain = run(&setup(""));
+        assert!(plain.stdout().starts_with("3\n"), "{}", plain.stdout());
+        for mode in ["with", "trace", "trace+with"] {
+            let with = run(&setup(mode));
+            let what = format!("{scenario} {mode}: {}", with.log);
+            assert_eq!(with.output.status, plain.output.status, "{what}");
+            assert_eq!(with.stdout(), plain.stdout(), "{what}");
+            assert!(with.log.contains("has little stack"), "{what}");
+            let used = if mode == "trace" { 0 } else { 2 };
+            assert_eq!(with.of_size(size), used, "{what}");
+        }
     }
 }
 

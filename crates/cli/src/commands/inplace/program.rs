@@ -7,6 +7,7 @@ use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use nix::libc;
@@ -241,6 +242,9 @@ impl fmt::Display for End {
     }
 }
 
+/// How the first run ended.
+static FIRST: OnceLock<End> = OnceLock::new();
+
 /// Runs the program to its end.
 pub fn run(program: Program) -> Result<End, Failure> {
     let wait = |child| loop {
@@ -283,7 +287,7 @@ fn look_after(child: u32, how: i32) -> std::io::Result<Option<End>> {
             match status.stopped_signal() {
                 Some(signal) => {
                     if stays_stopped(child) {
-                        signals::stop_with(child, signal);
+                        signals::stop_with(child, signal, || is_changed(child));
                     }
                     Ok(None)
                 }
@@ -297,22 +301,27 @@ fn look_after(child: u32, how: i32) -> std::io::Result<Option<End>> {
 const MEANWHILE: Duration = Duration::from_millis(30);
 
 /// Does a program that has stopped neither go on nor end?
-#[allow(unsafe_code)]
 fn stays_stopped(child: u32) -> bool {
-    let (since, changes) = (Instant::now(), libc::WCONTINUED | libc::WEXITED);
-    let how = changes | libc::WNOHANG | libc::WNOWAIT;
+    let since = Instant::now();
     while since.elapsed() < MEANWHILE {
-        // SAFETY: zeros are a report of nothing, and a child of ours is asked for.
-        let is_changed = unsafe {
-            let mut found: libc::siginfo_t = std::mem::zeroed();
-            libc::waitid(libc::P_PID, child, &raw mut found, how) != 0 || found.si_pid() != 0
-        };
-        if is_changed {
+        if is_changed(child) {
             return false;
         }
         std::thread::sleep(INTERVAL);
     }
     true
+}
+
+/// Has a program that had stopped gone on, or ended?
+#[allow(unsafe_code)]
+fn is_changed(child: u32) -> bool {
+    let changes = libc::WCONTINUED | libc::WEXITED;
+    let how = changes | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: zeros are a report of nothing, and a child of ours is asked for.
+    unsafe {
+        let mut found: libc::siginfo_t = std::mem::zeroed();
+        libc::waitid(libc::P_PID, child, &raw mut found, how) != 0 || found.si_pid() != 0
+    }
 }
 
 fn run_beside(
@@ -333,6 +342,9 @@ fn run_beside(
         Ok(End::Signal(signal)) => Some(signal),
         _ => None,
     });
+    if let Ok(end) = end {
+        FIRST.get_or_init(|| end);
+    }
     stdin::settle();
     end.map_err(|e| not_started(&name, &e))
 }
@@ -354,6 +366,14 @@ pub fn failed_behind(end: End, failure: Failure) -> Failure {
             let _ = failure.report(false);
             as_it(end)
         }
+    }
+}
+
+/// The same where the command fails by a mistake of our own.
+pub fn failed_anyhow(failure: Failure) -> Failure {
+    match FIRST.get() {
+        None => failure,
+        Some(end) => failed_behind(*end, failure),
     }
 }
 
@@ -394,4 +414,17 @@ fn has_no_reader() -> bool {
     // SAFETY: one structure, and no waiting.
     let found = unsafe { libc::poll(&raw mut stdout, 1, 0) };
     found == 1 && stdout.revents & (libc::POLLERR | libc::POLLHUP) != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistake_of_ours_keeps_the_programs_end() {
+        let mistake = || failed_anyhow(Failure::Internal("a mistake".into()));
+        assert!(matches!(mistake(), Failure::Internal(_)));
+        assert_eq!(FIRST.set(End::Code(7)), Ok(()));
+        assert!(matches!(mistake(), Failure::Quiet(7)));
+    }
 }
