@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 use warpwright_flow::{Inst, Transfer, Value};
 
-use crate::fold::field_place;
+use crate::fold::{IntOp, field_place};
 use crate::machine::{Accessed, Loaded, Machine, Observable, REWRITTEN};
 use crate::memory::{self, Extent};
 use crate::semantics::{Access, Address, Arg, Base, Effect, Meaning, Semantics, Spaces, Step};
@@ -223,9 +223,30 @@ impl<S: Semantics> Machine<'_, S> {
         )))
     }
 
+    /// A comparison of integers that takes another predicate along is what the two are together.
+    fn joined(&mut self, step: &Step, args: &Args) -> Option<Term> {
+        let (fold, &[a, b, other]) = (step.fold?, args.as_slice()) else {
+            return None;
+        };
+        let (by, word) = match fold.op {
+            IntOp::CompareAnd(by) => (by, "and.pred"),
+            IntOp::CompareOr(by) => (by, "or.pred"),
+            _ => return None,
+        };
+        let terms = &mut self.terms;
+        let own = terms.compared(by, (fold.bits, fold.signed), [a, b]);
+        let mut both = [own, other];
+        terms.in_order(&mut both);
+        let op = terms.sym(word);
+        Some(terms.make(Head::Op(op, 0), both))
+    }
+
     fn compute(&mut self, step: &Step, op: Sym, args: &Args) -> Results {
         if let Some(constant) = self.fold(step, args) {
             return constant;
+        }
+        if let Some(joined) = self.joined(step, args) {
+            return Results::Terms(SmallVec::from_slice(&[joined]));
         }
         let terms = &mut self.terms;
         let term = match (step.meaning, args.as_slice()) {
@@ -256,7 +277,7 @@ impl<S: Semantics> Machine<'_, S> {
             }
             (Meaning::Shr(bits), &[a, b]) => match terms.as_const(b) {
                 Some(by) => {
-                    let quotient = (bits == 64).then(|| terms.quotient(a, by)).flatten();
+                    let quotient = terms.quotient_of_bits(bits, a, by);
                     quotient.unwrap_or_else(|| terms.shift_right(bits, a, by))
                 }
                 None => terms.make(Head::Op(op, 0), [a, b]),
@@ -277,6 +298,10 @@ impl<S: Semantics> Machine<'_, S> {
                     };
                     let both = terms.concat(32, &[a, b]);
                     terms.extract(if left { 32 - by } else { by }, 32, 64, both)
+                }
+                None if wrap => {
+                    let by = terms.extract(0, 5, 32, by);
+                    terms.make(Head::Op(op, 0), [a, b, by])
                 }
                 None => terms.make(Head::Op(op, 0), [a, b, by]),
             },
@@ -310,6 +335,13 @@ impl<S: Semantics> Machine<'_, S> {
                     terms.computed_by(product, [a, b], None);
                 }
                 product
+            }
+            (Meaning::MulHigh { bits, signed }, &[a, b]) => {
+                let product = terms.mul_wide(bits, signed, a, b);
+                if bits == 32 && !signed {
+                    terms.computed_by(product, [a, b], None);
+                }
+                terms.extract(bits, bits, 2 * bits, product)
             }
             (Meaning::MulAddWide { bits, signed }, &[a, b, c]) => {
                 let product = terms.mul_wide(bits, signed, a, b);
@@ -403,6 +435,18 @@ impl<S: Semantics> Machine<'_, S> {
                 if let Some(d) = terms.divisor(bits, signed, a, b) =>
             {
                 terms.remainder(bits, a, d)
+            }
+            (Meaning::Divide { bits, signed: true }, &[a, b])
+                if let Some(d) = terms.positive(bits, b) =>
+            {
+                terms.divide_signed(bits, a, d)
+            }
+            (Meaning::Remainder { bits, signed: true }, &[a, b])
+                if let Some(d) = terms.positive(bits, b) =>
+            {
+                let quotient = terms.divide_signed(bits, a, d);
+                let whole = terms.mul(bits, quotient, b);
+                terms.sub(bits, a, whole)
             }
             _ => return Results::Operation(op, args.clone()),
         };

@@ -135,6 +135,12 @@ impl Facts {
             (Head::Coordinate(Coordinate::Block(_)), _) if bits == 32 => (low, high) = (1, 1024),
             _ => {}
         }
+        // A launch states numbers without signs.
+        if let Some((a, b)) = terms.stated(x)
+            && b <= most
+        {
+            (low, high) = (low.max(a), high.min(b));
+        }
         for fact in self.iter() {
             let (atom, holds) = match terms.head(fact) {
                 Head::Not => (terms.args(fact)[0], false),

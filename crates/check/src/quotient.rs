@@ -129,6 +129,143 @@ impl Terms {
         Some(self.zero_extend(32, 64, quotient))
     }
 
+    /// The bits of a number from the `by`-th on, where it is a product of 64 bits, or the upper part of one, and they are a
+    /// quotient.
+    pub(crate) fn quotient_of_bits(&mut self, bits: u32, a: Term, by: u64) -> Option<Term> {
+        if bits == 64 {
+            return self.quotient(a, by);
+        }
+        let (Head::Extract { lo, bits: own, of }, &[product]) = (self.head(a), self.args(a)) else {
+            return None;
+        };
+        let is_upper = own == bits && of == 64 && lo + own == of;
+        let by = u64::from(lo).checked_add(by).filter(|_| is_upper)?;
+        let quotient = self.quotient(product, by)?;
+        Some(self.extract(0, bits, 64, quotient))
+    }
+
+    /// A constant above zero, as a number with a sign.
+    pub(crate) fn positive(&self, bits: u32, x: Term) -> Option<u64> {
+        let value = self.as_const(x)?;
+        (value > 0 && value < 1 << (bits - 1)).then_some(value)
+    }
+
+    /// a / d of numbers with signs, towards zero. By a power of two: a negative number is rounded down once `d - 1` is added.
+    pub(crate) fn divide_signed(&mut self, bits: u32, a: Term, d: u64) -> Term {
+        if d == 1 {
+            return a;
+        }
+        if !d.is_power_of_two() {
+            let op = self.sym(&format!("div.s{bits}"));
+            let d = self.constant(d);
+            return self.make(Head::Op(op, 0), [a, d]);
+        }
+        let by = d.trailing_zeros();
+        let signs = self.field(bits, true, a, bits - 1, bits);
+        let more = self.shift_right(bits, signs, u64::from(bits - by));
+        let sum = self.add(bits, a, more);
+        self.field(bits, true, sum, by, bits)
+    }
+
+    /// Puts quotients of numbers with signs into a sum, where it has the upper part of a product and, as often, its sign.
+    pub(crate) fn with_quotients(&mut self, bits: u32, parts: &mut Parts) {
+        if bits != 32 {
+            return;
+        }
+        for at in 0..parts.len() {
+            let (sign, factor) = parts[at];
+            let Some((of, y)) = self.sign_of(sign) else {
+                continue;
+            };
+            let mut found = None;
+            for (place, &(upper, times)) in parts.iter().enumerate() {
+                if place != at && times == factor && found.is_none() {
+                    let quotient = self.signed_quotient(upper, of, y);
+                    found = quotient.map(|quotient| (place, quotient));
+                }
+            }
+            if let Some((place, quotient)) = found {
+                parts[at].1 = 0;
+                parts[place].1 = 0;
+                match parts.iter_mut().find(|part| part.0 == quotient) {
+                    Some(known) => known.1 = known.1.wrapping_add(factor),
+                    None => parts[place] = (quotient, factor),
+                }
+            }
+        }
+    }
+
+    /// A number and its bits, of its highest bit in a word.
+    fn sign_of(&self, x: Term) -> Option<(u32, Term)> {
+        let (Head::ZeroExtend(1, 32), &[bit]) = (self.head(x), self.args(x)) else {
+            return None;
+        };
+        let (Head::Extract { lo, bits: 1, of }, &[y]) = (self.head(bit), self.args(bit)) else {
+            return None;
+        };
+        (lo + 1 == of).then_some((of, y))
+    }
+
+    /// a / d, if `upper` is `a·factor / 2^p` rounded down, `y` of `of` bits being the product or its high half: with one more
+    /// for a negative `a` it is that.
+    fn signed_quotient(&mut self, upper: Term, of: u32, y: Term) -> Option<Term> {
+        let (from, part) = match (self.head(upper), self.args(upper)) {
+            (Head::SignExtend(from, 32), &[part]) => (from, part),
+            _ => (32, upper),
+        };
+        let is_upper = match (self.head(part), self.args(part)) {
+            (Head::Extract { lo, bits, of: all }, &[whole]) => {
+                (whole, all, lo + bits, bits) == (y, of, of, from)
+            }
+            _ => false,
+        };
+        let (a, factor) = self.high_product(of, y).filter(|_| is_upper)?;
+        let d = signed_divisor(factor, 64 - from)?;
+        let by = self.constant(d);
+        Some(match self.divisor(32, true, a, by) {
+            Some(d) => self.divide(32, a, d),
+            None => self.divide_signed(32, a, d),
+        })
+    }
+
+    /// `a` of 32 bits with a sign and a factor, of a product of 64 bits, or of the high half of one to which `a` may be
+    /// added once for a factor of 33 bits.
+    fn high_product(&self, of: u32, y: Term) -> Option<(Term, i128)> {
+        let product = |x: Term| {
+            let (Head::Mul(64), &[a, factor]) = (self.head(x), self.args(x)) else {
+                return None;
+            };
+            let (Head::SignExtend(32, 64) | Head::ZeroExtend(32, 64), &[number]) =
+                (self.head(a), self.args(a))
+            else {
+                return None;
+            };
+            let is_signed = matches!(self.head(a), Head::SignExtend(..));
+            let is_same = is_signed
+                || self.is_never_negative(32, number)
+                || self.is_positive_here(32, number);
+            let factor = i128::from(self.as_const(factor)? as i64);
+            is_same.then_some((number, factor))
+        };
+        if of == 64 {
+            return product(y);
+        }
+        let (Head::Add(32), &[one, other]) = (self.head(y), self.args(y)) else {
+            return None;
+        };
+        [(one, other), (other, one)]
+            .into_iter()
+            .find_map(|(high, added)| {
+                let half = Head::Extract {
+                    lo: 32,
+                    bits: 32,
+                    of: 64,
+                };
+                let (a, factor) = product(*self.args(high).first()?)?;
+                (self.head(high) == half && a == added).then_some((a, factor + (1 << 32)))
+            })
+    }
+
     /// Where a number of so many bits lies.
     fn extent(&mut self, bits: u32, x: Term, depth: u32) -> Range {
         let all = (0, (1i128 << bits.min(100)) - 1);
@@ -278,6 +415,21 @@ fn is_quotient(most: i128, d: i128, [factor, plus]: [i128; 2], scale: i128) -> b
         .all(|(q, r)| (0..scale).contains(&(q * error + r * factor + plus)))
 }
 
+/// What numbers of 32 bits with a sign are divided by, where `a·factor / 2^by` is rounded down and a negative `a` has one more.
+///
+/// With `a = q·d + r`, `error = d·factor - 2^by` and `q·error + r·factor` below 2^by it is q where `a` is not negative. Where
+/// `-a = q·d + r` is positive, it is `-q - 1`, as what stands there is not 0.
+fn signed_divisor(factor: i128, by: u32) -> Option<u64> {
+    let scale = 1i128 << by;
+    if !(1..1 << 32).contains(&factor) {
+        return None;
+    }
+    let d = scale / factor + 1;
+    let (error, last) = (d * factor - scale, (1i128 << 31) / d);
+    let holds = d < 1 << 31 && last * error + (d - 1) * factor < scale;
+    u64::try_from(d).ok().filter(|_| holds && error > 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -297,6 +449,30 @@ mod tests {
                             assert!(!said || holds, "{most} {d} {factor} {plus} {scale}");
                             found += u32::from(said);
                         }
+                    }
+                }
+            }
+        }
+        assert!(found > 500, "{found}");
+    }
+
+    #[test]
+    fn products_with_signs_are_quotients_where_it_is_said() {
+        let mut found = 0;
+        for d in (2i128..300).chain([641, 1_000, 1_000_003, 0x7fff_fffe, 0x7fff_ffff]) {
+            for by in 32..63 {
+                for factor in [0, 1, 2, 33].map(|more| (1i128 << by) / d + more) {
+                    let Some(said) = super::signed_divisor(factor, by).map(i128::from) else {
+                        continue;
+                    };
+                    found += 1;
+                    let last = (1i128 << 31) / said * said;
+                    let near = [0, said, last, last / 2 / said * said, 1 << 31];
+                    let near = near.into_iter().flat_map(|at| at - 2..=at + 2);
+                    let all = near.flat_map(|a| [a, -a]);
+                    for a in all.filter(|a| (-(1i128 << 31)..1 << 31).contains(a)) {
+                        let is = (a * factor >> by) + i128::from(a < 0);
+                        assert_eq!(is, a / said, "{a} / {said} by {factor}, {by}");
                     }
                 }
             }

@@ -427,6 +427,13 @@ pub enum Meaning {
         /// Are the factors signed?
         signed: bool,
     },
+    /// a · b, high half
+    MulHigh {
+        /// Bits of a factor.
+        bits: u32,
+        /// Are the factors signed?
+        signed: bool,
+    },
     /// a · b at twice the width, + c.
     MulAddWide {
         /// Bits of a factor.

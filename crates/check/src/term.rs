@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 use warpwright_flow::Value;
 
 use crate::facts::Facts;
+use crate::fold::Comparison;
 use crate::quotient::Numbers;
 use crate::semantics::{Coordinate, Name, Split, Variable};
 use crate::wholes::Wholes;
@@ -430,6 +431,7 @@ impl Terms {
 
     fn of_parts(&mut self, bits: u32, mut parts: Parts, constant: u64) -> Term {
         self.without_remainders(bits, &mut parts);
+        self.with_quotients(bits, &mut parts);
         parts.sort_unstable();
         let mut sum = None;
         for (part, factor) in parts {
@@ -560,6 +562,24 @@ impl Terms {
             }
             _ if a == b => self.constant(0),
             _ => self.make(Head::Less(bits, signed), [a, b]),
+        }
+    }
+
+    /// What a comparison of two integers of so many bits, with signs or without, says.
+    pub(crate) fn compared(
+        &mut self,
+        by: Comparison,
+        (bits, signed): (u32, bool),
+        [a, b]: [Term; 2],
+    ) -> Term {
+        let answer = match by {
+            Comparison::Equal | Comparison::Differ => self.equal(bits, a, b),
+            Comparison::Less | Comparison::GreaterEqual => self.less(bits, signed, a, b),
+            Comparison::Greater | Comparison::LessEqual => self.less(bits, signed, b, a),
+        };
+        match by {
+            Comparison::Equal | Comparison::Less | Comparison::Greater => answer,
+            _ => self.not(answer),
         }
     }
 
@@ -759,6 +779,10 @@ impl Terms {
                 continue;
             }
             let part = match self.head(part) {
+                Head::Mul(_) if let Some((from, [a, b])) = self.extended_factors(part, bits) => {
+                    let product = self.mul(from, a, b);
+                    self.extract(0, bits, from, product)
+                }
                 Head::Add(_) | Head::Mul(_) => self.make(head, [part]),
                 _ => self.extract(0, bits, of, part),
             };
@@ -1032,6 +1056,22 @@ impl Terms {
             }
             _ => None,
         }
+    }
+
+    /// The factors of a wide product of unknowns, and their bits, `least` or more: the product's low bits are not made of
+    /// others.
+    fn extended_factors(&self, product: Term, least: u32) -> Option<(u32, [Term; 2])> {
+        let &[a, b] = self.args(product) else {
+            return None;
+        };
+        let extended = |term: Term| match self.head(term) {
+            Head::ZeroExtend(from, _) | Head::SignExtend(from, _) => {
+                Some((from, self.args(term)[0]))
+            }
+            _ => None,
+        };
+        let ((from, a), (width, b)) = (extended(a)?, extended(b)?);
+        (from == width && least <= from).then_some((from, [a, b]))
     }
 
     /// The factors of a wide product, and their bits.

@@ -40,6 +40,11 @@ pub(super) fn meaning(opcode: &Opcode, step: &Step, is_exact: bool) -> Meaning {
             Some((bits, signed)) => Meaning::MulWide { bits, signed },
             None => Meaning::Opaque,
         },
+        // Of 64 bits there is no wider product.
+        (Some(Op::Mul), ["hi", _], 2, 1) if integer.is_some_and(|of| of.0 < 64) => match integer {
+            Some((bits, signed)) => Meaning::MulHigh { bits, signed },
+            None => Meaning::Opaque,
+        },
         (Some(Op::Mad), ["wide", _], 3, 1) => match integer {
             Some((bits, signed)) => Meaning::MulAddWide { bits, signed },
             None => Meaning::Opaque,
