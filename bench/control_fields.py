@@ -106,7 +106,9 @@ def ways(tools, folder, wanted):
     chosen, chosen_files, digests = [candidates[default]], [files[default]], set()
     for candidate, file in zip(candidates, files, strict=True):
         # What ptxas makes by itself.
-        if file and candidate["recipe"].startswith(("maxnreg", "usage-level", "minnctapersm")) and "spill-to" not in candidate["recipe"]:
+        edits = ("spill-to", "demote", "schedule")
+        is_plain = not any(edit in candidate["recipe"] for edit in edits)
+        if file and is_plain and candidate["recipe"].startswith(("maxnreg", "usage-level", "minnctapersm")):
             chosen.append(candidate)
             chosen_files.append(file)
     cubin = os.path.join(folder, files[default])

@@ -1,6 +1,7 @@
 // Times builds of one kernel in turns, many kernels in one process. Reads one job a line from standard input, fields apart
 // by tabs: name, element type, n, m, blocks, threads, turns, then a path and dynamic bytes for each build. Writes one line of
-// JSON a job. A job of 0 turns launches each build once, for a profiler.
+// JSON a job: times, and whether a build leaves the same bytes as the first one where both find zeros. A job of 0 turns
+// launches each build once, for a profiler.
 //
 //     nvcc -O2 -std=c++17 runner.cpp -o runner -lcuda
 #include <cuda.h>
@@ -67,6 +68,7 @@ struct Build {
     int registers = 0, local = 0, shared = 0, blocks = 0, repeats = 1;
     std::vector<float> microseconds;
     const char *error = nullptr;
+    bool same = false;
 };
 
 }  // namespace
@@ -89,6 +91,9 @@ int main() {
         must(cuMemAlloc(&out, ARRAY + 2 * ROOM));
         must(cuMemsetD8(out, 0, ARRAY + 2 * ROOM));
         out += ROOM;
+        char *first, *found;  // what the first build left, and another one
+        must(cuMemAllocHost((void **)&first, ARRAY));
+        must(cuMemAllocHost((void **)&found, ARRAY));
         CUevent begin, end;
         must(cuEventCreate(&begin, 0));
         must(cuEventCreate(&end, 0));
@@ -119,17 +124,30 @@ int main() {
                 must(cuEventElapsedTime(&ms, begin, end));
                 return ms / repeats;
             };
+            size_t written = 0;
+            auto leaves_the_same = [&](const Build &x) {
+                bool is_first = &x == &builds[0];
+                must(cuMemsetD8(out, 0, ARRAY));
+                launch(x);
+                must(cuMemcpyDtoH(is_first ? first : found, out, is_first ? ARRAY : written));
+                if (is_first) {
+                    for (written = ARRAY; written > 0 && first[written - 1] == 0;) --written;
+                    written = std::min(ARRAY, written + (ROOM >> 3));
+                }
+                return is_first || memcmp(first, found, written) == 0;
+            };
             for (auto &x : builds) try {
                 must(cuModuleLoad(&x.module, x.path.c_str()));
                 must(cuModuleGetFunction(&x.function, x.module, name.c_str()));
                 must(cuFuncGetAttribute(&x.registers, CU_FUNC_ATTRIBUTE_NUM_REGS, x.function));
                 must(cuFuncGetAttribute(&x.local, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, x.function));
                 must(cuFuncGetAttribute(&x.shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, x.function));
-                if (x.dynamic > 48 << 10) must(cuFuncSetAttribute(x.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, x.dynamic));
+                if (x.shared + x.dynamic > 48 << 10) must(cuFuncSetAttribute(x.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, x.dynamic));
                 must(cuOccupancyMaxActiveBlocksPerMultiprocessor(&x.blocks, x.function, threads, x.dynamic));
                 launch(x);
                 must(cuCtxSynchronize());
                 if (turns == 0) continue;
+                x.same = leaves_the_same(x);
                 float once = timed(x, 2);
                 if (once > LONGEST_MS) throw Failed{"takes too long"};
                 x.repeats = std::max(1, std::min(200, int(BATCH_MS / once)));
@@ -146,8 +164,8 @@ int main() {
             for (auto &x : builds) {
                 std::sort(x.microseconds.begin(), x.microseconds.end());
                 size_t count = x.microseconds.size();
-                printf("%s{\"error\":%s%s%s,\"registers\":%d,\"local\":%d,\"shared\":%d,\"blocks\":%d,\"us\":[%.4f,%.4f,%.4f]}", &x == &builds[0] ? "" : ",",
-                       x.error ? "\"" : "", x.error ? x.error : "null", x.error ? "\"" : "", x.registers, x.local, x.shared, x.blocks,
+                printf("%s{\"error\":%s%s%s,\"registers\":%d,\"local\":%d,\"shared\":%d,\"blocks\":%d,\"same\":%s,\"us\":[%.4f,%.4f,%.4f]}", &x == &builds[0] ? "" : ",",
+                       x.error ? "\"" : "", x.error ? x.error : "null", x.error ? "\"" : "", x.registers, x.local, x.shared, x.blocks, x.same ? "true" : "false",
                        count ? x.microseconds[0] : 0, count ? x.microseconds[count / 2] : 0, count ? x.microseconds[count * 3 / 4] : 0);
                 if (x.module) cuModuleUnload(x.module);
             }

@@ -26,13 +26,14 @@ use crate::candidate::{Because, Candidate, Rejection, Resources, Standing};
 use crate::choose::{Choice, choose};
 use crate::control::{Assembly, control};
 use crate::crat::{ResourceUsage, resource_usage};
+use crate::machine_code::{demoted, hopeless, reordered};
 use crate::opt::{
     Crat, DEFAULT_BUDGET, KernelOutcome, KernelReport, Known, NAMED, OptError, Proofs, Request,
 };
 use crate::proposal::{
     Goal, KEPT_APART, Peers, Situation, Throttled, all_spilling, at_launch, first_round,
     for_machine_code, goals, is_hopeless, is_rewritten, loops_and_caches, peers, register_limit,
-    reworked, second_round, specialised, steps, third_round, throttles,
+    second_round, specialised, steps, third_round, throttles,
 };
 use crate::residency::{hold, occupy};
 use crate::score::score_all;
@@ -312,7 +313,7 @@ impl<'a> Exploration<'a> {
         }
         if !self.moves_registers() {
             self.rounds(module, id, whole.kernels().count() == 1)?;
-            if self.is_measured() {
+            if self.is_measured() && self.request.peers != Peers::Spills {
                 self.score();
                 self.build(loops_and_caches(&self.candidates()))?;
             }
@@ -354,7 +355,6 @@ impl<'a> Exploration<'a> {
         };
         let mut recipes = first_round(&situation);
         if request.peers == Peers::Spills {
-            recipes.retain(|recipe| recipe.assembler().usage_level.is_none());
             self.usage = Some(usage);
             self.build(recipes)?;
             self.score();
@@ -554,7 +554,7 @@ impl<'a> Exploration<'a> {
     /// Are all candidates to be measured?
     fn is_measured(&self) -> bool {
         let request = self.request;
-        request.proofs == Proofs::All && request.peers != Peers::Spills && !request.is_searched
+        request.proofs == Proofs::All && !request.is_searched
     }
 
     /// Other machine code of what there is, where all candidates are to be measured.
@@ -563,7 +563,19 @@ impl<'a> Exploration<'a> {
             return Ok(());
         }
         self.score();
-        self.build(reworked(self.bench.setting.gpu, &self.candidates()))
+        let gpu = self.bench.setting.gpu;
+        let stairs = self
+            .bench
+            .setting
+            .stairs(self.default_resources().shared_bytes);
+        let stairs = stairs.unwrap_or_default();
+        self.build(demoted(gpu, &stairs, &self.candidates()))?;
+        self.score();
+        for at in hopeless(&self.candidates()) {
+            let why = Rejection::new(Because::Budget, "other demoted builds promise more");
+            self.built[at].candidate.reject(why);
+        }
+        self.build(reordered(gpu, &self.candidates()))
     }
 
     fn throttled<'n>(

@@ -4,6 +4,7 @@
 //! * [`candidate`]: a recipe and how far it has come.
 //! * [`proposal`] -> [`build`] -> [`residency`], [`score`] -> [`choose`] -> proof: the steps, put together by
 //!   [`explore`]; [`opt`] carries the choice out and replays recipes. [`why_not`](mod@why_not): why a candidate was not chosen.
+//! * [`machine_code`]: steps behind ptxas, proposed round by round.
 //! * [`search`]: which recipes are timed next where each is, and [`explore::versions`] makes them.
 //! * [`control`]: `reduce` with ptxas in the loop.
 //! * [`crat`]: resource usage, design space and choice as CRAT has them.
@@ -21,6 +22,7 @@ pub mod database;
 pub mod estimate;
 pub mod explore;
 pub mod life_ranges;
+pub mod machine_code;
 pub mod naive;
 pub mod opt;
 pub mod proposal;

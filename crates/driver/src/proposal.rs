@@ -98,8 +98,8 @@ pub enum Peers {
     Usual,
     /// Every eighth register limit, and launch bounds with each number of blocks.
     All,
-    /// Nothing but spilling: at every register limit under which ptxas spills, with the slots in local
-    /// memory, with ptxas's own in shared memory, and moved, all or a part.
+    /// Nothing but registers: at every limit under which ptxas spills, with the slots in local memory, with ptxas's own
+    /// in shared memory, and moved, all or a part; values of ours in their place, and other orders.
     Spills,
 }
 
@@ -240,38 +240,6 @@ pub fn for_machine_code(default: &Candidate, kernel: &Throttled) -> Vec<Recipe> 
         recipes.extend(throttles(kernel, true));
     }
     recipes
-}
-
-/// Builds whose instructions are put into other orders: the default and the best of those that are predicted to be faster.
-const MOST_REORDERED: usize = 3;
-/// Orders of each beside the two that the estimate likes ([`Schedule::seed`]).
-const SEEDS: u32 = 2;
-
-/// Machine code that is worth measuring only, because the model hardly tells it from what it is made of: other orders of
-/// the best builds, and of the default fewer registers by other names or with values in shared memory.
-pub fn reworked(gpu: &Gpu, scored: &[Candidate]) -> Vec<Recipe> {
-    let Some((default, others)) = scored.split_first() else {
-        return Vec::new();
-    };
-    if !ran_right(EditedCode::ControlFields, gpu.arch.sm) {
-        return Vec::new();
-    }
-    let is_promising = |c: &&Candidate| c.is_open() && predicted(c) < predicted(default);
-    let mut best: Vec<&Candidate> = others.iter().filter(is_promising).collect();
-    best.sort_by(|a, b| predicted(a).total_cmp(&predicted(b)));
-    let reordered = std::iter::once(default).chain(best).take(MOST_REORDERED);
-    let orders = reordered.flat_map(|c| {
-        let by = [ScheduleBy::Height, ScheduleBy::Place].map(|by| Schedule::tried(by, 0));
-        let seeds = (1..=SEEDS).map(|seed| Schedule::tried(ScheduleBy::Height, seed));
-        by.into_iter()
-            .chain(seeds)
-            .map(|order| c.recipe.with(order))
-    });
-    let fewer = [
-        default.recipe.with(Compact { registers: None }),
-        default.recipe.with(Demote::to(Target::Auto)),
-    ];
-    orders.chain(fewer).collect()
 }
 
 /// What loops store, in registers.
@@ -454,10 +422,14 @@ pub fn axes(facts: &Choices<'_>, scored: &[Candidate]) -> Vec<Axis> {
             .into(),
         false => Vec::new(),
     };
-    let spills = vec![
+    let mut spills: Vec<Vec<Invocation>> = vec![
         vec![SpillToShared { blocks: None }.into()],
         vec![SmemSpilling {}.into()],
     ];
+    if !orders.is_empty() {
+        let fewer = || Demote::to(Target::Auto).into();
+        spills.extend([vec![fewer()], [spills[0].clone(), vec![fewer()]].concat()]);
+    }
     let shapes = facts.launch.into_iter().flat_map(|[from, grid]| {
         blocks(from).into_iter().map(move |block| {
             vec![
@@ -488,7 +460,7 @@ fn plain_with(pass: Unroll) -> Recipe {
 }
 
 /// The predicted time, for sorting; without one a candidate comes last.
-fn predicted(candidate: &Candidate) -> f64 {
+pub(crate) fn predicted(candidate: &Candidate) -> f64 {
     candidate.score().map_or(f64::INFINITY, |s| s.relative_time)
 }
 
@@ -681,7 +653,7 @@ fn thin(mut limits: Vec<u32>, natural: u32) -> Vec<u32> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     #[test]
@@ -752,7 +724,7 @@ mod tests {
         );
     }
 
-    fn limited(registers: u32, blocks: u32, spills: u32, time: f64) -> Candidate {
+    pub(crate) fn limited(registers: u32, blocks: u32, spills: u32, time: f64) -> Candidate {
         let recipe = Recipe::default().with(MaxNReg { registers });
         let resources = crate::candidate::Resources {
             registers,
@@ -832,28 +804,6 @@ mod tests {
         assert_eq!(edits.count(), 2 * 5, "our own edit at every limit");
         assert_eq!(second.len(), MOST_SHARED + 2 * 5);
         assert_eq!(all_spilling(&situation, &more).len(), 5 * 5);
-    }
-
-    #[test]
-    fn other_orders_are_tried_of_the_best_builds_where_such_code_ran() {
-        let scored = [
-            limited(0, 3, 0, 1.0),
-            limited(48, 5, 90, 0.8),
-            limited(64, 4, 40, 0.9),
-            limited(80, 3, 0, 0.95),
-        ];
-        let h200 = warpwright_target::lookup("h200").unwrap();
-        let recipes = reworked(&h200, &scored);
-        let names: Vec<String> = recipes.iter().map(Recipe::to_string).collect();
-        assert_eq!(names.len(), MOST_REORDERED * (2 + SEEDS as usize) + 2);
-        assert_eq!(names[4], "maxnreg(48); schedule(waits=alone, margin=0)");
-        assert_eq!(
-            names[9],
-            "maxnreg(64); schedule(by=place, waits=alone, margin=0)"
-        );
-        assert!(recipes.iter().all(is_reworked));
-        let a100 = warpwright_target::lookup("a100").unwrap();
-        assert!(reworked(&a100, &scored).is_empty());
     }
 
     #[test]

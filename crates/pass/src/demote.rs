@@ -6,7 +6,8 @@
 //! are added stand in [`warpwright_sass::demote`], control fields in [`warpwright_sass::hazards::settle`]. Here is
 //! what depends on the GPU and the launch.
 //!
-//! Departure: the paper's address register is R1 where no stack needs it, which costs nothing.
+//! Departure: the paper's address register is R1 where no stack needs it, which costs nothing. Behind
+//! [`spill_to_shared`](crate::spill_to_shared) it is there already, and the new slots stand behind those that moved.
 //!
 //! What it writes counts as proved only on an architecture where control fields of our own ran right ([`Timing`],
 //! docs/scheduling.md).
@@ -163,6 +164,9 @@ impl Pass for Demote {
 /// The refusal where colouring is given up.
 const TOO_MUCH_WORK: &str = "finding registers for its values takes too long";
 
+/// The stack pointer's register.
+const STACK: u8 = 1;
+
 /// Registers below which no step lies that the paper goes to.
 const FEWEST: u32 = 32;
 
@@ -262,6 +266,9 @@ impl Kernel {
         let launch = Launch::new(&self.elf, &self.sections, setting)?;
         let threads = launch.shape.threads();
         let area = Area::new(self, setting, registers, threads)?;
+        // Slots that were moved before have the index in the stack pointer's place already.
+        let insts = self.code.instructions();
+        let is_indexed = spill::index_register(insts, launch.shape) == Some(STACK);
         let goal = Goal {
             registers: registers.saturating_sub(RESERVED_REGISTERS),
             bytes: area.bytes,
@@ -272,7 +279,7 @@ impl Kernel {
                 pairs: pass.pairs.into(),
                 again: pass.again.into(),
             },
-            address: general.idle_stack().is_none().then_some(Class(0)),
+            address: (!is_indexed && general.idle_stack().is_none()).then_some(Class(0)),
             most: fuel.left(),
         };
         let computable =
@@ -302,8 +309,7 @@ impl Kernel {
             .map_err(|why| Refusal::obstacle("its control fields cannot be set", why))?;
         elf.set_instructions(site.kernel, code.instructions())?;
         let has_slots = done.bytes() > 0;
-        if has_slots {
-            let sections = elf.kernel(site.kernel)?;
+        if has_slots && !is_indexed {
             let scratch = spill::scratch(&code, registers.saturating_sub(RESERVED_REGISTERS));
             let scratch = scratch.ok_or(Refusal::InTheWay(
                 "it has too few registers for the code at its entry",
@@ -313,6 +319,9 @@ impl Kernel {
             let mut edit = Edit::new();
             edit.insert_before(0, spill::index_code(sm, index, (launch.shape, scratch)));
             edit.apply(&mut elf, site.kernel)?;
+        }
+        if has_slots {
+            let sections = elf.kernel(site.kernel)?;
             let end = u64::from(area.start + done.bytes() * threads);
             elf.set_shared_bytes(site.kernel, end.max(elf.shared_bytes(&sections)))?;
             if launch.is_promise {
@@ -511,7 +520,7 @@ impl Writer<'_> {
             .values()
             .find(|&value| matches!(draft.role(value), Role::Base(_)));
         let register = base.and_then(|base| self.done.register[base.index()]);
-        register.map_or(1, |register| register as u8)
+        register.map_or(STACK, |register| register as u8)
     }
 
     fn load(&self, inst: Inst) -> Result<Instruction, Refusal> {

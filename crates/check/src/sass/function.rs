@@ -159,6 +159,15 @@ impl<'c> SassFunction<'c> {
         Name::Module(format!("frame of the {}", self.version))
     }
 
+    /// Where an `LDS` or `STS` finds the slots of the shared memory that only this version has, in bytes, if that is
+    /// what it accesses: its address is an index that is scaled. Any other stands in the original, too, at the same
+    /// address, which is none of a slot: pointers may lie far before a constant that is added.
+    pub(super) fn own_shared_offset(&self, word: Instruction) -> Option<u32> {
+        let offset = u32::try_from(bits::offset(word)).ok()?;
+        let is_own = bits::scale(word) > 1 && self.memory.shared.contains(&offset);
+        is_own.then_some(offset)
+    }
+
     pub(super) fn shared_name(&self) -> Name {
         Name::Module(format!("spill area of the {}", self.version))
     }

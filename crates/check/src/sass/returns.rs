@@ -293,9 +293,7 @@ impl SassFunction<'_> {
         let offset = i64::from(bits::offset(word));
         let is_own = match name {
             "LDL" | "STL" => true,
-            "LDS" | "STS" => {
-                u32::try_from(offset).is_ok_and(|offset| self.memory.shared.contains(&offset))
-            }
+            "LDS" | "STS" => self.own_shared_offset(word).is_some(),
             _ => false,
         };
         if !is_own || bits::GUARD.get(word) == bits::NEVER {

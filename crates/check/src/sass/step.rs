@@ -625,8 +625,7 @@ impl Reader<'_, '_> {
         if !matches!(self.name, "LDS" | "STS") {
             return Ok(None);
         }
-        let (area, offset) = (&self.function.memory.shared, bits::offset(self.word));
-        let Some(offset) = u32::try_from(offset).ok().filter(|o| area.contains(o)) else {
+        let Some(offset) = self.function.own_shared_offset(self.word) else {
             return Ok(None);
         };
         let is_plain = matches!(bits::OPCODE.get(self.word), 0x388 | 0x984)
@@ -638,7 +637,7 @@ impl Reader<'_, '_> {
         let scale = bits::scale(self.word);
         let of = self.function.shared_name();
         let base = Base::Element { of, index, scale };
-        let from_start = i64::from(offset - area.start);
+        let from_start = i64::from(offset - self.function.memory.shared.start);
         Ok(Some(self.access(base, from_start, SlotSpace::Shared)))
     }
 

@@ -3,7 +3,8 @@
 //! A value is a web (Chaitin et al. 1981): definitions and uses that must share a register. Tuples (pairs of
 //! addresses and doubles, fours of 128-bit accesses) lie in consecutive registers, the first at a multiple of
 //! their size; what is read and written through one field lies in one register. R1 is one value that is there
-//! from the entry to the end, whatever the kernel does with it.
+//! from the entry to the end, whatever the kernel does with it: as a stack pointer, or as the thread's index that other
+//! passes left there.
 
 use std::collections::BTreeMap;
 
@@ -46,8 +47,8 @@ pub enum Refusal {
         /// Its mnemonic.
         name: &'static str,
     },
-    /// R1 is written otherwise than as the stack pointer.
-    #[error("instruction {at} writes R1, and is not the set-up of a stack")]
+    /// R1 is written beside another register, by an instruction that is not the set-up of a stack.
+    #[error("instruction {at} writes R1 and more")]
     Stack {
         /// Index of the instruction.
         at: usize,
@@ -170,13 +171,14 @@ impl<'c> General<'c> {
                 }
             }
             if own.defs.contains(&Value(0)) {
-                let inst = code.instructions()[at];
-                match (word::is_stack_load(inst), word::stack_add(inst)) {
-                    (true, _) if stack_load.is_none() => stack_load = Some(at),
-                    (false, Some(_)) => {}
-                    _ => return Err(Refusal::Stack { at }),
+                if own.defs.len() > 1 {
+                    return Err(Refusal::Stack { at });
                 }
-                own.defs.retain(|&value| value != Value(0));
+                match word::is_stack_load(code.instructions()[at]) {
+                    true if stack_load.is_none() => stack_load = Some(at),
+                    _ => uses_stack = true,
+                }
+                own.defs.clear();
             }
             words.push(own);
         }

@@ -34,7 +34,7 @@ use crate::function::{Code, value_of};
 use crate::inst::Instruction;
 use warpwright_flow::{Cfg, Inst, Liveness};
 
-use crate::roles::{File, Roles};
+use crate::roles::{File, Role, Roles, Span};
 use word::{Place, STACK, ZERO_REGISTER};
 
 /// Why a kernel's spill code stays where it is.
@@ -224,6 +224,39 @@ pub fn move_slots(
 /// The code for the entry that leaves the thread's index in `register`.
 pub fn index_code(sm: u32, register: u8, (shape, scratch): (Shape, Scratch)) -> Vec<Instruction> {
     entry::code(sm, register, scratch, shape)
+}
+
+/// The register that holds the thread's index from the entry to the end, if `code` begins with [`index_code`] for this
+/// shape, behind what names no general register at most, and nothing else writes the register.
+pub fn index_register(code: &[Instruction], shape: Shape) -> Option<u8> {
+    let general = |inst: Instruction| {
+        let spans = Roles::of(inst)?.spans().to_vec();
+        Some(spans.into_iter().filter(|span| span.file == File::Gpr))
+    };
+    let names_one = |inst: &Instruction| general(*inst).is_none_or(|mut all| all.next().is_some());
+    let (first, own) = code[code.iter().position(names_one)?..].split_first()?;
+    let index = word::result(*first);
+    let mut scratch = Scratch::default();
+    for (scratch, inst) in scratch.iter_mut().zip(own) {
+        *scratch = word::result(*inst);
+    }
+    let expected = entry::code(first.sm(), index, scratch, shape);
+    let found = std::iter::once(first).chain(own);
+    let same = expected.iter().zip(found);
+    if same
+        .filter(|(ours, found)| word::is_same(**ours, **found))
+        .count()
+        < expected.len()
+    {
+        return None;
+    }
+    let writes = |inst: &Instruction| {
+        let is_def =
+            |span: Span| span.role == Role::Def && span.registers().contains(&index.into());
+        !word::is_never_executed(*inst) && general(*inst).is_none_or(|mut all| all.any(is_def))
+    };
+    let is_kept = !own[expected.len() - 1..].iter().any(writes);
+    is_kept.then_some(index)
 }
 
 /// `NOP` with the waits and the stall of `inst`.

@@ -147,6 +147,16 @@ pub(crate) fn local(inst: Instruction) -> Local {
     })
 }
 
+/// The register in the place of a result.
+pub(crate) fn result(inst: Instruction) -> Register {
+    RESULT.get(inst.bits()) as Register
+}
+
+/// Are two instructions the same but for their control fields?
+pub(crate) fn is_same(one: Instruction, other: Instruction) -> bool {
+    (one.bits() ^ other.bits()) & !CONTROL.mask() == 0
+}
+
 /// Does `inst` load the stack pointer into R1?
 pub(crate) fn is_stack_load(inst: Instruction) -> bool {
     STACK_LOADS.contains(&(inst.bits() & !CONTROL.mask()))
