@@ -416,7 +416,7 @@ impl Area {
         let own = used - setting.gpu.arch.first_shared_address().min(used);
         let need = Resources::new(registers, threads).static_smem(own);
         let blocks = occupancy(setting.gpu, &need).map_or(1, |found| found.blocks);
-        let room = limit(setting, blocks).saturating_sub(start);
+        let room = limit(setting, blocks, used).saturating_sub(start);
         Ok(Area {
             start,
             bytes: room / threads.max(1),

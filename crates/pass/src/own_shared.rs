@@ -3,7 +3,7 @@
 use warpwright_sass::Cubin;
 use warpwright_sass::elf::{Elf, KernelSections, RESERVED_REGISTERS};
 use warpwright_sass::spill::Shape;
-use warpwright_target::{EditedCode, most_shared_memory, ran_right};
+use warpwright_target::{EditedCode, Gpu, most_shared_memory, ran_right};
 
 use crate::pass::{Caution, Need};
 use crate::refusal::Refusal;
@@ -79,14 +79,23 @@ pub(crate) fn used_bytes(
     ))
 }
 
-/// Up to which address the shared-memory section of a kernel may grow while so many blocks reside. Every
-/// launch adds its dynamic shared memory to that.
-pub(crate) fn limit(setting: &Setting, blocks: u32) -> u32 {
+/// Must a kernel with so many bytes of static shared memory stay launchable without opting in to more (`cuFuncSetAttribute`,
+/// CUDA Driver API)? A program whose dynamic shared memory fits beside them does not ask for more.
+pub(crate) fn is_without_opt_in(gpu: &Gpu, own: u32, dynamic: u32) -> bool {
+    dynamic > 0 && own.saturating_add(dynamic) <= gpu.arch.shared.per_block
+}
+
+/// Up to which address the shared-memory section of a kernel, which ends at `used` ([`used_bytes`]), may grow while so many
+/// blocks reside. Every launch adds its dynamic shared memory to that.
+pub(crate) fn limit(setting: &Setting, blocks: u32, used: u32) -> u32 {
     let arch = setting.gpu.arch;
+    let own = used.saturating_sub(arch.first_shared_address() + setting.promised_dynamic());
+    let is_small = !ran_right(EditedCode::LargeSharedSection, arch.sm)
+        || is_without_opt_in(setting.gpu, own, setting.dynamic());
     let most = most_shared_memory(setting.gpu, blocks).unwrap_or(0);
-    let most = match ran_right(EditedCode::LargeSharedSection, arch.sm) {
-        true => most,
-        false => most.min(arch.shared.per_block),
+    let most = match is_small {
+        true => most.min(arch.shared.per_block),
+        false => most,
     };
     (arch.first_shared_address() + most).saturating_sub(setting.dynamic())
 }

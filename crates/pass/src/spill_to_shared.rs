@@ -65,7 +65,7 @@ fn move_slots(pass: &SpillToShared, site: &CubinSite, fuel: &mut Fuel) -> Outcom
         "it has too few registers for the code at its entry",
     ))?;
     let used = used_bytes(&elf, &sections, setting)?;
-    let limit = limit(setting, pass.blocks.unwrap_or(1));
+    let limit = limit(setting, pass.blocks.unwrap_or(1), used);
     let threads = launch.shape.threads();
     let fits = |layout: &Layout| layout.end <= limit;
     let all: Vec<&Slot> = frame.slots.iter().collect();

@@ -17,6 +17,7 @@ use warpwright_ptx::Edits;
 use warpwright_sass::{Cubin, Elf};
 use warpwright_target::{EditedCode, Gpu, Resources, most_shared_memory, occupancy, ran_right};
 
+use crate::own_shared::is_without_opt_in;
 use crate::pass::{Fuel, Need, Outcome, Pass, Rewritten, Work};
 use crate::ptx::facts::static_shared_bytes;
 use crate::refusal::Refusal;
@@ -82,7 +83,7 @@ pub fn registers_for(gpu: &Gpu, need: &Resources, blocks: u32) -> Option<u32> {
 }
 
 /// Bytes of an unused array in static shared memory, beside the kernel's own, at which exactly
-/// `blocks` blocks reside and ptxas still takes the module.
+/// `blocks` blocks reside, ptxas still takes the module, and a program that does not opt in to more still launches it.
 pub fn array_for(gpu: &Gpu, need: &Resources, blocks: u32) -> Option<u32> {
     let one_more = most_shared_memory(gpu, blocks + 1)?;
     let taken = need.static_smem + need.dynamic_smem;
@@ -91,7 +92,12 @@ pub fn array_for(gpu: &Gpu, need: &Resources, blocks: u32) -> Option<u32> {
         .next_multiple_of(ARRAY_UNIT);
     let total = need.static_smem + array;
     let resident = occupancy(gpu, &need.static_smem(total)).map(|o| o.blocks);
-    (total <= gpu.arch.shared.per_block && resident == Ok(blocks)).then_some(array)
+    let per_block = gpu.arch.shared.per_block;
+    let most = match is_without_opt_in(gpu, need.static_smem, need.dynamic_smem) {
+        true => per_block - need.dynamic_smem,
+        false => per_block,
+    };
+    (total <= most && resident == Ok(blocks)).then_some(array)
 }
 
 /// An unused array in the kernel's shared memory. ptxas keeps it.

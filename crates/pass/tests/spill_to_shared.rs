@@ -466,6 +466,42 @@ fn slots_stand_behind_static_and_dynamic_memory_whatever_a_launch_has() {
     assert!(!check_kernels(&original, &small, "spilling", &options).is_proved());
 }
 
+/// A program whose dynamic shared memory fits without opting in does not opt in: no slots may be in its way.
+#[test]
+fn launches_that_need_no_opting_in_need_none_afterwards() {
+    let test = "launches_that_need_no_opting_in_need_none_afterwards";
+    let gpu = lookup("h200").expect("a known GPU");
+    let Some(cubin) = build(test, &module(48, 32, ".reqntid 64")) else {
+        return;
+    };
+    let original = Elf::parse(&cubin).expect("a cubin");
+    let moved = |dynamic: u32| {
+        let mut setting = setting(&gpu, [64, 1, 1]);
+        setting.dynamic_smem = Some(dynamic);
+        spill_to_shared(&cubin, "spilling", &setting, Extent::All)
+    };
+    // The section holds the dynamic memory, and a launch adds it once more.
+    let [small, plain, large] = [8, 40, 60].map(|kib| kib << 10);
+    assert!(moved(small).is_ok());
+    assert!(moved(plain).is_err());
+    let large = moved(large).unwrap_or_else(|why| panic!("{why}"));
+    let large = Elf::parse(&large).expect("a cubin");
+    let verdict = |dynamic: u32| {
+        let options = CubinOptions {
+            dynamic_smem: Some(dynamic),
+            ..CubinOptions::default()
+        };
+        check_kernels(&original, &large, "spilling", &options)
+    };
+    assert!(verdict(60 << 10).is_proved());
+    let narrower = verdict(plain);
+    assert!(!narrower.is_proved());
+    assert!(
+        narrower.to_string().contains("asks for no more"),
+        "{narrower}"
+    );
+}
+
 /// An access to shared memory at `index · scale + offset`.
 struct SharedAccess {
     offset: u32,

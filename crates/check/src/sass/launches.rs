@@ -31,6 +31,11 @@ pub(super) enum Narrower {
         bytes: u32,
         threads: u32,
     },
+    #[error(
+        "{bytes} bytes of shared memory with {dynamic} of dynamic beside them are more than the {most} that a launch has which \
+         asks for no more, as the original's need not"
+    )]
+    NeedsOptIn { bytes: u32, dynamic: u32, most: u32 },
     #[error("nothing is known of the GPUs that it is for")]
     UnknownGpu,
     #[error("it states less shared memory than the original")]
@@ -164,6 +169,16 @@ fn fits(original: &Side, new: &Side, threads: u32, options: &CubinOptions) -> Re
         ..Resources::new(stated, threads)
     };
     let gpu = lookup(&format!("sm_{sm}")).map_err(|_| Narrower::UnknownGpu)?;
+    let (most, dynamic) = (gpu.arch.shared.per_block, resources.dynamic_smem);
+    let own = |bytes: u32| bytes.saturating_sub(reserved).saturating_add(dynamic) <= most;
+    let was = u32::try_from(shared(original)).unwrap_or(u32::MAX);
+    if dynamic > 0 && own(was) && !own(bytes) {
+        return Err(Narrower::NeedsOptIn {
+            bytes: bytes.saturating_sub(reserved),
+            dynamic,
+            most,
+        });
+    }
     match occupancy(&gpu, &resources) {
         Ok(found) if found.blocks > 0 => Ok(()),
         _ => Err(Narrower::DoesNotStart {
