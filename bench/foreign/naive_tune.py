@@ -18,6 +18,7 @@ import tempfile
 import time
 
 from naive_accept import MADE, Asked, in_general
+from programs import OLD
 
 
 def mean(parts):
@@ -25,6 +26,9 @@ def mean(parts):
 
 
 class Tuned(Asked):
+    def flags(self, row):
+        return [*super().flags(row), *OLD.split()]
+
     def chosen(self, row):
         """What `opt` makes of a kernel."""
         with tempfile.TemporaryDirectory() as folder:
@@ -49,7 +53,7 @@ class Tuned(Asked):
             versions = kernel['versions']
             row['tuned'] = 'measured'
             row['versions'] = [dict(schedule=v['schedule'], predicted_ms=v['predicted_ms'], ms=v['ms'], written_ms=v['written_ms'],
-                                    differs=v['rejected'] is not None) for v in versions]
+                                    dropped=v['rejected'] and in_general(' '.join(v['rejected'].split()))[:200]) for v in versions]
             best = kernel['chosen']
             row['part'] = 1.0 if best is None else versions[best]['part']
             own = [v for v in versions if row.get('written') == 'changed' and v['schedule'] == row['recipe'] and v['ms'] and v['written_ms']]
@@ -63,11 +67,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
     parser.add_argument('warpwright'), parser.add_argument('foreign'), parser.add_argument('accepted'), parser.add_argument('out')
     parser.add_argument('--budget', type=float, default=2), parser.add_argument('--seconds', type=float, default=1e6)
-    parser.add_argument('--jobs', type=int, default=os.cpu_count())
+    parser.add_argument('--jobs', type=int, default=os.cpu_count()), parser.add_argument('--only', default='')
     options = parser.parse_args()
     options.write, options.nvcc, end = 60, None, time.monotonic() + options.seconds
     with open(options.accepted) as file:
-        rows = [row for row in json.load(file)['kernels'] if row.get('sample') and row['answer'] == 'naive']
+        rows = [row for row in json.load(file)['kernels'] if row.get('sample') and row['answer'] == 'naive' and options.only in row['kernel']]
     # One of each suite after the other.
     turn = collections.Counter()
     for row in rows:
@@ -90,7 +94,7 @@ def main():
     gpu = subprocess.run(['nvidia-smi', '--query-gpu=name,driver_version', '--format=csv,noheader'], capture_output=True, text=True)
     head = dict(schema='warpwright.naive-tune-foreign/1', gpu=gpu.stdout.strip().splitlines()[0], date=str(datetime.date.today()), kernels=len(rows),
                 measured=len(measured), tune=mean([row['part'] for row in measured]), opt=mean(chosen), opt_kernels=len(chosen),
-                opt_slowest=max(chosen, default=None), differing=sum(v['differs'] for row in measured for v in row['versions']))
+                opt_slowest=max(chosen, default=None), dropped=sum(v['dropped'] is not None for row in measured for v in row['versions']))
     with open(options.out, 'w') as file:
         json.dump({**head, 'rows': rows}, file, indent=1)
     print(json.dumps(head, indent=1))

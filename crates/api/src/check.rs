@@ -409,7 +409,7 @@ fn modules(a: &Module, b: &Module, options: &CheckOptions) -> Result<Vec<Functio
         with_body.map(|(_, f)| f.name.to_string()).collect()
     };
     have_one_in_common([&a.name, &b.name], [entries(a), entries(b)])?;
-    is_launched(a, options.block, &is_meant)?;
+    is_launched(a, options, &is_meant)?;
     let meant: Vec<_> = (a.kernels())
         .filter(|(_, kernel)| kernel.body.is_some() && is_meant(&kernel.name))
         .collect();
@@ -418,7 +418,6 @@ fn modules(a: &Module, b: &Module, options: &CheckOptions) -> Result<Vec<Functio
         _ => Signature::default(),
     };
     let assume = assumed(options, &names)?;
-    is_launched(a, assume.exact(Quantity::Block), &is_meant)?;
     let assumed = (!assume.is_always()).then(|| assume.named(&names).to_string());
     let mut of_launches = assumed
         .as_ref()
@@ -491,7 +490,7 @@ fn assumed_of_code(options: &CheckOptions) -> Result<CubinOptions, Error> {
 /// The block that is stated must be one that a kernel takes: of several it need not be everyone's.
 fn is_launched(
     module: &Module,
-    block: Option<[u32; 3]>,
+    options: &CheckOptions,
     is_meant: &dyn Fn(&str) -> bool,
 ) -> Result<(), Error> {
     let kernels = module.kernels().map(|(_, kernel)| kernel);
@@ -499,7 +498,7 @@ fn is_launched(
     let Some(first) = kernels.next() else {
         return Ok(());
     };
-    let taken = |kernel| Block::of(kernel, block, None);
+    let taken = |kernel| Block::of(kernel, options.block, None);
     match taken(first) {
         Err(error) if !kernels.any(|kernel| taken(kernel).is_ok()) => {
             Err(ScopeError::from(error).into())

@@ -471,7 +471,7 @@ mod tests {
                     let near = near.into_iter().flat_map(|at| at - 2..=at + 2);
                     let all = near.flat_map(|a| [a, -a]);
                     for a in all.filter(|a| (-(1i128 << 31)..1 << 31).contains(a)) {
-                        let is = (a * factor >> by) + i128::from(a < 0);
+                        let is = ((a * factor) >> by) + i128::from(a < 0);
                         assert_eq!(is, a / said, "{a} / {said} by {factor}, {by}");
                     }
                 }

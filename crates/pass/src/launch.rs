@@ -214,10 +214,14 @@ impl Block {
             (Some(required), ..) => (required, BlockSource::Required),
             (None, Some(asked), _, _) => (asked, BlockSource::Option),
             (None, None, Some(launch), _) => (launch.block, BlockSource::Launch),
-            // A bound that no launch can reach bounds nothing.
+            // A bound that no launch can reach bounds nothing; ptxas reads it in 32 bits.
             (None, None, None, Some(bound)) => match possible(bound) {
-                Ok(()) => (bound, BlockSource::Bound),
-                Err(_) => ([THREADS_PER_BLOCK, 1, 1], BlockSource::Bound),
+                Err(BlockError::Impossible { threads, .. })
+                    if (1..=u64::from(u32::MAX)).contains(&threads) =>
+                {
+                    ([THREADS_PER_BLOCK, 1, 1], BlockSource::Bound)
+                }
+                _ => (bound, BlockSource::Bound),
             },
             (None, None, None, None) => return Ok(Block::ASSUMED),
         };
