@@ -12,15 +12,13 @@ use warpwright::source::build::{beside, with_builders};
 use warpwright::source::naive::{Found, again, state_all, target_of};
 use warpwright::source::sizes::{OwnSizes, Sizes, state};
 use warpwright::source::{Tools, source, target};
-use warpwright_cudac::diag::Source;
-use warpwright_cudac::{File, without_host_code};
 use warpwright_driver::source::{Attempt, attempt};
 use warpwright_gpu::stats::{faster, median};
 use warpwright_gpu::{DeviceInfo, utc_now};
 use warpwright_naive::emit::Generated;
 use warpwright_naive::harness::{NoSetup, Setup, program};
 use warpwright_naive::search::shortlist;
-use warpwright_naive::versions::{Output, Problem};
+use warpwright_naive::versions::Problem;
 use warpwright_pass::{Executor, Invocation};
 use warpwright_report::screen::dropped;
 use warpwright_report::table::Table;
@@ -299,23 +297,12 @@ fn build(
         .par_iter()
         .enumerate()
         .map(|(at, generated)| {
-            let mut output = match problem.output(generated) {
+            let output = match problem.output(generated) {
                 Ok(output) => output,
                 Err(refusal) => return Ok(Err(refusal.to_string())),
             };
-            let name = format!("version{at}");
-            let make = |output: &Output| {
-                let text = program(&problem.kernel, output, setup).map_err(refused)?;
-                Ok::<_, Failure>(made.executable(&name, &text, more))
-            };
-            let mut path = make(&output)?;
-            // A file of a program of several wants the others, or its host code is for another compiler.
-            if let Err(ToolError::Rejected { .. }) = &path
-                && let Some(text) = alone(&output.text)
-            {
-                output.text = text;
-                path = make(&output)?;
-            }
+            let text = program(&problem.kernel, &output, setup).map_err(refused)?;
+            let path = made.executable(&format!("version{at}"), &text, more);
             bar.inc(1);
             match path {
                 Ok(path) => Ok(Ok(path)),
@@ -328,14 +315,6 @@ fn build(
         .collect();
     bar.finish_and_clear();
     built.into_iter().collect()
-}
-
-/// A text without its host code, but for what launches the version in it.
-fn alone(text: &str) -> Option<String> {
-    let file = File::parse(Source::new("the new text", text)).ok()?;
-    Some(without_host_code(&file, |function| {
-        function.ends_with("_launch")
-    }))
 }
 
 /// Runs a program; a version that fails takes its process with it, and nothing else.
@@ -383,6 +362,8 @@ fn print(document: &Document) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use warpwright_cudac::File;
+    use warpwright_cudac::diag::Source;
 
     fn measured(ms: f64, written_ms: f64) -> Measured {
         Measured {
