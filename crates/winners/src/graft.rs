@@ -19,7 +19,9 @@ use warpwright_sass::elf::{ElfError, KernelSections};
 use warpwright_sass::{Elf, Instruction, isa};
 
 use crate::digest::{constants, identities};
-use crate::ties::{ADDRESSES, Slot, Tie, bond_in, is_code_of, places, read, slot_of, slots};
+use crate::ties::{
+    ADDRESSES, Slot, Tie, bond_in, is_code_of, places, read, relocated, slot_of, slots,
+};
 
 /// A version of a kernel.
 #[derive(Debug, Clone, Copy)]
@@ -245,7 +247,7 @@ fn code(
 ) -> Result<Vec<Instruction>, GraftError> {
     let (there, own) = (slots(elf, old)?, slots(source, new)?);
     let mut code = source.instructions(kernel)?;
-    let read = read(&code)?;
+    let read = read(&code, &relocated(source, kernel)?)?;
     if read.constants && constants(elf, old)? != constants(source, new)? {
         return Err(GraftError::Constants);
     }

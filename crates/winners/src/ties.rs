@@ -1,11 +1,13 @@
 //! What a kernel shares with its module: its variables, tables of the mathematical library, functions of the driver.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use warpwright_sass::elf::kernel::INSTRUCTION;
 use warpwright_sass::elf::reloc::Relocation;
 use warpwright_sass::elf::symbol::Symbol;
 use warpwright_sass::elf::{ElfError, KernelSections, Section};
-use warpwright_sass::{Elf, Instruction, held_constant, isa};
+use warpwright_sass::{Elf, HeldConstants, Instruction, isa};
 
 use crate::digest::constant_bank;
 
@@ -197,12 +199,31 @@ impl Read {
     }
 }
 
-/// Reads code for [`Read`].
+/// What a kernel reads, for [`Read`].
+///
+/// # Errors
+/// As [`read`].
+fn read_of(elf: &Elf, kernel: &KernelSections) -> Result<Read, Tie> {
+    read(&elf.instructions(kernel)?, &relocated(elf, kernel)?)
+}
+
+/// The instructions of a kernel that the loader changes.
+pub(crate) fn relocated(elf: &Elf, kernel: &KernelSections) -> Result<BTreeSet<usize>, ElfError> {
+    let own = elf.relocations_of(kernel.text)?;
+    Ok(own
+        .iter()
+        .map(|r| r.offset as usize / INSTRUCTION)
+        .collect())
+}
+
+/// Reads code for [`Read`], of which the loader changes the instructions `relocated`.
 ///
 /// # Errors
 /// What the tables do not know, or a bank that is neither the kernel's nor its module's.
-pub fn read(code: &[Instruction]) -> Result<Read, Tie> {
+pub fn read(code: &[Instruction], relocated: &BTreeSet<usize>) -> Result<Read, Tie> {
     let mut found = Read::default();
+    // Few kernels ask.
+    let held = LazyCell::new(|| HeldConstants::new(code, relocated));
     for (index, &instruction) in code.iter().enumerate() {
         let decoded = isa::decode(instruction);
         let has_constant = instruction.opcode().form().has_constant();
@@ -229,7 +250,7 @@ pub fn read(code: &[Instruction]) -> Result<Read, Tie> {
                     for at in places(&text, ADDRESSES) {
                         match at {
                             Some(at) => found.addresses.push((index, at)),
-                            None => match held_place(code, index, &text) {
+                            None => match held_place(&held, index, &text) {
                                 Some(at) => found.addresses.push((index, at)),
                                 // It may be each of them.
                                 None => found.computed = true,
@@ -246,14 +267,14 @@ pub fn read(code: &[Instruction]) -> Result<Read, Tie> {
 
 /// The place of the bank of addresses that an instruction reads through a register, if that holds a constant: so ptxas reads
 /// the addresses of the driver's functions.
-fn held_place(code: &[Instruction], index: usize, text: &str) -> Option<u64> {
+fn held_place(held: &HeldConstants<'_>, index: usize, text: &str) -> Option<u64> {
     let (_, rest) = text.split_once("c[0x4][R")?;
     let inside = &rest[..rest.find(']')?];
     let (register, beyond) = match inside.split_once("+0x") {
         Some((register, digits)) => (register, u64::from_str_radix(digits, 16).ok()?),
         None => (inside, 0),
     };
-    let held = held_constant(code, index, register.parse().ok()?)?;
+    let held = held.at(index, register.parse().ok()?)?;
     Some(u64::from(held) + beyond)
 }
 
@@ -287,7 +308,7 @@ pub fn bond(cubin: &[u8], name: &str) -> Result<Bond, Tie> {
 pub fn bond_in(elf: &Elf, symbols: &[Symbol], kernel: &KernelSections) -> Result<Bond, Tie> {
     check_relocations(elf, symbols, &kernel.name)?;
     let slots = slots(elf, symbols)?;
-    let read = read(&elf.instructions(kernel)?)?;
+    let read = read_of(elf, kernel)?;
     let mut bond = match read.constants {
         true => Bond::Variables,
         false => Bond::None,
@@ -322,7 +343,7 @@ pub fn tables_in(
     kernel: &KernelSections,
 ) -> Result<BTreeMap<String, String>, Tie> {
     let slots = slots(elf, symbols)?;
-    let read = read(&elf.instructions(kernel)?)?;
+    let read = read_of(elf, kernel)?;
     let mut found = BTreeMap::new();
     for slot in read.slots(&slots)? {
         if let Some(table) = &slot.table {
@@ -384,7 +405,8 @@ fn shares_nothing(elf: &Elf, name: &str, text: &Section) -> Result<(), Tie> {
         bits.fold(0, |all: u128, &byte| all << 8 | u128::from(byte))
     });
     let code: Vec<Instruction> = raw.map(|bits| Instruction::new(sm, bits)).collect();
-    let read = read(&code)?;
+    // Whatever it reads is too much.
+    let read = read(&code, &BTreeSet::new())?;
     match read.constants || read.computed || !read.addresses.is_empty() {
         true => Err(Tie::Calls(name.to_owned())),
         false => Ok(()),

@@ -1,8 +1,8 @@
 //! What a kernel's digest depends on, and which kernels stand alone, on what ptxas writes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use warpwright_sass::{Elf, Instruction, Operation, held_constant, isa};
+use warpwright_sass::{Elf, HeldConstants, Instruction, Operation, isa};
 use warpwright_toolkit::testing::require_toolkit;
 use warpwright_toolkit::{BuildCache, PtxasJob};
 use warpwright_winners::digest::{Variable, variables};
@@ -124,7 +124,11 @@ fn assertions_stand_beside_variables() {
             .expect("a register");
         let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
         let register: u16 = digits.parse().expect("a number");
-        assert!(held_constant(&code, at, register).is_some());
+        assert!(
+            HeldConstants::new(&code, &BTreeSet::new())
+                .at(at, register)
+                .is_some()
+        );
         let loads = |i: &&Instruction| {
             i.loaded_constant().is_some() && text(i).contains(&format!("R{register},"))
         };
@@ -136,8 +140,12 @@ fn assertions_stand_beside_variables() {
         let held = |place: usize, new: Instruction| {
             let mut code = code.clone();
             code[place] = new;
-            held_constant(&code, at, register)
+            HeldConstants::new(&code, &BTreeSet::new()).at(at, register)
         };
+        // Nor where the loader changes the instruction that loads it.
+        let relocated = BTreeSet::from([load]);
+        let loaded = HeldConstants::new(&code, &relocated).at(at, register);
+        assert_eq!(loaded, None, "sm_{sm}");
         let bits = code[load].bits();
         let guarded = Instruction::new(sm, bits & !(0xf << 12));
         assert_eq!(held(load, guarded), None, "sm_{sm}");

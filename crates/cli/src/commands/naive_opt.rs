@@ -3,13 +3,12 @@
 
 use warpwright::source::naive::{Document, Documents, Found, Left, rewrite};
 use warpwright::source::sizes::OwnSizes;
-use warpwright::source::target;
+use warpwright::source::{Tools, target};
 
 use super::stencil_opt::{decided, request, write, written};
-use crate::args::{Cli, Floating, OptArgs, StencilArgs};
+use crate::args::{Floating, OptArgs, StencilArgs};
 use crate::failure::Failure;
 use crate::input::Input;
-use crate::session;
 use warpwright_report::screen::{dropped, wrap};
 use warpwright_report::table::Table;
 
@@ -27,7 +26,7 @@ pub fn refuse_reassociate(args: &StencilArgs) -> Result<(), Failure> {
 
 /// Runs the command.
 pub fn run(
-    cli: &Cli,
+    tools: &Tools<'_>,
     args: &OptArgs,
     input: &Input,
     found: (Vec<Found>, Vec<Left>),
@@ -38,8 +37,7 @@ pub fn run(
         return Err(Failure::Usage(what.to_owned()));
     }
     let gpu = target(args.kernel.gpu.as_deref())?;
-    let tools = session::tools(cli, &args.nvcc)?;
-    let all = rewrite(&tools, &request(args, &gpu, own), input, found)?;
+    let all = rewrite(tools, &request(args, &gpu, own), input, found)?;
     write(args, &all.text)?;
     if let [document] = &all.kernels[..] {
         super::write_page(args.show.report.as_deref(), document)?;

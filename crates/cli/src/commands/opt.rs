@@ -158,14 +158,15 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
 /// From source to source: the naive kernels of a file, else its stencils, at the sizes of its launches.
 fn rewrite(cli: &Cli, args: &OptArgs, input: &Input) -> Result<(), Failure> {
     let kernel = args.kernel.one()?;
-    let found = wanted(&session::tools(cli, &args.nvcc)?, kernel, input)?;
+    let tools = session::tools(cli, &args.nvcc)?;
+    let found = wanted(&tools, kernel, input)?;
     let sizes = || own_run::sizes(cli, input, &args.kernel, (&args.own, &args.nvcc));
     match found.0.is_empty() {
         false => {
             super::naive_opt::refuse_reassociate(&args.stencil)?;
-            super::naive_opt::run(cli, args, input, found, &sizes()?)
+            super::naive_opt::run(&tools, args, input, found, &sizes()?)
         }
-        true => super::stencil_opt::run(cli, args, input, &sizes),
+        true => super::stencil_opt::run(&tools, args, input, &sizes),
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use warpwright::front::architecture;
 use warpwright::source::sizes::OwnSizes;
 use warpwright::source::stencil::{Documents, Rewrite, rewrite, stencils};
-use warpwright::source::{Request, target};
+use warpwright::source::{Request, Tools, target};
 use warpwright_driver::stencil::Verdict;
 use warpwright_report::results::{StencilResult, StencilVersion};
 use warpwright_report::screen::{dropped, wrap};
@@ -14,7 +14,7 @@ use warpwright_report::table::Table;
 use warpwright_stencil::versions::Family;
 use warpwright_target::Gpu;
 
-use crate::args::{Cli, Floating, OptArgs};
+use crate::args::{Floating, OptArgs};
 use crate::failure::Failure;
 use crate::input::{Input, Level, is_stdout, write_atomically};
 use crate::session;
@@ -84,20 +84,19 @@ pub fn request<'a>(args: &'a OptArgs, gpu: &'a Gpu, own: &'a OwnSizes) -> Reques
 
 /// Runs the command. `own` are the sizes of the file's launches.
 pub fn run(
-    cli: &Cli,
+    tools: &Tools<'_>,
     args: &OptArgs,
     input: &Input,
     own: &dyn Fn() -> Result<OwnSizes, Failure>,
 ) -> Result<(), Failure> {
     refuse_other_levels(args.output.as_deref())?;
-    let tools = session::tools(cli, &args.nvcc)?;
-    let names = stencils(&tools, input, args.kernel.one()?)?;
+    let names = stencils(tools, input, args.kernel.one()?)?;
     if names.len() != 1 && args.show.report.is_some() {
         let what = "--report shows one stencil: --kernel NAME names it";
         return Err(Failure::Usage(what.to_owned()));
     }
     let (gpu, own) = (target(args.kernel.gpu.as_deref())?, own()?);
-    let all = rewrite(&tools, &request(args, &gpu, &own), input, &names)?;
+    let all = rewrite(tools, &request(args, &gpu, &own), input, &names)?;
     write(args, &all.text)?;
     let output = super::opt::written_to(args);
     if let [only] = &all.kernels[..] {

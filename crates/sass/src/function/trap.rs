@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use super::Flow;
 use crate::elf::{Elf, ElfError, KernelSections};
 use crate::inst::Instruction;
-use crate::roles::{File, Roles};
 use crate::spill::word;
+use crate::straight::last_write;
 
 /// The functions of the system that end the program.
 const ENDING: [&str; 1] = ["__assertfail"];
@@ -108,19 +108,7 @@ struct Straight<'c> {
 impl Straight<'_> {
     /// The instruction that writes general register `number` last before `at`, in every case and on the only way there.
     fn written(&self, at: usize, number: u8) -> Option<usize> {
-        let mut at = at;
-        while !self.entries.contains(&at) {
-            at = at.checked_sub(1)?;
-            if self.flow[at] != Flow::Next {
-                return None;
-            }
-            let inst = self.code[at];
-            let roles = Roles::of(inst)?;
-            let mut defs = roles.defs().filter(|span| span.file == File::Gpr);
-            if defs.any(|span| span.registers().any(|written| written == u16::from(number))) {
-                return (!inst.is_predicated()).then_some(at);
-            }
-        }
-        None
+        let is_next = |at: usize| self.flow[at] == Flow::Next;
+        last_write(self.code, self.entries, is_next, at, number.into())
     }
 }
