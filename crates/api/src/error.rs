@@ -11,6 +11,7 @@ use warpwright_sass::fatbin::FatbinError;
 use warpwright_sass::text::TextError;
 use warpwright_target::UnknownGpu;
 use warpwright_toolkit::{NotFound, REMEDY, ToolError};
+use warpwright_winners::StoreError;
 
 use crate::RefusedPtx;
 
@@ -395,6 +396,9 @@ pub enum Error {
     /// Notes of another version.
     #[error("the library is not of this version of Warpwright ({0} notes in another way)")]
     Notes(String),
+    /// The store of winners.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// A page could not be made.
     #[error(transparent)]
     Page(#[from] ReportError),

@@ -224,6 +224,12 @@ impl Progress {
     }
 }
 
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 impl Watch for Progress {
     fn begins(&self, kernel: &str, number: usize, of: usize) {
         let mut name = printable(&source_name(kernel));
@@ -288,7 +294,6 @@ pub fn explore_all(
         }
         _ => error,
     })?;
-    watch.bar.finish_and_clear();
     Ok(outcomes)
 }
 

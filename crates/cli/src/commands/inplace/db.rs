@@ -5,24 +5,25 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use warpwright::trace::read;
+use warpwright_autotune::{caches, verify};
 use warpwright_diag::count;
 use warpwright_winners::store::{Entry, default_folder, export_of};
 use warpwright_winners::{Kept, Standing, Store, StoreError, Winner};
 
-use super::caches;
 use super::document::demangled;
 use super::program::{command, ended, run as run_program, whole};
 use super::trace::{look, nothing_was_seen};
-use super::verify;
+use super::watch::tell;
 use crate::args::{Cli, DbAction, DbArgs};
 use crate::commands::print_json;
 use crate::failure::Failure;
 use crate::input::{behind_links, folder_of, write_atomically};
+use crate::session;
 use warpwright_report::table::Table;
 
 impl From<StoreError> for Failure {
-    fn from(e: StoreError) -> Self {
-        Failure::input(e.to_string())
+    fn from(error: StoreError) -> Self {
+        warpwright::Error::from(error).into()
     }
 }
 
@@ -159,7 +160,7 @@ fn verify_with(cli: &Cli, store: &Store, program: &[OsString]) -> Result<(), Fai
     store.check_writable()?;
     let folder = super::work::folder()?;
     let mut words = command(program)?;
-    caches::fresh(&mut words, folder.path());
+    words.with_caches(folder.path());
     look(&mut words, folder.path(), "trace")?;
     let end = run_program(words)?;
     let told = verify_seen(cli, store, program, folder.path());
@@ -177,10 +178,11 @@ fn verify_seen(
     if trace.gpu.is_none() {
         nothing_was_seen(folder);
     }
-    let verdicts = verify::verify(cli, store, &trace, folder)?;
+    let toolkit = session::toolkit(cli).ok();
+    let verdicts = verify::verify(toolkit.as_ref(), store, &trace, folder)?;
     match verdicts.is_empty() {
         true => eprintln!("no winner from elsewhere waits to be proved on this GPU"),
-        false => verify::tell(&verdicts),
+        false => tell(&verdicts),
     }
     match verdicts.iter().any(|verdict| verdict.outcome.is_err()) {
         true => Err(Failure::Quiet(5)),

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use nix::libc;
 
+use warpwright_autotune::caches::CUPY;
+
 use super::{environment, stdin};
 use crate::failure::Failure;
 use crate::signals;
@@ -49,6 +51,11 @@ impl Program {
     /// Sets a variable.
     pub fn env(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
         self.set.push((name.into(), value.into()));
+    }
+
+    /// Has CuPy compile what the program uses, once for all runs of a command.
+    pub fn with_caches(&mut self, work: &Path) {
+        self.env(CUPY, work.join("cupy"));
     }
 
     /// What is started. Its environment is this process's as it is, with what was set in its place or at the end: a

@@ -5,13 +5,13 @@ use std::io::Write;
 use std::path::Path;
 
 use warpwright::trace::{Trace, WithoutGpu, read};
+use warpwright_autotune::{caches, shortened};
 use warpwright_diag::count;
 use warpwright_gpu::{FaultKind, devices};
 use warpwright_linkage::captured::CAPTURED;
 use warpwright_winners::aside::Aside;
 use warpwright_winners::lines::CUT;
 
-use super::caches;
 use super::document::demangled;
 use super::no_gpu::{built, stand_in};
 use super::program::{End, Program, command, ended, inject, outer_mode, run as run_program};
@@ -30,7 +30,7 @@ pub fn run(cli: &Cli, args: &TraceArgs) -> Result<(), Failure> {
         true => stand_in(cli, &mut program, folder.path(), &args.without)?,
         false => {
             if args.output.is_some() {
-                caches::fresh(&mut program, folder.path());
+                program.with_caches(folder.path());
             }
             look(&mut program, folder.path(), "trace")?;
         }
@@ -265,14 +265,5 @@ fn not_seen(trace: &Trace) -> impl Iterator<Item = String> {
 pub fn print_not_seen(trace: &Trace) {
     for why in not_seen(trace) {
         eprintln!("{why}");
-    }
-}
-
-/// The start of a long name.
-pub fn shortened(name: &str) -> String {
-    const MOST: usize = 60;
-    match name.char_indices().nth(MOST) {
-        None => name.to_owned(),
-        Some((end, _)) => format!("{}…", &name[..end]),
     }
 }

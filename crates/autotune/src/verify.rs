@@ -4,7 +4,10 @@
 use std::fmt;
 use std::path::Path;
 
-use warpwright::optimise::workshop;
+use warpwright_api::Error;
+use warpwright_api::front::{parse, target, verified};
+use warpwright_api::optimise::workshop;
+use warpwright_api::trace::Trace;
 use warpwright_driver::build::Bench;
 use warpwright_launch::Quantity;
 use warpwright_pass::{Artifact, Fuel, Level, Recipe, Scope};
@@ -13,11 +16,7 @@ use warpwright_toolkit::{BuildCache, Toolkit};
 use warpwright_winners::fit::Original;
 use warpwright_winners::{Kept, Standing, Store, Winner, identities};
 
-use super::candidates::Code;
-use super::document::Trace;
-use crate::args::Cli;
-use crate::failure::Failure;
-use crate::session::{self, parse, target, verified};
+use crate::candidates::Code;
 
 /// Why a winner from elsewhere is not used.
 #[derive(Debug)]
@@ -58,13 +57,17 @@ pub struct Verdict {
     pub outcome: Result<Kept, Unproved>,
 }
 
-/// Looks at all winners of a store that came from elsewhere, for the kernels of a program that was traced.
+/// Looks at all winners of a store that came from elsewhere, for the kernels of a program that was traced; `modules` is the
+/// folder of its code.
+///
+/// # Errors
+/// [`Error::Store`], [`Error::Gpu`].
 pub fn verify(
-    cli: &Cli,
+    toolkit: Option<&Toolkit>,
     store: &Store,
     trace: &Trace,
     modules: &Path,
-) -> Result<Vec<Verdict>, Failure> {
+) -> Result<Vec<Verdict>, Error> {
     let waiting = store.all()?.into_iter().filter_map(|entry| {
         let winner = entry.winner.ok()?;
         let waits = winner.standing == Standing::Imported;
@@ -78,13 +81,11 @@ pub fn verify(
     if waiting.is_empty() {
         return Ok(Vec::new());
     }
-    let gpu = warpwright_target::lookup(&format!("sm_{}", facts.sm))
-        .map_err(|e| Failure::input(e.to_string()))?;
+    let gpu = warpwright_target::lookup(&format!("sm_{}", facts.sm))?;
     let code = read_modules(modules);
-    let toolkit = session::toolkit(cli).ok();
     let mut verdicts = Vec::new();
     for (path, winner) in waiting {
-        let outcome = proved(&winner, &code, toolkit.as_ref(), &gpu);
+        let outcome = proved(&winner, &code, toolkit, &gpu);
         let outcome = match outcome {
             Ok(own) => Ok(store.promote(&path, &own)?),
             Err(why) => Err(why),
@@ -93,18 +94,6 @@ pub fn verify(
         verdicts.push(Verdict { symbol, outcome });
     }
     Ok(verdicts)
-}
-
-/// Says what became of them.
-pub fn tell(verdicts: &[Verdict]) {
-    for Verdict { symbol, outcome } in verdicts {
-        let name = super::document::demangled(symbol);
-        match outcome {
-            Ok(Kept::Written(_)) => eprintln!("{name}: proved, and used from now on"),
-            Ok(Kept::Better(_)) => eprintln!("{name}: proved; a better one is used"),
-            Err(why) => complain!("{name}: not proved, and not used: {why}"),
-        }
-    }
 }
 
 fn read_modules(folder: &Path) -> Vec<Code> {

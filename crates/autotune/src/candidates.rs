@@ -2,13 +2,17 @@
 
 use std::path::Path;
 
-use warpwright::optimise::{versions, workshop};
+use warpwright_api::Error;
+use warpwright_api::front::{parse, target, verified};
+use warpwright_api::optimise::{explore_all, versions, workshop};
+use warpwright_api::trace::{Launched, Stayed};
 use warpwright_driver::build::{Built, Workshop};
 use warpwright_driver::candidate::Standing;
 use warpwright_driver::opt::{DEFAULT_BUDGET, DEFAULT_MARGIN, Known, Request};
 use warpwright_driver::search::Axis;
 use warpwright_driver::{Peers, Proofs, proposal};
 use warpwright_launch::{Guard, Shape};
+use warpwright_pass::artifact::Invalid;
 use warpwright_pass::{Artifact, Caution, Recipe, Scope};
 use warpwright_ptx::opcode::Op;
 use warpwright_ptx::{Module, Type, TypeKind};
@@ -21,11 +25,7 @@ use warpwright_winners::identities;
 use warpwright_winners::lines::{Likeness, Numbers};
 use warpwright_winners::ties::{Bond, bond, tables};
 
-use crate::args::Cli;
-use crate::commands::opt::explore_all;
-use crate::failure::Failure;
-use crate::session::{parse, target, verified};
-use warpwright::trace::{Launched, Stayed};
+use crate::Watch;
 
 /// As many candidates of a kernel are tried, the best predicted first.
 const MOST: usize = 6;
@@ -73,14 +73,22 @@ pub struct Code {
 
 impl Code {
     /// The module of a kernel among those that were seen.
-    pub fn read(modules: &Path, launched: &Launched) -> Result<Code, Failure> {
+    ///
+    /// # Errors
+    /// [`Error::Unread`].
+    pub fn read(modules: &Path, launched: &Launched) -> Result<Code, Error> {
         let module = launched.module.as_deref().unwrap_or_default();
         let path = modules.join(format!("{module}.cubin"));
-        Code::at(&path)
-            .map_err(|e| Failure::input(format!("cannot read `{}`: {e}", path.display())))
+        Code::at(&path).map_err(|error| Error::Unread {
+            name: path.display().to_string(),
+            error,
+        })
     }
 
     /// The one with this cubin.
+    ///
+    /// # Errors
+    /// The cubin cannot be read.
     pub fn at(path: &Path) -> std::io::Result<Code> {
         Ok(Code {
             cubin: std::fs::read(path)?,
@@ -117,19 +125,15 @@ pub struct Wanted<'a> {
 
 /// Candidates from the PTX, if there is some and a toolkit to build them with, and from the machine code. Only
 /// those that are proved and share with their module what the original shares with its own.
-pub fn propose(
-    cli: &Cli,
-    wanted: &Wanted<'_>,
-    toolkit: Option<&Toolkit>,
-) -> Result<Start, Failure> {
+pub fn propose(watch: &dyn Watch, wanted: &Wanted<'_>, toolkit: Option<&Toolkit>) -> Start {
     let mut axes = Vec::new();
     let mut found: Vec<(f64, Proposed)> = Vec::new();
     let module = wanted.ptx.and_then(|ptx| parse(wanted.kernel, ptx).ok());
     let from_ptx = wanted
         .ptx
         .zip(toolkit)
-        .map(|(ptx, toolkit)| from_ptx(cli, wanted, ptx, toolkit));
-    let from_code = from_machine_code(cli, wanted);
+        .map(|(ptx, toolkit)| from_ptx(watch, wanted, ptx, toolkit));
+    let from_code = from_machine_code(watch, wanted);
     for (what, built) in [("PTX", from_ptx), ("machine code", Some(from_code))] {
         match built {
             Some(Ok(built)) => {
@@ -138,20 +142,17 @@ pub fn propose(
                 }
                 take(&built, (wanted, module.as_ref()), what, &mut found);
             }
-            Some(Err(failure)) if cli.verbose > 0 => {
-                complain!("{}: no candidates from {what}", wanted.kernel);
-                let _ = failure.report(false);
-            }
-            _ => {}
+            Some(Err(error)) => watch.refused(wanted.kernel, what, error),
+            None => {}
         }
     }
     found.sort_by(|a, b| a.0.total_cmp(&b.0));
     found.truncate(MOST);
-    Ok(Start {
+    Start {
         proposed: found.into_iter().map(|(_, proposed)| proposed).collect(),
         is_searched: toolkit.is_some() && !axes.is_empty() && is_searchable(wanted),
         axes,
-    })
+    }
 }
 
 /// See [`Start::is_searched`].
@@ -202,11 +203,14 @@ fn constants(wanted: &Wanted<'_>, module: &Module) -> Vec<Guard> {
 }
 
 /// Makes versions for a search; `None` for each that cannot be, or cannot stand in the original's place.
+///
+/// # Errors
+/// The PTX is not understood, is for another GPU, or ptxas does not take it.
 pub fn make(
     wanted: &Wanted<'_>,
     toolkit: &Toolkit,
     recipes: Vec<Recipe>,
-) -> Result<Vec<Option<Proposed>>, Failure> {
+) -> Result<Vec<Option<Proposed>>, Error> {
     let Some(ptx) = wanted.ptx else {
         return Ok(recipes.iter().map(|_| None).collect());
     };
@@ -267,8 +271,8 @@ fn with_ptx<T>(
     wanted: &Wanted<'_>,
     ptx: &str,
     toolkit: &Toolkit,
-    work: impl FnOnce(&Workshop<'_>, &Artifact, &Request<'_>) -> Result<T, Failure>,
-) -> Result<T, Failure> {
+    work: impl FnOnce(&Workshop<'_>, &Artifact, &Request<'_>) -> Result<T, Error>,
+) -> Result<T, Error> {
     let module = parse(wanted.kernel, ptx)?;
     let gpu = target(&module, Some(*wanted.gpu))?;
     let artifact = verified(module)?;
@@ -278,30 +282,37 @@ fn with_ptx<T>(
 }
 
 fn from_ptx(
-    cli: &Cli,
+    watch: &dyn Watch,
     wanted: &Wanted<'_>,
     ptx: &str,
     toolkit: &Toolkit,
-) -> Result<Vec<Built>, Failure> {
+) -> Result<Vec<Built>, Error> {
     with_ptx(wanted, ptx, toolkit, |workshop, artifact, request| {
-        explored(cli, Some(workshop), artifact, request)
+        explored(watch, Some(workshop), artifact, request)
     })
 }
 
-fn from_machine_code(cli: &Cli, wanted: &Wanted<'_>) -> Result<Vec<Built>, Failure> {
+fn from_machine_code(watch: &dyn Watch, wanted: &Wanted<'_>) -> Result<Vec<Built>, Error> {
     let artifact = Artifact::cubin(wanted.cubin.to_vec());
-    let artifact = artifact.map_err(|error| Failure::input(error.to_string()))?;
-    explored(cli, None, &artifact, &request(wanted, wanted.gpu))
+    let artifact = artifact.map_err(|error| match error {
+        Invalid::Elf(error) => Error::Cubin {
+            name: wanted.kernel.clone(),
+            error,
+        },
+        Invalid::Ptx { .. } => Error::Internal("a cubin that is PTX"),
+    })?;
+    explored(watch, None, &artifact, &request(wanted, wanted.gpu))
 }
 
 /// All builds of an exploration.
 fn explored(
-    cli: &Cli,
+    watch: &dyn Watch,
     workshop: Option<&Workshop<'_>>,
     artifact: &Artifact,
     request: &Request<'_>,
-) -> Result<Vec<Built>, Failure> {
-    let outcomes = explore_all(cli, None, workshop, artifact, request, &|_| Known::new())?;
+) -> Result<Vec<Built>, Error> {
+    let none = |_: &str| Known::new();
+    let outcomes = explore_all(workshop, artifact, request, &none, &*watch.building())?;
     Ok(outcomes
         .into_iter()
         .flat_map(|outcome| outcome.built)

@@ -1,17 +1,16 @@
 //! Every build that was measured inside a program, with what is known of its kernel: what fits read.
 
-use std::path::Path;
-
 use serde::Serialize;
 use warpwright_winners::lines::{Note, Outcome};
 
-use super::tune::{Target, ratios, trials};
-use crate::failure::Failure;
-use crate::input::write_atomically;
-use warpwright::trace::GpuFacts;
+use warpwright_api::trace::GpuFacts;
 
+use crate::judge::{ratios, trials};
+use crate::target::Target;
+
+/// What `lab/fits` reads.
 #[derive(Serialize)]
-struct Document {
+pub struct Document {
     schema: &'static str,
     gpu: String,
     driver: u32,
@@ -59,23 +58,15 @@ struct Build {
     ratios: [Option<f64>; 2],
 }
 
-/// Writes it; `names` says whether kernels keep theirs.
-pub fn write(
-    path: &Path,
-    (targets, notes): (&[Target], &[Note]),
-    gpu: &GpuFacts,
-    names: bool,
-) -> Result<(), Failure> {
-    let document = Document {
+/// The document of a tuning; `names` says whether kernels keep theirs.
+pub fn document((targets, notes): (&[Target], &[Note]), gpu: &GpuFacts, names: bool) -> Document {
+    Document {
         schema: "warpwright.builds-in-place/1",
         gpu: gpu.name.clone(),
         driver: gpu.driver,
         date: warpwright_gpu::utc_now(),
         kernels: targets.iter().map(|t| kernel(t, notes, names)).collect(),
-    };
-    let text = serde_json::to_string_pretty(&document)
-        .map_err(|e| Failure::Internal(format!("a document that is no JSON: {e}")))?;
-    write_atomically(path, text.as_bytes())
+    }
 }
 
 fn kernel(target: &Target, notes: &[Note], names: bool) -> Kernel {

@@ -8,12 +8,9 @@ use std::path::{Path, PathBuf};
 
 use warpwright_winners::sha256;
 
-use super::program::Program;
-
-/// Has CuPy compile what the program uses, once for all runs of a command, where PTX is wanted: its own cache has none.
-pub fn fresh(program: &mut Program, work: &Path) {
-    program.env("CUPY_CACHE_DIR", work.join("cupy"));
-}
+/// The variable that says where CuPy keeps what it compiled. Its own cache has no PTX: where that is wanted, a program gets
+/// a folder that is empty when the first run of a command begins.
+pub const CUPY: &str = "CUPY_CACHE_DIR";
 
 /// Puts the PTX beside machine code that came out of Triton's cache, where it stands next to it.
 pub fn find_ptx(modules: &Path) {

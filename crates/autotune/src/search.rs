@@ -5,18 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use warpwright::trace::notes;
+use warpwright_api::Error;
+use warpwright_api::trace::notes;
 use warpwright_diag::count as counted;
 use warpwright_driver::search::{Point, Search};
-use warpwright_target::Gpu;
-use warpwright_toolkit::Toolkit;
 use warpwright_winners::lines::{Planned, answer_file, is_ask, parse_searches};
 use warpwright_winners::store::write_whole;
 
-use super::candidates::{Code, Proposed, is_original, make};
-use super::tune::{Target, is_told, ratios};
-use crate::failure::Failure;
-use crate::signals::asked_to_end;
+use crate::candidates::{Code, Proposed, is_original, make};
+use crate::judge::{is_told, ratios};
+use crate::target::Target;
+use crate::{Tools, shortened};
 
 /// Versions that are built at a time.
 const BATCH: usize = 8;
@@ -66,27 +65,18 @@ impl Searching {
 
 /// Who answers the library's questions.
 pub struct Builder<'a> {
-    pub toolkit: Option<&'a Toolkit>,
-    pub gpu: &'a Gpu,
+    tools: Tools<'a>,
     /// The folder of the plan.
-    pub work: &'a Path,
-    /// The folder of the modules.
-    pub modules: &'a Path,
+    work: &'a Path,
     answered: BTreeSet<PathBuf>,
 }
 
 impl<'a> Builder<'a> {
     /// Nothing is answered yet.
-    pub fn new(
-        (toolkit, gpu): (Option<&'a Toolkit>, &'a Gpu),
-        work: &'a Path,
-        modules: &'a Path,
-    ) -> Builder<'a> {
+    pub fn new(tools: Tools<'a>, work: &'a Path) -> Builder<'a> {
         Builder {
-            toolkit,
-            gpu,
+            tools,
             work,
-            modules,
             answered: BTreeSet::new(),
         }
     }
@@ -111,15 +101,17 @@ impl<'a> Builder<'a> {
             let more = number.map(|number| self.more(number, &mut targets[number]));
             let lines: String = match more {
                 Some(Ok(planned)) => planned.iter().map(Planned::line).collect(),
-                Some(Err(failure)) => {
-                    let _ = failure.report(false);
+                Some(Err(error)) => {
+                    self.tools.watch.failed(error);
                     String::new()
                 }
                 None => String::new(),
             };
             let answer = self.work.join(answer_file(name));
             if let Err(e) = write_whole(&answer, lines.as_bytes()) {
-                complain!("no answer for the program: {e}");
+                self.tools
+                    .watch
+                    .warn(&format!("no answer for the program: {e}"));
                 // Where nothing can be written any more, the question becomes an answer that names no candidate.
                 let _ = std::fs::rename(&path, &answer);
             }
@@ -127,7 +119,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The next candidates for a kernel; none end its search.
-    fn more(&self, number: usize, target: &mut Target) -> Result<Vec<Planned>, Failure> {
+    fn more(&self, number: usize, target: &mut Target) -> Result<Vec<Planned>, Error> {
         let begun = Instant::now();
         let notes = notes(self.work, "trials")?;
         let found = ratios(target, &notes, 1);
@@ -155,7 +147,7 @@ impl<'a> Builder<'a> {
         searching.spend(begun.elapsed());
         searching.answered = Some(Instant::now());
         let is_over = planned.as_ref().map_or(true, Vec::is_empty);
-        tell(target, &mut searching, &found, is_over);
+        self.tell(target, &mut searching, &found, is_over);
         target.searching = Some(searching);
         planned
     }
@@ -167,14 +159,14 @@ impl<'a> Builder<'a> {
         searching: &mut Searching,
         found: &BTreeMap<String, f64>,
         begun: Instant,
-    ) -> Result<Vec<Planned>, Failure> {
-        let Some(toolkit) = self.toolkit else {
+    ) -> Result<Vec<Planned>, Error> {
+        let Some(toolkit) = self.tools.toolkit else {
             return Ok(Vec::new());
         };
         let mut planned = Vec::new();
         while planned.is_empty() {
             let is_over = begun.elapsed() > searching.left;
-            let points = match is_over || asked_to_end() {
+            let points = match is_over || self.tools.watch.is_asked_to_end() {
                 true => Vec::new(),
                 false => searching.search.next(BATCH),
             };
@@ -182,8 +174,8 @@ impl<'a> Builder<'a> {
                 break;
             }
             let recipes = points.iter().map(|p| searching.search.recipe(p)).collect();
-            let code = Code::read(self.modules, &target.launched)?;
-            let wanted = target.wanted(&code, self.gpu);
+            let code = Code::read(self.tools.modules, &target.launched)?;
+            let wanted = target.wanted(&code, self.tools.gpu);
             let made = make(&wanted, toolkit, recipes)?;
             for (point, proposed) in points.into_iter().zip(made) {
                 let Some(mut proposed) = proposed else {
@@ -206,8 +198,10 @@ impl<'a> Builder<'a> {
                 proposed.name = format!("search-{made}");
                 let file = format!("{number}-search-{made}.cubin");
                 let path = self.work.join(&file);
-                std::fs::write(&path, &proposed.cubin)
-                    .map_err(|e| Failure::input(format!("`{}`: {e}", path.display())))?;
+                std::fs::write(&path, &proposed.cubin).map_err(|error| Error::Unread {
+                    name: path.display().to_string(),
+                    error,
+                })?;
                 (searching.known).insert(proposed.cubin.clone(), proposed.name.clone());
                 (searching.pending).insert(proposed.name.clone(), vec![point]);
                 planned.push(target.planned(&proposed, file));
@@ -216,24 +210,29 @@ impl<'a> Builder<'a> {
         }
         Ok(planned)
     }
-}
 
-/// Progress: kernel, best so far, versions tried, time left.
-fn tell(target: &Target, searching: &mut Searching, found: &BTreeMap<String, f64>, is_over: bool) {
-    let is_due = searching.told.is_none_or(|at| at.elapsed() > TOLD_EVERY);
-    if !is_due && !is_over {
-        return;
-    }
-    searching.told = Some(Instant::now());
-    let best = found.values().copied().fold(1.0, f64::min);
-    let tried = counted(found.len(), "version");
-    let name = super::trace::shortened(&target.launched.name);
-    match is_over {
-        true => eprintln!("{name}: {tried} tried, {:.3}× at best", 1.0 / best),
-        false => eprintln!(
-            "{name}: {tried} tried, {:.3}× so far, at most {:.0} s more",
-            1.0 / best,
-            searching.left.as_secs_f64()
-        ),
+    /// Progress: kernel, best so far, versions tried, time left.
+    fn tell(
+        &self,
+        target: &Target,
+        searching: &mut Searching,
+        found: &BTreeMap<String, f64>,
+        is_over: bool,
+    ) {
+        let is_due = searching.told.is_none_or(|at| at.elapsed() > TOLD_EVERY);
+        if !is_due && !is_over {
+            return;
+        }
+        searching.told = Some(Instant::now());
+        let best = 1.0 / found.values().copied().fold(1.0, f64::min);
+        let tried = counted(found.len(), "version");
+        let name = shortened(&target.launched.name);
+        self.tools.watch.tell(&match is_over {
+            true => format!("{name}: {tried} tried, {best:.3}× at best"),
+            false => format!(
+                "{name}: {tried} tried, {best:.3}× so far, at most {:.0} s more",
+                searching.left.as_secs_f64()
+            ),
+        });
     }
 }

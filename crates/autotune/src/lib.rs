@@ -1,0 +1,73 @@
+//! Kernels of a program that runs: what is tried for them, the search while the program waits, and what counts as won.
+//!
+//! The library inside the program (`inject`) times and compares; who started the program reads its notes and decides with
+//! what is here. Starting programs, and what people see, are the command line's.
+//!
+//! * [`target`]: the hot kernels, and what came of each. [`candidates`]: what the pipeline proposes for one.
+//! * [`search`]: what is tried next while the program waits.
+//! * [`judge`]: what wins alone; [`weigh`]: what wins beside the program's other kernels.
+//! * [`document`]: the result; [`kept`]: every build that was measured, for fits.
+//! * [`verify`]: winners from elsewhere are proved. [`caches`]: PTX beside machine code in the caches of other tools.
+
+pub mod caches;
+pub mod candidates;
+pub mod document;
+pub mod judge;
+pub mod kept;
+pub mod search;
+pub mod target;
+pub mod verify;
+pub mod weigh;
+
+use std::path::Path;
+
+use warpwright_api::{Error, optimise};
+use warpwright_target::Gpu;
+use warpwright_toolkit::Toolkit;
+
+/// Who tunes a program, and what they are told meanwhile.
+pub trait Watch {
+    /// Progress, a line of it.
+    fn tell(&self, _line: &str) {}
+
+    /// A line on what went wrong; the work goes on.
+    fn warn(&self, _line: &str) {}
+
+    /// What ended the work on a kernel.
+    fn failed(&self, _error: Error) {}
+
+    /// There are no candidates of this kind (`PTX` or `machine code`) for a kernel.
+    fn refused(&self, _kernel: &str, _of: &str, _error: Error) {}
+
+    /// Has somebody asked the program, and with it the search, to end?
+    fn is_asked_to_end(&self) -> bool {
+        false
+    }
+
+    /// Who looks on while candidates of a kernel are built.
+    fn building(&self) -> Box<dyn optimise::Watch + '_> {
+        Box::new(optimise::Unwatched)
+    }
+}
+
+/// What versions of a program's kernels are made with.
+#[derive(Clone, Copy)]
+pub struct Tools<'a> {
+    /// Who is told.
+    pub watch: &'a dyn Watch,
+    /// What builds PTX, if there is one.
+    pub toolkit: Option<&'a Toolkit>,
+    /// Where the program runs.
+    pub gpu: &'a Gpu,
+    /// The folder with its modules.
+    pub modules: &'a Path,
+}
+
+/// The start of a long name.
+pub fn shortened(name: &str) -> String {
+    const MOST: usize = 60;
+    match name.char_indices().nth(MOST) {
+        None => name.to_owned(),
+        Some((end, _)) => format!("{}…", &name[..end]),
+    }
+}

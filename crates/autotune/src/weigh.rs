@@ -1,0 +1,276 @@
+//! What winners are worth beside the program's other kernels: what wins alone may lose there.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use warpwright_api::Error;
+use warpwright_api::trace::{Launched, Trace, notes};
+use warpwright_gpu::stats::median;
+use warpwright_winners::LaunchClass;
+use warpwright_winners::lines::Note;
+
+use crate::judge::middle;
+use crate::target::{Target, Verdict};
+
+/// A program is as fast as it was if its kernels take no more than this of their time: two runs of it differ by as much.
+const SAME: f64 = 1.01;
+/// A kernel without a winner may take so much more of its time in another run, and nothing is said by it.
+const APART: f64 = 1.1;
+/// Launches of kernel and winner each, in turns, that tell them apart.
+const ENOUGH_TURNS: usize = 3;
+/// A launch that takes longer differs so little from the next that one of each is enough.
+const LONG_NS: u64 = 50_000_000;
+/// The program runs again, within the budget of a kernel and at most so often, until there are so many of each.
+const GOOD_TURNS: usize = 5;
+/// See [`GOOD_TURNS`]. A kernel that is launched once is its winner in every other run.
+pub const MOST_CONFIRMATIONS: usize = 2 * GOOD_TURNS;
+
+/// Times of winners, and of their kernels, where both were launched in turns.
+#[derive(Default)]
+pub struct Beside(BTreeMap<LaunchKey, [Vec<u64>; 2]>);
+
+impl Beside {
+    /// Those of a run, whose notes are in a folder.
+    ///
+    /// # Errors
+    /// [`Error::Unread`], [`Error::Notes`].
+    pub fn add(&mut self, work: &Path) -> Result<(), Error> {
+        for note in notes(work, "launches")? {
+            if let Note::Beside(beside) = note {
+                let key = (Some(beside.module), beside.kernel, Some(beside.class));
+                let times = self.0.entry(key).or_default();
+                times[0].extend(beside.winner);
+                times[1].extend(beside.own);
+            }
+        }
+        Ok(())
+    }
+
+    /// Is enough known of all winners, and are all kernels together not slower with them? One that was not met at all will not
+    /// be.
+    pub fn is_enough(&self, targets: &[Target], before: &Trace, after: &[Trace]) -> bool {
+        let ratios = self.ratios();
+        self.tells(targets) && together(&won(targets, &ratios), before, after, &ratios) <= SAME
+    }
+
+    fn tells(&self, targets: &[Target]) -> bool {
+        let mut winners = targets.iter().filter(|t| t.is_won());
+        winners.all(|target| {
+            let times = self.0.get(&launch_key(&target.launched));
+            times.is_none_or(|times| times.iter().all(|times| times.len() >= GOOD_TURNS))
+        })
+    }
+
+    /// What the winners take of their kernels' time.
+    fn ratios(&self) -> BTreeMap<LaunchKey, f64> {
+        self.by_turns(|times| {
+            let is_long = times.iter().all(|&ns| ns > LONG_NS);
+            times.len() >= if is_long { 1 } else { ENOUGH_TURNS }
+        })
+    }
+
+    /// The same of however few turns there are.
+    fn hints(&self) -> BTreeMap<LaunchKey, f64> {
+        self.by_turns(|times| !times.is_empty())
+    }
+
+    fn by_turns(&self, is_enough: impl Fn(&Vec<u64>) -> bool) -> BTreeMap<LaunchKey, f64> {
+        let all = self.0.iter();
+        let told = all.filter(|(_, times)| times.iter().all(&is_enough));
+        told.map(|(key, [winner, own])| (key.clone(), middle(winner) / middle(own).max(1.0)))
+            .collect()
+    }
+}
+
+/// Judges winners by what they do in the program: each must be faster in it, in turns with its kernel where it is launched
+/// often enough, and all kernels together must not be slower. Two runs may differ by much, and so may single launches: where
+/// they are all that tells, a winner gains no more than it does alone.
+pub fn weigh(targets: &mut [Target], before: &Trace, after: &[Trace], turns: &Beside) {
+    let (beside, hints) = (turns.ratios(), turns.hints());
+    let times = by_launch(after, median);
+    for target in targets.iter_mut() {
+        let Verdict::Won {
+            name,
+            in_program,
+            original_ns,
+            winner_ns,
+            ..
+        } = &mut target.verdict
+        else {
+            continue;
+        };
+        let (count, all) = launches_of(&target.launched);
+        let key = launch_key(&target.launched);
+        let in_runs = || Some(times.get(&key)? * count / all.max(1.0));
+        let hint = || hints.get(&key).copied().or_else(in_runs);
+        let alone = *winner_ns / *original_ns;
+        let ratio = beside.get(&key).copied();
+        let ratio = ratio.or_else(|| Some(hint()?.max(alone)));
+        *in_program = ratio;
+        let why = match ratio {
+            None => "was not launched with the winners in place".to_owned(),
+            Some(ratio) if ratio >= 1.0 => format!("takes {ratio:.3} of the time there"),
+            Some(_) => continue,
+        };
+        target.verdict = Verdict::Stays(format!("{name} wins alone, but in the program it {why}"));
+    }
+    let together = together(&won(targets, &beside), before, after, &beside);
+    if together > SAME {
+        let why = format!("with the winners all kernels take {together:.3} of the time");
+        drop_all(targets, &why);
+    }
+}
+
+/// What all kernels take of their time before. What took turns was slower there, each with the other's code in the caches:
+/// of such a kernel the turns tell what its winner makes of its time. Of the others the best run counts: what winners do to
+/// them they do in each.
+fn together(
+    won: &BTreeMap<LaunchKey, f64>,
+    before: &Trace,
+    after: &[Trace],
+    beside: &BTreeMap<LaunchKey, f64>,
+) -> f64 {
+    let times = by_launch(after, |times| times.iter().copied().reduce(f64::min));
+    let (mut old, mut new) = (0.0, 0.0);
+    for launched in &before.launches {
+        let key = launch_key(launched);
+        let (count, all) = launches_of(launched);
+        let winner = won.get(&key).copied();
+        let then = match beside.contains_key(&key) {
+            true => Some(all * winner.unwrap_or(1.0)),
+            false => times.get(&key).map(|ns| ns * count),
+        };
+        // The same code in two runs.
+        let is_noise = |then: &f64| winner.is_none() && *then <= all * APART;
+        let then = then.map(|then| if is_noise(&then) { all } else { then });
+        if let Some(then) = then {
+            old += all;
+            new += then;
+        }
+    }
+    if old > 0.0 { new / old } else { 1.0 }
+}
+
+/// Targets with a winner, and what that takes of its time in the program, once it is known.
+fn won(targets: &[Target], beside: &BTreeMap<LaunchKey, f64>) -> BTreeMap<LaunchKey, f64> {
+    let ratio = |target: &Target| {
+        let Verdict::Won { in_program, .. } = target.verdict else {
+            return None;
+        };
+        let key = launch_key(&target.launched);
+        let ratio = in_program.or_else(|| beside.get(&key).copied())?;
+        Some((key, ratio))
+    };
+    targets.iter().filter_map(ratio).collect()
+}
+
+type LaunchKey = (Option<String>, String, Option<LaunchClass>);
+
+fn launch_key(l: &Launched) -> LaunchKey {
+    (l.module.clone(), l.kernel.clone(), l.class())
+}
+
+/// Number of launches, and nanoseconds of all of them.
+pub fn launches_of(l: &Launched) -> (f64, f64) {
+    ((l.launches + l.in_graphs) as f64, l.gpu_ns as f64)
+}
+
+/// Nanoseconds of a launch, of what it took in each run.
+fn by_launch(runs: &[Trace], of: impl Fn(&[f64]) -> Option<f64>) -> BTreeMap<LaunchKey, f64> {
+    let mut all: BTreeMap<LaunchKey, Vec<f64>> = BTreeMap::new();
+    for launched in runs.iter().flat_map(|trace| &trace.launches) {
+        let (count, ns) = launches_of(launched);
+        // What took turns is timed there.
+        if ns > 0.0 {
+            let times = all.entry(launch_key(launched)).or_default();
+            times.push(ns / count.max(1.0));
+        }
+    }
+    let each = all.into_iter();
+    each.filter_map(|(key, times)| Some((key, of(&times)?)))
+        .collect()
+}
+
+/// No winner counts, for this reason.
+pub fn drop_all(targets: &mut [Target], why: &str) {
+    for target in targets {
+        if target.is_won() {
+            target.verdict = Verdict::Stays(why.to_owned());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use warpwright_winners::lines::Occasion;
+
+    /// A run with so many launches of a kernel, and nanoseconds of all of them.
+    fn run(launches: u64, gpu_ns: u64) -> Trace {
+        let launch = json!({
+            "kernel": "k", "name": "k", "module": "m", "digest": "d", "grid": [4, 1, 1], "block": [32, 1, 1],
+            "dynamic_smem": 0, "cluster": null, "cooperative": false, "launches": launches, "in_graphs": 0,
+            "gpu_ns": gpu_ns, "share": 1.0, "registers": null, "spill_bytes": null, "static_smem": null,
+            "resident": null, "occupancy": null, "tied": null, "hint": ""
+        });
+        let run = json!({
+            "schema": "", "program": [], "date": "", "gpu": null, "processes": 1, "modules_in": null, "modules": [],
+            "not_seen": [], "launches": [launch]
+        });
+        serde_json::from_value(run).unwrap()
+    }
+
+    /// What a winner that takes 0.8 of the time alone takes in a program of launches of 100 ns, by their turns (winner and
+    /// original) and another run.
+    fn in_program(turns: [&[u64]; 2], after: Trace) -> Option<f64> {
+        let before = run(10, 1000);
+        let launched = before.launches[0].clone();
+        let key = launch_key(&launched);
+        let mut targets = [Target {
+            class: launched.class().unwrap(),
+            launched,
+            digest: "d".into(),
+            proposed: Vec::new(),
+            searching: None,
+            when: Occasion::default(),
+            may_round: false,
+            verdict: Verdict::Won {
+                name: "best".into(),
+                beside: None,
+                original_ns: 100.0,
+                winner_ns: 80.0,
+                in_program: None,
+            },
+        }];
+        let beside = Beside(BTreeMap::from([(key, turns.map(<[u64]>::to_vec))]));
+        weigh(&mut targets, &before, &[after], &beside);
+        match &targets[0].verdict {
+            Verdict::Won { in_program, .. } => *in_program,
+            Verdict::Stays(_) => None,
+        }
+    }
+
+    #[test]
+    fn a_winner_of_few_launches_gains_no_more_than_alone() {
+        // Enough turns tell, whatever it gains alone.
+        assert_eq!(in_program([&[40; 3], &[100; 3]], run(10, 500)), Some(0.4));
+        // Fewer count as far as they do not gain more.
+        assert_eq!(in_program([&[40; 2], &[100; 2]], run(10, 500)), Some(0.8));
+        assert_eq!(in_program([&[90; 2], &[100; 2]], run(10, 500)), Some(0.9));
+        assert_eq!(in_program([&[101], &[100]], run(10, 500)), None);
+        // So do two runs where there were no turns.
+        assert_eq!(in_program([&[], &[]], run(10, 500)), Some(0.8));
+        assert_eq!(in_program([&[], &[]], run(10, 950)), Some(0.95));
+        // Of long launches one of each tells.
+        let [long, longer] = [LONG_NS + 1, 2 * LONG_NS + 2];
+        assert_eq!(in_program([&[long], &[longer]], run(10, 500)), Some(0.5));
+    }
+
+    #[test]
+    fn a_winner_that_was_never_timed_counts_for_nothing() {
+        assert_eq!(in_program([&[], &[]], run(10, 0)), None);
+        assert_eq!(in_program([&[40; 5], &[]], run(0, 0)), None);
+    }
+}

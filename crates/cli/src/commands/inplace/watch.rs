@@ -1,0 +1,57 @@
+//! What people are told while a program is tuned.
+
+use warpwright::Error;
+use warpwright::optimise;
+use warpwright_autotune::Watch;
+use warpwright_autotune::verify::Verdict;
+use warpwright_winners::Kept;
+
+use super::document::demangled;
+use crate::args::Cli;
+use crate::commands::opt::Progress;
+use crate::failure::Failure;
+use crate::signals::asked_to_end;
+
+/// On standard error.
+pub struct Told<'a>(pub &'a Cli);
+
+impl Watch for Told<'_> {
+    fn tell(&self, line: &str) {
+        eprintln!("{line}");
+    }
+
+    fn warn(&self, line: &str) {
+        complain!("{line}");
+    }
+
+    fn failed(&self, error: Error) {
+        let _ = Failure::from(error).report(false);
+    }
+
+    fn refused(&self, kernel: &str, of: &str, error: Error) {
+        if self.0.verbose > 0 {
+            complain!("{kernel}: no candidates from {of}");
+            self.failed(error);
+        }
+    }
+
+    fn is_asked_to_end(&self) -> bool {
+        asked_to_end()
+    }
+
+    fn building(&self) -> Box<dyn optimise::Watch + '_> {
+        Box::new(Progress::new(self.0, false))
+    }
+}
+
+/// Says what became of them.
+pub fn tell(verdicts: &[Verdict]) {
+    for Verdict { symbol, outcome } in verdicts {
+        let name = demangled(symbol);
+        match outcome {
+            Ok(Kept::Written(_)) => eprintln!("{name}: proved, and used from now on"),
+            Ok(Kept::Better(_)) => eprintln!("{name}: proved; a better one is used"),
+            Err(why) => complain!("{name}: not proved, and not used: {why}"),
+        }
+    }
+}
