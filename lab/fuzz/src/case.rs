@@ -95,6 +95,8 @@ pub enum Plan {
     Strata,
     /// The same with what compilers write seldom (`warpwright_fuzzgen::Rare`).
     Rare,
+    /// Small kernels with so many values at once that ptxas spills them under a limit.
+    Pressure,
 }
 
 impl Plan {
@@ -107,6 +109,7 @@ impl Plan {
             (Plan::Rare, 0) => "rare, four sizes",
             (Plan::Rare, 1..=5) => "rare, small",
             (Plan::Rare, _) => "rare, tiny",
+            (Plan::Pressure, _) => "pressure",
         }
     }
 
@@ -114,7 +117,7 @@ impl Plan {
     /// is left of it depends on no stratum.
     pub fn turn(self, seed: u64) -> u64 {
         match self {
-            Plan::Sizes => seed,
+            Plan::Sizes | Plan::Pressure => seed,
             Plan::Strata | Plan::Rare => seed / STRATA,
         }
     }
@@ -123,7 +126,7 @@ impl Plan {
     /// what a later one overwrites.
     pub fn first_certain(self) -> usize {
         match self {
-            Plan::Sizes | Plan::Strata => 0,
+            Plan::Sizes | Plan::Strata | Plan::Pressure => 0,
             Plan::Rare => controls::IN_STORES,
         }
     }
@@ -145,6 +148,7 @@ impl Plan {
         };
         match (self, seed % STRATA) {
             (Plan::Sizes, _) => program(seed, false),
+            (Plan::Pressure, _) => of(25, 2, 40 + 20 * (seed % 4) as usize, 1),
             (_, 0) => generate(
                 self.turn(seed),
                 &Config {

@@ -1,7 +1,7 @@
 //! Generated kernels as machine code, through every pass of the registry that works on it: what a pass
 //! writes must be taken apart, be free of hazards, and differ in no value for the checker; what the checker does not
-//! decide is counted by its reasons. In the end all passes that changed the kernel go over it one behind the
-//! other.
+//! decide is counted by its reasons. Values are demoted behind moved spills, too, as the search over machine code does it. In
+//! the end all passes that changed the kernel go over it one behind the other.
 //!
 //! The kernels are assembled with few registers, so that there is something to move; every other one goes
 //! without its local array, so that all that lies in local memory was spilled.
@@ -37,6 +37,9 @@ const NO_LIMIT: u32 = 255;
 
 /// The name under which runs of several passes are counted.
 pub const ALL: &str = "machine code, one behind the other";
+
+/// The name under which values are counted that are demoted behind moved spills.
+pub const BEHIND_SPILLS: &str = "machine code, values behind moved spills";
 
 /// The pass that is a matter of ptxas.
 const RENAME: &str = "rename";
@@ -214,6 +217,20 @@ fn passes(turn: u64) -> impl Iterator<Item = Invocation> {
     all.filter(|pass| pass.level() == Level::MachineCode)
 }
 
+/// What a kernel goes through that was built under a limit, each by the name under which it is counted: every pass alone, and
+/// values that follow ptxas's spills into shared memory, every other time in another order.
+fn recipes(turn: u64, limit: u32) -> Vec<(&'static str, Recipe)> {
+    let goal = limit - [4, 8][(turn / 8 % 2) as usize];
+    let order = match turn / 4 % 2 {
+        0 => "",
+        _ => "; schedule(waits=alone, margin=0)",
+    };
+    let behind = format!("spill-to-shared; demote({goal}){order}").parse();
+    let alone = passes(turn).map(|pass| (pass.name(), Recipe::default().with(pass)));
+    let behind = behind.ok().map(|recipe| (BEHIND_SPILLS, recipe));
+    alone.chain(behind).collect()
+}
+
 /// Every pass on the machine code of the kernel of a seed, each alone and then all of them.
 ///
 /// # Errors
@@ -256,10 +273,11 @@ pub fn check(
     };
     let mut all = Recipe::default();
     let mut versions = Vec::new();
-    for pass in passes(turn) {
-        let recipe = Recipe::default().with(pass.clone());
-        if let Some(new) = apply(pass.name(), &recipe)? {
-            all = all.with(pass);
+    for (name, recipe) in recipes(turn, limit) {
+        if let Some(new) = apply(name, &recipe)? {
+            if let [pass] = recipe.passes() {
+                all = all.with(pass.clone());
+            }
             versions.push((recipe, new));
         }
     }
@@ -358,8 +376,7 @@ pub(crate) fn versions(
     let (launch, original) = build_case(case, assembler, (limit, Name::Own))?;
     let scope = assembler.scope(&launch);
     let mut proved = Vec::new();
-    for pass in passes(turn) {
-        let recipe = Recipe::default().with(pass);
+    for (_, recipe) in recipes(turn, limit) {
         match proved::apply(&recipe, &original, &scope) {
             Ok(Applied::Changed(new)) => proved.push((Run { limit, recipe }, new.artifact)),
             Ok(Applied::Unchanged | Applied::Refused(_)) => {}

@@ -115,7 +115,7 @@ const fn edit(of: &'static str, recipe: &'static str) -> Edit {
 }
 
 /// The edits.
-pub const EDITS: [Edit; 16] = [
+pub const EDITS: [Edit; 18] = [
     edit("O3", "schedule(by=none, keep=nothing)"),
     edit("O3", "schedule(by=height, waits=alone, margin=0)"),
     edit(
@@ -142,6 +142,14 @@ pub const EDITS: [Edit; 16] = [
         "compact; schedule(by=place, waits=alone, margin=0)",
     ),
     edit("O3-maxrregcount-24", "spill-to-shared"),
+    edit(
+        "O3-maxrregcount-32",
+        "spill-to-shared; demote(registers=28)",
+    ),
+    edit(
+        "O3-maxrregcount-32",
+        "spill-to-shared; demote(registers=24, by=loops); schedule(by=height, waits=alone, margin=0)",
+    ),
     edit(
         "O3-maxrregcount-24",
         "schedule(by=height, waits=alone, keep=nothing, margin=0)",
