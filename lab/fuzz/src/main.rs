@@ -112,6 +112,9 @@ enum Command {
     Show {
         /// The seed
         seed: u64,
+        /// As `passes` assembles a kernel of this plan
+        #[arg(long, value_name = "PLAN")]
+        plan: Option<case::Plan>,
     },
     /// Shrink a seed's kernel while the emulator and the local GPU disagree on it
     Shrink {
@@ -371,8 +374,11 @@ fn main() -> ExitCode {
             let plan = demotion::Plan { steps, keep };
             demoted((&examples, &names), plan, output.as_deref())
         }
-        Command::Show { seed } => {
-            let program = case::program(seed, false);
+        Command::Show { seed, plan } => {
+            let program = plan.map_or_else(
+                || case::program(seed, false),
+                |plan| machine_code::program(plan, seed),
+            );
             println!("{}", warpwright_fuzzgen::print(&program));
             eprintln!("{}", warpwright_fuzzgen::launch_toml(&program));
             Ok(true)

@@ -6,9 +6,11 @@
 //! arrives later it does not notice: on an H200 `IMAD.MOV.U32 R0, RZ, RZ, R19` read what an earlier `R19.reuse` had
 //! kept, though an LDS had written R19 in between.
 
-use warpwright_flow::{Function, Inst};
+use rustc_hash::FxHashSet;
+use warpwright_flow::{Block, Cfg, EntityRef, Function, Inst};
 
-use super::timing::Timing;
+use super::Unchecked;
+use super::timing::{Timing, timings};
 use crate::function::{Code, value_of};
 use crate::isa::table::Table;
 use crate::roles::{File, Span};
@@ -72,6 +74,88 @@ fn is_stale(
         }
     }
     false
+}
+
+/// Takes flags back that what stands behind their instructions by now makes wrong. What takes an unknown time ends them here
+/// whatever writes the register before it, and in other blocks, too.
+pub(crate) fn forget(code: &mut Code) -> Result<(), Unchecked> {
+    let (cfg, timings) = (Cfg::new(code), timings(code)?);
+    for at in 0..code.instructions().len() {
+        let inst = Inst::new(at);
+        let mut control = code.instructions()[at].control();
+        let wrong = |slot: &u8| {
+            let kept = Kept {
+                code,
+                cfg: &cfg,
+                timings: &timings,
+                inst,
+                slot: *slot,
+            };
+            control.reuse >> slot & 1 != 0 && !kept.is_right()
+        };
+        let wrong = (0..4).filter(wrong).fold(0, |all, slot| all | 1 << slot);
+        if wrong != 0 {
+            control.reuse &= !wrong;
+            // The field is as wide as it was.
+            let _ = code.set_control(inst, control);
+        }
+    }
+    Ok(())
+}
+
+/// What a flag of an instruction keeps for its slot.
+struct Kept<'a> {
+    code: &'a Code,
+    cfg: &'a Cfg,
+    timings: &'a [Timing],
+    inst: Inst,
+    slot: u8,
+}
+
+impl Kept<'_> {
+    /// May the flag stay: is there a register, and does nothing write it that takes an unknown time before it is read there
+    /// again?
+    fn is_right(&self) -> bool {
+        let own = operand(self.code, self.inst, self.slot);
+        own.is_some_and(|own| !writes(self.code, self.inst, own) && !self.is_stale(own))
+    }
+
+    fn is_stale(&self, own: Span) -> bool {
+        let block = self.cfg.block_of(self.inst);
+        let rest = self.inst.0 + 1..self.cfg.last_inst(block).0 + 1;
+        let (is_late, is_read) = self.pass(own, rest);
+        if is_late || is_read {
+            return is_late;
+        }
+        let mut seen = FxHashSet::default();
+        let mut work: Vec<Block> = self.cfg.succs(block).to_vec();
+        while let Some(block) = work.pop() {
+            if !seen.insert(block) {
+                continue;
+            }
+            let all = self.cfg.first_inst(block).0..self.cfg.last_inst(block).0 + 1;
+            match self.pass(own, all) {
+                (true, _) => return true,
+                (false, true) => {}
+                (false, false) => work.extend(self.cfg.succs(block)),
+            }
+        }
+        false
+    }
+
+    /// Up to where the register is read in the slot: is it written late, and is it read?
+    fn pass(&self, own: Span, range: std::ops::Range<u32>) -> (bool, bool) {
+        for inst in range.map(Inst) {
+            let other = operand(self.code, inst, self.slot);
+            if other.is_some_and(|other| other.first == own.first) {
+                return (false, true);
+            }
+            if self.timings[inst.0 as usize].is_late && writes(self.code, inst, own) {
+                return (true, false);
+            }
+        }
+        (false, false)
+    }
 }
 
 /// The general register that a flag keeps. Which source a slot stands for is the form's: `FADD R0, R1, R2` has R2 in

@@ -24,6 +24,7 @@ use warpwright_target::{IssueUnits, Unit, cycles_behind_barrier};
 
 use super::distance::{Close, Distances};
 use super::pending::SETTLED;
+use super::reuse::forget;
 use super::timing::{Timing, timings};
 use super::violation::{Cause, Hazard, Violation};
 use super::waits::{keep_waits_apart, waits};
@@ -79,6 +80,7 @@ pub fn settle(
         }
     }
     let cfg = Cfg::new(code);
+    forget(code)?;
     let mut tracker = Tracker::new(code, &cfg);
     tracker.give(code, &cfg, added, thrift);
     let habits = before.map(Habits::new).transpose()?;

@@ -30,6 +30,7 @@ use warpwright_flow::Inst;
 use crate::control::ControlRange;
 use crate::function::Code;
 use crate::hazards::Unchecked;
+use crate::hazards::reuse::forget;
 use crate::hazards::waits::keep_waits_apart;
 
 /// Why control fields cannot be made.
@@ -94,5 +95,6 @@ pub fn assign(code: &mut Code, old: &Old<'_>) -> Result<(), Unassigned> {
     for (at, control) in controls.into_iter().enumerate() {
         code.set_control(Inst(at as u32), control)?;
     }
+    forget(code)?;
     Ok(keep_waits_apart(code)?)
 }
