@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Does machine code of ours beat all that ptxas offers? Times both on kernels that spill at their launch bounds.
 
-    bench/machine_code.py build DIR [TOOL] [--first N] [--per-family N] [--jobs N]    # nvcc, ptxas; no GPU
+    bench/machine_code.py build DIR [TOOL] [--first N] [--per-family N] [--jobs N] [--seconds S]    # nvcc, ptxas; no GPU
     bench/machine_code.py time DIR [OUT] [--seconds S]                                # a GPU and nvcc
     bench/machine_code.py show OUT                                                    # the summary again
 
@@ -92,10 +92,12 @@ def build(kernel, tool, folder):
 
 def build_all(options):
     options.folder.mkdir(parents=True, exist_ok=True)
-    tool = options.tool.resolve()
+    tool, deadline = options.tool.resolve(), time.time() + options.seconds
     chosen = [k for k in kernels(options.first + options.per_family) if int(k.name.rsplit("_", 1)[1]) >= options.first]
 
     def one(kernel):
+        if time.time() > deadline:
+            return "no time was left"
         try:
             return build(kernel, tool, options.folder / kernel.name)
         except Exception as error:  # noqa: BLE001: one kernel that does not build is no reason to stop
@@ -188,6 +190,7 @@ def main():
     make.add_argument("--first", type=int, default=500)
     make.add_argument("--per-family", type=int, default=4)
     make.add_argument("--jobs", type=int, default=os.cpu_count())
+    make.add_argument("--seconds", type=float, default=3600, help="no kernel is begun later")
     run = commands.add_parser("time")
     run.add_argument("folder", type=Path)
     run.add_argument("out", nargs="?", type=Path)
