@@ -160,7 +160,8 @@ class Judge:
                 self.disagree(pair, launch, f"a right rewrite: element {away[0]} is not the host's, input {number}")
         if verdict != "refuted":
             return self.count(verdict, "agrees on all inputs" if not shown else "differs on some input")
-        if "witness" not in launch:
+        # What was never set holds anything, and so perhaps what would be right.
+        if "witness" not in launch or "unset" in launch["why"]:
             return self.count("refuted", " ".join(launch["why"]), "seen" if shown else "not seen")
         a, b = both(launch["witness"])
         if not different_bits(elem, a, b):
