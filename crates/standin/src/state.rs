@@ -9,6 +9,7 @@ use warpwright_linkage::captured;
 use warpwright_target::{Gpu, lookup};
 
 use crate::abi::{Code, NO_DEVICE, SUCCESS, UNKNOWN};
+use crate::again::Again;
 use crate::events::Clock;
 use crate::graphs::Graphs;
 use crate::memory::Arena;
@@ -33,6 +34,7 @@ pub struct State {
     pub modules: Modules,
     pub record: Record,
     pub graphs: Graphs,
+    pub again: Again,
     pub clock: Clock,
     /// Warp instructions that kernels may still execute.
     pub work: u64,
@@ -69,6 +71,7 @@ impl State {
                 number("WARPWRIGHT_CONTENTS").unwrap_or(0),
             ),
             graphs: Graphs::default(),
+            again: Again::default(),
             clock: Clock::default(),
             work: (seconds.max(0.0) * crate::launch::SECOND) as u64,
             sticky: SUCCESS,

@@ -36,6 +36,12 @@ __global__ void just_beyond(int *a) { a[100 + threadIdx.x] = 1; }
 __global__ void spin(int *a, int n) {
     for (int i = 0; i < n; ++i) atomicAdd(a, i & 1);
 }
+// Long work on what is there.
+__host__ __device__ int mixed(unsigned x, int n) {
+    for (int i = 0; i < n; ++i) x = x * 1664525 + 1013904223 + i % 3;
+    return x;
+}
+__global__ void mix(const int *from, int *to, int n) { to[threadIdx.x] = mixed(from[threadIdx.x], n); }
 __global__ void textured(cudaTextureObject_t t, float *a) { a[threadIdx.x] = tex1Dfetch<float>(t, threadIdx.x); }
 // What a block reads behind the barrier others wrote before it.
 __global__ void together(int *parts, int *sum) {
@@ -227,6 +233,39 @@ static void budget(int n) {
     add<<<3, 1>>>(a, 7);
 }
 
+// Only launches on other memory cost something: of each loop two or three.
+static void repeats() {
+    const int n = 10000;
+    int *a, *b, *seen, host = 5;
+    cudaMalloc(&a, 128);
+    cudaMalloc(&b, 128);
+    cudaMallocManaged(&seen, 128);
+    auto read = [&](const char *what, int *from, int expected) {
+        cudaMemcpy(&host, from, 4, cudaMemcpyDeviceToHost);
+        printf("%s: %s\n", what, host == expected ? "right" : "wrong");
+    };
+    for (int i = 0; i < 100; ++i) mix<<<1, 32>>>(a, b, n);
+    read("the same", b, mixed(0, n));
+    for (int i = 0; i < 100; ++i) {
+        cudaMemset(b, i % 2, 128);
+        mix<<<1, 32>>>(b, a, n);
+        mix<<<1, 32>>>(a, b, n);
+    }
+    read("by turns", b, mixed(mixed(0x01010101, n), n));
+    int expected = host;
+    for (int i = 0; i < 5; ++i) {
+        mix<<<1, 32>>>(b, b, n);
+        expected = mixed(expected, n);
+    }
+    read("in place", b, expected);
+    for (int i = 0; i < 5; ++i) {
+        seen[0] = i;
+        mix<<<1, 32>>>(seen, b, n);
+        cudaDeviceSynchronize();
+    }
+    read("written by the host", b, mixed(4, n));
+}
+
 // The first must run, the second must not: a product costs more than one instruction.
 static void matrices() {
     float *to;
@@ -293,6 +332,7 @@ int main(int argc, char **argv) {
     if (!strcmp(what, "faults")) faults();
     if (!strcmp(what, "fault")) fault();
     if (!strcmp(what, "budget")) budget(atoi(argv[2]));
+    if (!strcmp(what, "repeats")) repeats();
     if (!strcmp(what, "matrices")) matrices();
     if (!strcmp(what, "cooperate")) cooperate();
     if (!strcmp(what, "memory")) memory();

@@ -246,6 +246,27 @@ fn the_budget() {
     assert_eq!(first, Some((2, "the budget is spent", "_Z4spinPii")));
 }
 
+/// What was computed before on the same memory is not computed again, and what others have written since is seen.
+fn repeated_launches_cost_nothing() {
+    let Some((said, notes)) = run(&["repeats"], &[("WARPWRIGHT_BUDGET", "0.4")]) else {
+        return;
+    };
+    says(
+        &said,
+        &[
+            "the same: right",
+            "by turns: right",
+            "in place: right",
+            "written by the host: right",
+        ],
+    );
+    let is_gap = |note: &Note| matches!(note, Note::Uncomputed(..));
+    assert!(!notes.iter().any(is_gap));
+    // Less than they cost when all of them run.
+    let (_, short) = run(&["repeats"], &[("WARPWRIGHT_BUDGET", "0.02")]).expect("as before");
+    assert!(short.iter().any(is_gap));
+}
+
 /// A product of matrices counts as what it takes.
 fn matrix_products_have_their_price() {
     let Some((_, notes)) = run(&["matrices"], &[("WARPWRIGHT_BUDGET", "0.02")]) else {
@@ -324,7 +345,7 @@ fn loops_that_wait_end() {
 }
 
 fn main() {
-    let tests: [(&str, fn()); 11] = [
+    let tests: [(&str, fn()); 12] = [
         ("blocks_wait_for_each_other", blocks_wait_for_each_other),
         (
             "matrix_products_have_their_price",
@@ -341,6 +362,10 @@ fn main() {
             a_fault_is_an_error_that_stays,
         ),
         ("the_budget", the_budget),
+        (
+            "repeated_launches_cost_nothing",
+            repeated_launches_cost_nothing,
+        ),
         ("loops_that_wait_end", loops_that_wait_end),
     ];
     let trials = tests.into_iter().map(|(name, test)| {

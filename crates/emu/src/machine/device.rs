@@ -122,6 +122,11 @@ impl Image {
 }
 
 impl Program {
+    /// Does it call `malloc` or `free`?
+    pub fn uses_heap(&self) -> bool {
+        self.heap
+    }
+
     /// The kernel's parameters in their order.
     pub fn parameters(&self) -> Vec<Parameter> {
         let all = self.image.params.regions.iter();
