@@ -179,7 +179,7 @@ fn what_does_not_build_or_end_is_said() {
         ),
         (
             "int main(int n, char **) { float *x; cudaMalloc(&x, 4096); k<<<n, 96>>>(x); for (volatile int i = 0; n < 2; ) i = 1; }",
-            "it was ended after 12 s (--budget of `explain` and `launch` gives it longer)",
+            "it was ended after 9 s (--budget of `explain` and `launch` gives it longer)",
             "ran",
             60,
         ),
