@@ -265,6 +265,11 @@ impl State {
                 return Ok(());
             }
         };
+        if let Some(what) = self.unread_texture.filter(|_| program.uses_textures()) {
+            let why = format!("not supported by the emulator: {what}");
+            self.record.not_computed(&function.name, &why);
+            return Ok(());
+        }
         let before = self.looked(call);
         if let Some(done) = before.as_ref().and_then(|held| self.again.done(call, held)) {
             return self.repeat(done, function);

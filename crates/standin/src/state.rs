@@ -40,6 +40,8 @@ pub struct State {
     pub work: u64,
     /// What a kernel did wrong stays: no call succeeds from then on.
     pub sticky: Code,
+    /// What about a texture or a surface of the program is not stood in for.
+    pub unread_texture: Option<&'static str>,
     /// The process that began: threads of the emulator do not survive a fork.
     pub process: u32,
     /// What was asked for and is refused, each name once.
@@ -75,6 +77,7 @@ impl State {
             clock: Clock::default(),
             work: (seconds.max(0.0) * crate::launch::SECOND) as u64,
             sticky: SUCCESS,
+            unread_texture: None,
             process: std::process::id(),
             refused: BTreeSet::new(),
             dynamic_smem: BTreeMap::new(),
