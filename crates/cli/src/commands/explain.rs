@@ -162,9 +162,10 @@ fn of_kernels(
     };
     let optimizer = session::optimizer(cli, input)?;
     // Kept by content: what is wrong with it is said when it is asked for.
-    let compile = || match input.level {
-        Level::Cuda => drop(optimizer.compiled(input, &options)),
-        _ => {}
+    let compile = || {
+        if input.level == Level::Cuda {
+            drop(optimizer.compiled(input, &options));
+        }
     };
     let own = || own_run::of(cli, input, &args.kernel, wanted);
     let run = || own_run::beside_a_build(compile, own);

@@ -95,7 +95,7 @@ impl Decoder<'_> {
         };
         let (object, coordinates) = self.place(place, geometry, Type::S32)?;
         let elements = self.elements(value);
-        if elements.len() != vector as usize {
+        if elements.len() != vector as usize || vector > 4 {
             return Err("a vector register".into());
         }
         let (mut dsts, mut srcs) = (SmallVec::new(), SmallVec::new());

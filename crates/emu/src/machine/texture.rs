@@ -10,12 +10,12 @@ use crate::program::{Beyond, SurfaceOp, TextureOp};
 use crate::texture::{Geometry, Texture};
 
 /// The object that a number names, if it has the dimensions of the access.
-fn object<'m>(
-    memory: &'m Memory,
+fn object(
+    memory: &Memory,
     number: u64,
     geometry: Geometry,
     lane: usize,
-) -> Result<&'m Texture, Box<Trouble>> {
+) -> Result<&Texture, Box<Trouble>> {
     let wrong = |message: &str| Trouble::new(FaultKind::BadOperand, lane, message);
     let found = memory.textures.get(&number);
     let found =
@@ -96,7 +96,8 @@ impl Warp {
             let Some(address) = placed(surface, op, all, size, lane)? else {
                 continue;
             };
-            for at in 0..op.dsts.len().max(op.srcs.len()) {
+            let count = op.dsts.len().max(op.srcs.len());
+            for (at, result) in results.iter_mut().enumerate().take(count) {
                 let place = address + at as u64 * u64::from(op.elem);
                 let Some((allocation, offset)) = block.memory.find(place, op.elem.into()) else {
                     let message = "a texel lies outside of the memory of its surface";
@@ -107,7 +108,7 @@ impl Warp {
                         let value = self.value(block, frame, src)[lane];
                         allocation.write(offset, op.elem, value);
                     }
-                    None => results[at][lane] = allocation.read(offset, op.elem),
+                    None => result[lane] = allocation.read(offset, op.elem),
                 }
             }
         }
