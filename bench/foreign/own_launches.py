@@ -190,10 +190,10 @@ def summary(rows):
         "instances with grid and block known": sum(row["instances known"] for row in explained),
         "grid and block known (%)": share("known", SURE), "by the file alone (%)": share("alone", SURE), **{f"{name} (%)": share("known", [name]) for name in KNOWN},
         "kernels that the programs launch": launched,
-        "kernels that the programs, as they are run, never launch": sum(row["never launched"] for row in explained),
-        "of these grid and block known": sum(row["never launched but known"] for row in explained),
-        "kernels of programs that do not build or run": sum(row["without a run"] for row in explained),
         "of these grid and block known (%)": round(100 * sum(row["launched and known"] for row in explained) / max(launched, 1), 1),
+        "kernels that the programs, as they are run, never launch": sum(row["never launched"] for row in explained),
+        "grid and block known of what is never launched": sum(row["never launched but known"] for row in explained),
+        "kernels of programs that do not build or run": sum(row["without a run"] for row in explained),
         "median seconds of explain": statistics.median(row["s"] for row in explained) if explained else None,
         "longest explain": max(row["s"] for row in explained) if explained else None,
     }
