@@ -1,5 +1,7 @@
 //! What limits a kernel, before any choice.
 
+use std::time::Instant;
+
 use serde::Serialize;
 use warpwright_cudac::diag::Source;
 use warpwright_cudac::{File, Local};
@@ -8,6 +10,7 @@ use warpwright_driver::candidate::Turns;
 use warpwright_pass::names::{base_name, is_named};
 use warpwright_pass::scope::too_large;
 use warpwright_pass::{Block, BlockSource, Bounded, Reliance, Setting};
+use warpwright_ptx::Module;
 use warpwright_report::accesses::AccessReport;
 use warpwright_report::cycles::{Facts, cycles_of};
 use warpwright_report::explain::{
@@ -81,18 +84,26 @@ impl Optimizer {
         })
     }
 
-    fn of_module(
-        &self,
-        input: &Input,
-        options: &Options,
-    ) -> Result<(Gpu, Vec<Explanation>), Error> {
+    /// What nvcc makes of CUDA C, or the PTX as it is; kept by content.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn compiled(&self, input: &Input, options: &Options) -> Result<Module, Error> {
         let compile = Compile {
             gpu: options.gpu.as_ref(),
             nvcc: &options.nvcc,
             lineinfo: true,
             takes_limit: true,
         };
-        let module = module(self.toolkit(), input, &compile)?;
+        module(self.toolkit(), input, &compile)
+    }
+
+    fn of_module(
+        &self,
+        input: &Input,
+        options: &Options,
+    ) -> Result<(Gpu, Vec<Explanation>), Error> {
+        let module = self.compiled(input, options)?;
         let gpu = target(&module, options.gpu)?;
         let arch = gpu.target();
         let build = match self.assembler() {
@@ -152,6 +163,12 @@ impl Optimizer {
                     let why = format!(
                         "the code's own launch, as far as it is known, has blocks of {own}: --block"
                     );
+                    found.not_counted.get_or_insert(why);
+                    continue;
+                }
+                let is_late = options.until.is_some_and(|until| Instant::now() > until);
+                if is_late && is_named(&counted.launch.kernel, &kernel) {
+                    let why = "no time was left to run a launch: --budget".to_owned();
                     found.not_counted.get_or_insert(why);
                     continue;
                 }

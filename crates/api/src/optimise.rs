@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::time::Instant;
 
 use serde::Serialize;
 use warpwright_driver::build::{Bench, Made, Workshop};
@@ -64,6 +65,8 @@ pub struct Options {
     pub dynamic_smem: Option<u32>,
     /// What is run to count how often instructions are executed (`explain`).
     pub counted: Vec<Counted>,
+    /// No launch is run to count later than this (`explain`).
+    pub until: Option<Instant>,
     /// What the file's own program launched when it ran ([`crate::ran`]).
     pub ran: Option<Trace>,
     /// Blocks of the launch that counts, where it was seen (a trace); `block` is then that launch's.
@@ -97,6 +100,7 @@ impl Default for Options {
             dynamic_smem: None,
             grid: None,
             counted: Vec::new(),
+            until: None,
             ran: None,
             launch: None,
             recipe: None,

@@ -355,6 +355,9 @@ pub struct OwnArgs {
     /// Read the launches in the code; its program is not run
     #[arg(long, conflicts_with = "run_args")]
     pub no_run: bool,
+    /// Device memory of its program in MiB [default: 16384]
+    #[arg(long, value_name = "MIB", conflicts_with = "no_run")]
+    pub run_memory: Option<u64>,
 }
 
 /// How results are shown.
@@ -377,7 +380,7 @@ pub struct ExplainArgs {
     pub kernel: KernelArgs,
     #[command(flatten)]
     pub own: OwnArgs,
-    /// Seconds until its own program is ended
+    /// Seconds that it takes: its own program is ended after three quarters, and no launch is run to count when they are over
     #[arg(long, value_name = "SECONDS", default_value_t = crate::commands::OWN_BUDGET, value_parser = parse_seconds)]
     pub budget: f64,
     #[command(flatten)]
@@ -1012,7 +1015,7 @@ pub struct LaunchArgs {
     pub force: bool,
     #[command(flatten)]
     pub own: OwnArgs,
-    /// Seconds until its own program is ended, and until no other guesses are tried
+    /// Seconds that it takes: its own program is ended after three quarters, and no guess is tried when they are over
     #[arg(long, value_name = "SECONDS", default_value_t = crate::commands::OWN_BUDGET, value_parser = parse_seconds)]
     pub budget: f64,
     /// Arguments for nvcc
@@ -1026,7 +1029,7 @@ impl LaunchArgs {
         Wanted {
             own: &self.own,
             nvcc: &self.nvcc,
-            budget: self.budget,
+            budget: self.budget * crate::commands::FOR_RUN,
             gpu: None,
         }
     }

@@ -93,6 +93,29 @@ fn what_stays_over_a_programs_launches_is_tried_as_a_constant() {
 }
 
 #[test]
+fn a_runs_time_and_memory_are_bounded() {
+    if require_toolkit("bounds of a file's own program").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    std::fs::write(at.join("k.cu"), STEADY).unwrap();
+    let words = ["explain", "k.cu", "--json", "--no-run", "--budget", "0.001"];
+    let late = document(at, &words)["kernels"][0]["not_counted"].clone();
+    assert_eq!(late, "no time was left to run a launch: --budget");
+    let large = STEADY.replace(
+        "cudaMalloc(&x, 4000)",
+        "if (cudaMalloc(&x, 64 << 20)) return 9",
+    );
+    std::fs::write(at.join("k.cu"), large).unwrap();
+    let bounded = ["explain", "k.cu", "--budget", "200", "--run-memory", "32"];
+    let said = text(&run_in(at, &bounded).stderr);
+    assert!(said.contains("it ended with exit code 9"), "{said}");
+    let found = document(at, &["explain", "k.cu", "--json", "--budget", "200"]);
+    assert_eq!(found["kernels"][0]["block_source"], "ran");
+}
+
+#[test]
 fn what_a_program_launches_counts() {
     if require_toolkit("a file's own program").is_none() {
         return;
@@ -179,7 +202,7 @@ fn what_does_not_build_or_end_is_said() {
         ),
         (
             "int main(int n, char **) { float *x; cudaMalloc(&x, 4096); k<<<n, 96>>>(x); for (volatile int i = 0; n < 2; ) i = 1; }",
-            "it was ended after 12 s (--budget of `explain` and `launch` gives it longer)",
+            "it was ended after 9 s (--budget of `explain` and `launch` gives it longer)",
             "ran",
             60,
         ),

@@ -17,6 +17,7 @@ mod pattern;
 mod program;
 mod race;
 pub mod symbolic;
+mod texture;
 
 pub use decode::Emulator;
 pub use fault::{DecodeError, EmuError, Fault, FaultKind, Place, Unsupported};
@@ -24,3 +25,4 @@ pub use machine::{Device, Extents, Parameter, Spent, Variable};
 pub use outcome::{Approximation, InstructionCount, Options, Outcome, Results, Statistics};
 pub use pattern::{Contention, Pattern, Patterns};
 pub use program::Program;
+pub use texture::{Addressing, Channel, Texture};

@@ -5,6 +5,7 @@
 //! both in the form of [`Lanes`], and everything that depends on types and modifiers has been
 //! folded into a function.
 
+use crate::texture::Geometry;
 use smallvec::SmallVec;
 use warpwright_ptx::ir::{FuncId, Inst, Part};
 use warpwright_ptx::special::SpecialReg;
@@ -33,6 +34,8 @@ pub struct Program {
     pub(crate) fenced: bool,
     /// Does it call `malloc`?
     pub(crate) heap: bool,
+    /// Does it read textures, or read or write surfaces?
+    pub(crate) textures: bool,
     /// Registers of a thread at entry, where the kernel's directives say them: `setmaxnreg` moves these.
     pub(crate) entry_registers: Option<u32>,
     /// Blocks that its directives take.
@@ -231,6 +234,45 @@ pub(crate) enum Op {
         op: MbarrierOp,
     },
     CopyBulk(CopyBulk),
+    Texture(TextureOp),
+    Surface(SurfaceOp),
+}
+
+/// `tex`
+pub(crate) struct TextureOp {
+    /// The object's number.
+    pub object: Src,
+    pub geometry: Geometry,
+    /// An element of linear memory, by an integer.
+    pub by_element: bool,
+    /// The layer, if there is one, and a coordinate for each dimension.
+    pub coordinates: SmallVec<[Src; 4]>,
+    /// It takes floating-point numbers.
+    pub floats: bool,
+    pub dsts: SmallVec<[Option<u32>; 4]>,
+}
+
+/// `suld.b`, and `sust.b` with something to store.
+pub(crate) struct SurfaceOp {
+    /// The object's number.
+    pub object: Src,
+    pub geometry: Geometry,
+    pub coordinates: SmallVec<[Src; 4]>,
+    /// Bytes of an element.
+    pub elem: u32,
+    pub beyond: Beyond,
+    pub dsts: SmallVec<[Option<u32>; 4]>,
+    pub srcs: SmallVec<[Src; 4]>,
+}
+
+/// What an access beyond a surface does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beyond {
+    Trap,
+    /// It goes to the border.
+    Clamp,
+    /// It reads zeros and writes nothing.
+    Zero,
 }
 
 /// A result of [`Op::Alu`].

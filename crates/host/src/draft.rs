@@ -29,8 +29,7 @@ pub struct Named {
 /// What a buffer holds first.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Contents {
-    /// Zeros, as somebody says.
-    Zeros(Source),
+    Zeros,
     /// Floating-point numbers between -1 and 1.
     Uniform,
     /// Numbers below this one for narrow integers.
@@ -39,10 +38,6 @@ pub enum Contents {
     Indices(Amount),
     /// Row pointers up to an amount.
     Sorted(Amount),
-    /// This number, as somebody says.
-    Fill(Amount, Source),
-    /// Numbers below what the code says.
-    Below(Amount),
 }
 
 /// A buffer or a module variable.
@@ -60,8 +55,6 @@ pub struct Memory {
     pub source: Source,
     pub contents: Contents,
     pub is_output: bool,
-    /// Of a module variable that is one structure: its members that are known.
-    pub fields: Option<Vec<(String, Value)>>,
 }
 
 /// What a pointer points to.
@@ -131,9 +124,8 @@ pub struct Draft {
     pub(crate) block_source: Source,
     /// The block is that of the kernel's `__launch_bounds__`.
     pub(crate) is_bound: bool,
-    /// Blocks per cluster, if it is launched in clusters, and who says that.
-    pub(crate) cluster: Vec<Amount>,
-    pub(crate) cluster_source: Source,
+    /// Blocks per cluster, if it was seen to be launched in clusters.
+    pub(crate) cluster: Option<[u32; 3]>,
     pub(crate) dynamic_smem: Amount,
     pub(crate) smem_source: Source,
     /// The code computes the dynamic shared memory of what is not known.
@@ -162,8 +154,6 @@ pub struct Launched {
     pub own: Option<String>,
     /// Those of the others, the most likely first.
     pub others: Vec<String>,
-    /// Is it known that the code comes to this one?
-    pub is_sure: bool,
 }
 
 impl Launched {
@@ -171,10 +161,9 @@ impl Launched {
     pub fn said(&self) -> Option<String> {
         let own = self.own.as_deref().filter(|_| !self.others.is_empty())?;
         let others = self.others.join(", ");
-        Some(match self.is_sure {
-            true => format!("of its launches that at {own}, not those at {others}"),
-            false => format!("which launch runs is a guess: that at {own}, not those at {others}"),
-        })
+        Some(format!(
+            "which launch runs is a guess: that at {own}, not those at {others}"
+        ))
     }
 }
 
@@ -272,7 +261,6 @@ impl Draft {
         let (mut all, mut fixed) = (BTreeSet::new(), BTreeSet::new());
         let mut add = |amount: &Amount| amount.roots(&mut all, &mut fixed);
         self.grid.iter().for_each(&mut add);
-        self.cluster.iter().for_each(&mut add);
         add(&self.dynamic_smem);
         for memory in self.memory() {
             match &memory.count {
@@ -280,18 +268,10 @@ impl Draft {
                 None => self.guessed_count.iter().for_each(&mut add),
             }
             memory.rows.iter().for_each(&mut add);
-            if let Contents::Indices(a)
-            | Contents::Sorted(a)
-            | Contents::Fill(a, _)
-            | Contents::Below(a) = &memory.contents
-            {
+            if let Contents::Indices(a) | Contents::Sorted(a) = &memory.contents {
                 add(a);
             }
         }
-        let members = self
-            .symbols
-            .iter()
-            .flat_map(|symbol| symbol.fields.iter().flatten());
         let values = self
             .parameters
             .iter()
@@ -299,7 +279,7 @@ impl Draft {
                 Parameter::Scalar { values, .. } => &values[..],
                 _ => &[],
             });
-        for (_, value) in values.chain(members) {
+        for (_, value) in values {
             value.amounts().into_iter().for_each(&mut add);
         }
         all
@@ -342,11 +322,8 @@ impl Draft {
             false => self.said(self.block_source),
         };
         let _ = writeln!(text, "block = [{}]{note}", block.join(", "));
-        if !self.cluster.is_empty() {
-            let cluster: Vec<String> = self.cluster.iter().map(|a| self.quoted(a)).collect();
-            let cluster = cluster.join(", ");
-            let note = self.said(self.cluster_source);
-            let _ = writeln!(text, "cluster = [{cluster}]{note}");
+        if let Some(cluster) = self.cluster {
+            let _ = writeln!(text, "cluster = {cluster:?}{}", self.said(Source::Traced));
         }
         let note = match self.smem_source {
             Source::Stated => "  # --dynamic-smem",
@@ -393,7 +370,9 @@ impl Draft {
             sizes: vec![("small".into(), size(true)), ("full".into(), size(false))],
             grid: all(&self.grid),
             block: self.block.iter().map(|n| Expr::int((*n).into())).collect(),
-            cluster: all(&self.cluster),
+            cluster: self.cluster.map_or_else(Vec::new, |all| {
+                all.iter().map(|n| Expr::int((*n).into())).collect()
+            }),
             dynamic_smem: self.expr(&self.dynamic_smem),
             args,
             symbols,
@@ -402,10 +381,7 @@ impl Draft {
 
     /// The tables of the parameters, and of the module variables.
     fn tables(&self) -> [Vec<ArgTable>; 2] {
-        let symbol = |symbol: &Memory| match &symbol.fields {
-            Some(values) => self.value(&symbol.name, "", &symbol.layout, (values, &[])),
-            None => self.memory_table(&symbol.name, symbol),
-        };
+        let symbol = |symbol: &Memory| self.memory_table(&symbol.name, symbol);
         let args = self.parameters.iter().map(|own| self.parameter(own));
         [args.collect(), self.symbols.iter().map(symbol).collect()]
     }
@@ -537,21 +513,16 @@ impl Draft {
     fn filled(&self, contents: &Contents) -> (InitTable, Source) {
         let indices = |bound: Expr| InitTable::of("indices", [("bound", bound)]);
         match contents {
-            Contents::Zeros(source) => (InitTable::of("zeros", []), *source),
+            Contents::Zeros => (InitTable::of("zeros", []), Source::Guessed),
             Contents::Uniform => {
                 let ends = [("low", Expr::float(-1.0)), ("high", Expr::float(1.0))];
                 (InitTable::of("uniform", ends), Source::Guessed)
             }
             Contents::Narrow(bound) => (indices(Expr::int((*bound).into())), Source::Guessed),
             Contents::Indices(bound) => (indices(self.expr(bound)), Source::Guessed),
-            Contents::Below(bound) => (indices(self.expr(bound)), Source::Host),
             Contents::Sorted(high) => {
                 let ends = [("low", Expr::int(0)), ("high", self.expr(high))];
                 (InitTable::of("sorted", ends), Source::Guessed)
-            }
-            Contents::Fill(value, source) => {
-                let value = [("value", self.expr(value))];
-                (InitTable::of("fill", value), *source)
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use crate::code::{Amount, Argument, Described, Held, HostCode, Op, Reached, Root};
+use crate::code::{Amount, Argument, Described, HostCode, Op, Root};
 use warpwright_cudac::File;
 use warpwright_cudac::ast::{Function, Type};
 use warpwright_launch::{ElemType, Source};
@@ -121,17 +121,17 @@ impl Ground<'_> {
     /// The draft, with names that have no numbers yet; `usual` is the block where nobody knows one.
     pub fn draft(&self, usual: Option<&[u32]>) -> Result<Draft, Error> {
         let sorts = self.sorts()?;
-        let layouts = sorts.iter().filter_map(|(_, sort)| match sort {
-            Sort::Scalar(layout) => Some(layout),
-            _ => None,
-        });
-        let members: BTreeSet<String> = layouts.flat_map(Layout::members).collect();
-        let members: Vec<String> = members.into_iter().collect();
-        let code = HostCode::new(self.host, self.nvcc).with_names();
-        let (launches, may_be_anothers) = self.own_of(&code, &members);
+        let code = HostCode::new(self.host, self.nvcc);
+        let (launches, may_be_anothers) = self.own_of(&code);
         let is_found = !launches.is_empty();
-        let mut launched = self.launched(&launches);
-        launched.is_sure &= !may_be_anothers;
+        let launched = self.launched(&launches);
+        // What all of them say is no guess, whichever runs.
+        let said = |part: fn(&Described) -> &[Option<Amount>]| {
+            let mut all = launches.windows(2);
+            let is_one = all.all(|two| part(&two[0]) == part(&two[1]));
+            read(is_one && !may_be_anothers)
+        };
+        let (mut from_grid, mut from_block) = (said(|own| &own.grid), said(|own| &own.block));
         // Of several launches that which the trace can have seen.
         let traced = self.stated.traced.and_then(|(grid, block, _)| {
             let mut all = launches.iter().enumerate();
@@ -148,29 +148,24 @@ impl Ground<'_> {
             .into_iter()
             .nth(at.unwrap_or(0))
             .unwrap_or_default();
-        let mut from = Source::Host;
         if let Some((grid, block, smem)) = self.stated.traced {
             let numbers = |all: [u32; 3]| all.map(|n| Some(Amount::Number(n.into()))).to_vec();
             if sizes.is_none() {
                 (own.grid, own.block) = (numbers(grid), numbers(block));
             }
             own.dynamic_smem = Some(Amount::Number(smem.into()));
-            from = Source::Traced;
+            (from_grid, from_block) = (Source::Traced, Source::Traced);
             if let Some(seen) = &self.seen {
-                let none = BTreeMap::new();
-                let known = sizes.as_ref().unwrap_or(&none);
-                own.arguments = Some(seen.arguments(own.arguments.take(), &sorts, known));
+                own.arguments = Some(seen.arguments(&own, &sorts, sizes.as_ref()));
                 if sizes.is_none() {
                     own.grid = seen.grid(&sorts);
                 }
             }
-        } else if (!launched.others.is_empty() || may_be_anothers) && !launched.is_sure {
-            from = Source::Guessed;
         } else if !is_found {
             own.dynamic_smem = Some(Amount::Number(0));
         }
         let fixed = self.fixed(&code, &own);
-        let (block, guessed, (block_source, is_bound)) = self.block(&own, from, usual);
+        let (block, guessed, (block_source, is_bound)) = self.block(&own, from_block, usual);
         let pin = |root: &Rc<Root>| match fixed.contains(root) {
             true => root
                 .value
@@ -192,8 +187,7 @@ impl Ground<'_> {
             grid_source: Source::Guessed,
             block_source,
             is_bound,
-            cluster: Vec::new(),
-            cluster_source: Source::Guessed,
+            cluster: self.seen.as_ref().and_then(Seen::cluster),
             dynamic_smem: Amount::Number(0),
             smem_source: Source::Guessed,
             is_smem_computed: own.dynamic_smem.is_none(),
@@ -220,7 +214,7 @@ impl Ground<'_> {
             let sure = own.grid.iter().flatten().all(&is_sure)
                 && (guessed.is_empty() || self.stated.traced.is_some())
                 && self.stated.block.is_none();
-            draft.grid_source = if sure { from } else { Source::Guessed };
+            draft.grid_source = if sure { from_grid } else { Source::Guessed };
             draft.grid = trimmed(said, is_one);
         } else {
             let dimensions = self.dimensions().max(draft.block.len()).max(own.grid.len());
@@ -229,15 +223,6 @@ impl Ground<'_> {
                 _ => Amount::binary(Op::CeilDiv, n.clone(), Amount::Number(threads(at).into())),
             };
             draft.grid = (0..dimensions).map(extent).collect();
-        }
-        if !own.cluster.is_empty() {
-            let known: Option<Vec<Amount>> = own.cluster.iter().cloned().collect();
-            draft.cluster_source = match &known {
-                Some(all) if all.iter().all(&is_sure) => from,
-                _ => Source::Guessed,
-            };
-            let one = vec![Amount::Number(1)];
-            draft.cluster = known.map_or(one, |all| all.iter().map(|a| fold(a, 1)).collect());
         }
         // Dynamic shared memory.
         match (self.stated.dynamic_smem, &own.dynamic_smem) {
@@ -297,14 +282,13 @@ impl Ground<'_> {
             let sure = bytes.is_some_and(&is_sure) && same.is_some();
             Made::Memory(Box::new(Memory {
                 name,
-                contents: held(&to.layout, same.and_then(|m| m.held.as_ref()), &fold),
+                contents: contents(&to.layout),
                 rows: None,
                 layout: to.layout.clone(),
                 written: to.written.clone(),
                 count: count.filter(|c| c.number().is_none_or(|c| c > 0)),
                 source: read(sure),
                 is_output: to.is_output,
-                fields: None,
             }))
         };
         for (at, (name, sort)) in sorts.into_iter().enumerate() {
@@ -389,24 +373,18 @@ impl Ground<'_> {
                 }
                 Sort::Table(to) => {
                     let memory = argument.memory.as_ref().filter(|m| !m.is_moved);
-                    let amount = |bytes: Option<&Amount>, size: usize| {
-                        let count = bytes?.clone().over(Amount::Number(size as i64));
-                        Some(fold(&count, size)).filter(|n| n.number().is_none_or(|n| n > 0))
-                    };
-                    let rows = amount(memory.and_then(|m| m.bytes.as_ref()), 8);
-                    let size = to.layout.size();
-                    let count = amount(memory.and_then(|m| m.each.as_ref()), size);
-                    let is_known = rows.is_some() && count.is_some();
+                    let bytes = memory.and_then(|m| m.bytes.clone());
+                    let rows = bytes.map(|bytes| fold(&bytes.over(Amount::Number(8)), 8));
+                    let rows = rows.filter(|n| n.number().is_none_or(|n| n > 0));
                     Parameter::Buffer(Memory {
                         name,
-                        contents: contents(&to.layout, None),
+                        contents: contents(&to.layout),
                         layout: to.layout,
                         written: to.written,
-                        count,
+                        count: None,
                         rows: Some(rows.unwrap_or(Amount::Number(ROWS))),
-                        source: read(is_known),
+                        source: Source::Guessed,
                         is_output: to.is_output,
-                        fields: None,
                     })
                 }
                 Sort::Memory(to) => {
@@ -418,7 +396,7 @@ impl Ground<'_> {
             };
             draft.parameters.push(parameter);
         }
-        self.symbols(&code, &mut draft, &fold, &is_sure);
+        self.symbols(&code, &mut draft);
         self.guess_counts(&mut draft, 0);
         let needs_name = draft.used().is_empty()
             && draft.parameters.iter().any(|p| match p {
@@ -434,19 +412,19 @@ impl Ground<'_> {
     }
 
     /// The launches of the kernel, without those of others of its name, and whether the first may be of another.
-    fn own_of(&self, code: &HostCode<'_>, members: &[String]) -> (Vec<Described>, bool) {
-        let all = |symbol: &str, members: &[String]| {
-            let mut all = code.described(self.kernel(), &template_arguments(symbol), members);
+    fn own_of(&self, code: &HostCode<'_>) -> (Vec<Described>, bool) {
+        let all = |symbol: &str| {
+            let mut all = code.described(self.kernel(), &template_arguments(symbol));
             all.retain(|launch| self.may_launch(code, launch, symbol));
             all
         };
-        let own = all(self.symbol, members);
+        let own = all(self.symbol);
         let Some(first) = own.first() else {
             return (own, false);
         };
         let others = self.module.kernels().map(|(_, f)| &*f.name);
         let mut others = others.filter(|other| self.is_namesake(other));
-        let is_it = |other: &str| all(other, &[]).iter().any(|launch| launch.at == first.at);
+        let is_it = |other: &str| all(other).iter().any(|launch| launch.at == first.at);
         let may_be_anothers = others.any(is_it);
         (own, may_be_anothers)
     }
@@ -512,7 +490,6 @@ impl Ground<'_> {
         Launched {
             own: own.map(line),
             others: others.iter().map(line).collect(),
-            is_sure: own.is_some_and(|own| own.reached < Reached::Unknown),
         }
     }
 
@@ -533,7 +510,7 @@ impl Ground<'_> {
             for argument in members.chain([argument]) {
                 rest.extend(&argument.integer);
                 let memory = argument.memory.iter();
-                rest.extend(memory.flat_map(|m| m.bytes.iter().chain(&m.each)));
+                rest.extend(memory.flat_map(|m| &m.bytes));
             }
         }
         for amount in rest {
@@ -609,13 +586,7 @@ impl Ground<'_> {
     }
 
     /// Module variables that the kernel uses and that nothing initialises.
-    fn symbols(
-        &self,
-        code: &HostCode<'_>,
-        draft: &mut Draft,
-        fold: &dyn Fn(&Amount, usize) -> Amount,
-        is_sure: &dyn Fn(&Amount) -> bool,
-    ) {
+    fn symbols(&self, code: &HostCode<'_>, draft: &mut Draft) {
         let Some(id) = self.module.function(self.symbol) else {
             return;
         };
@@ -630,48 +601,24 @@ impl Ground<'_> {
             if !is_wanted || name.starts_with('$') {
                 continue;
             }
-            let found = code.module_variable(&base_name(&name));
+            let written = code.variable_type(&base_name(&name));
             let bytes = variable.bytes() as usize;
-            let meaning = self.file.type_named(&found.ty);
-            let layout = layout::layout(&[&found.ty, &meaning], self.file, layout::DEEPEST);
+            let meaning = self.file.type_named(&written);
+            let layout = layout::layout(&[&written, &meaning], self.file, layout::DEEPEST);
             let layout = layout.ok().filter(|l| bytes.is_multiple_of(l.size()));
             let layout = layout.unwrap_or(Layout::Elements(ElemType::U8, 1, 1));
-            let integer = matches!(layout.uniform(), Some((e, _)) if !e.is_float());
-            let contents = match found.value {
-                Some(Amount::Root(root)) if integer && root.value == Some(0) && root.is_sure => {
-                    Contents::Zeros(Source::Host)
-                }
-                Some(value) if integer => {
-                    let source = read(is_sure(&value));
-                    Contents::Fill(fold(&value, 1), source)
-                }
-                // What the host sets it to is not known; what it does not set is zero.
-                _ if integer || !is_constant => Contents::Zeros(Source::Guessed),
-                _ => contents(&layout, None),
-            };
-            let members = layout.members();
-            let is_known = layout.pointers().is_empty() && !members.is_empty();
-            let fields = is_known.then(|| {
-                let own = code.module_members(&base_name(&name), &members).into_iter();
-                let value = |(name, own): (String, Argument)| {
-                    let value = match layout.is_float(&name) {
-                        true => own.real.map(Value::Real),
-                        false => own
-                            .integer
-                            .map(|a| Value::Integer(fold(&a, 1), read(is_sure(&a)))),
-                    };
-                    Some((name, value?))
-                };
-                own.filter_map(value).collect()
-            });
+            let is_float = matches!(layout.uniform(), Some((e, _)) if e.is_float());
             draft.symbols.push(Memory {
                 name,
-                written: found.ty,
+                written,
                 count: Some(Amount::Number((bytes / layout.size()) as i64)),
                 source: Source::Host,
-                contents,
+                // What the host sets it to is not known; what it does not set is zero.
+                contents: match is_constant && is_float {
+                    true => Contents::Uniform,
+                    false => Contents::Zeros,
+                },
                 rows: None,
-                fields: fields.filter(|_| bytes == layout.size()),
                 layout,
                 is_output: !is_constant,
             });
@@ -793,53 +740,14 @@ fn is_null(text: &str) -> bool {
     ["nullptr", "NULL", "0"].contains(&text.trim())
 }
 
-/// What a buffer of such elements holds where the code fills it.
-fn held(
-    layout: &Layout,
-    held: Option<&(Held, bool)>,
-    fold: &dyn Fn(&Amount, usize) -> Amount,
-) -> Contents {
-    let is_integer = matches!(layout.uniform(), Some((element, _)) if !element.is_float());
-    match held {
-        Some((Held::Byte(0), is_sure)) => Contents::Zeros(read(*is_sure)),
-        Some((Held::Byte(byte), _)) => contents(layout, Some(*byte)),
-        Some((Held::Value(value), is_sure)) if is_integer => match value.number() {
-            Some(0) => Contents::Zeros(read(*is_sure)),
-            _ => Contents::Fill(fold(value, 1), read(*is_sure)),
-        },
-        Some((Held::Below(bound), true)) if is_integer => Contents::Below(fold(bound, 1)),
-        _ => contents(layout, None),
-    }
-}
-
 /// Integers that nobody knows are below it, where larger ones may be no index.
 pub const FEW: i64 = 100;
 
 /// What a buffer of such elements may hold.
-fn contents(layout: &Layout, set: Option<u8>) -> Contents {
+fn contents(layout: &Layout) -> Contents {
     match layout.uniform() {
-        _ if set == Some(0) => Contents::Zeros(Source::Host),
-        None => Contents::Zeros(Source::Guessed),
+        None => Contents::Zeros,
         Some((element, _)) if element.is_float() => Contents::Uniform,
-        Some((element, _)) if set.is_some() => {
-            let bytes = [set.unwrap_or(0); 8];
-            let value = match element.size() {
-                1 => i64::from(i8::from_le_bytes([bytes[0]])),
-                2 => i64::from(i16::from_le_bytes([bytes[0]; 2])),
-                4 => i64::from(i32::from_le_bytes([bytes[0]; 4])),
-                _ => i64::from_le_bytes(bytes),
-            };
-            let (low, high) = element.int_range();
-            // Of unsigned numbers the same bits.
-            let value = match i128::from(value) < low {
-                true => i128::from(value) + high + 1,
-                false => i128::from(value),
-            };
-            match i64::try_from(value) {
-                Ok(value) => Contents::Fill(Amount::Number(value), Source::Host),
-                Err(_) => Contents::Indices(Amount::Number(100)),
-            }
-        }
         // All that a byte may be, where the kernel takes that.
         Some((element, _)) if element.size() == 1 => {
             let (_, high) = element.int_range();

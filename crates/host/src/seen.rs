@@ -1,7 +1,7 @@
 //! What a launch was given when its program ran: it goes before what the code says. Where both agree the code's names
 //! stay, for other sizes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -88,6 +88,11 @@ impl<'a> Seen<'a> {
         (is_it(&own.grid, *grid) && is_it(&own.block, *block)).then_some(sizes)
     }
 
+    /// Blocks per cluster, if it is launched in clusters.
+    pub fn cluster(&self) -> Option<[u32; 3]> {
+        self.launch.cluster
+    }
+
     /// The grid, as far as it is made of sizes that were handed over.
     pub fn grid(&self, sorts: &[(String, Sort)]) -> Vec<Option<Amount>> {
         let known = self.scalars(sorts);
@@ -107,16 +112,20 @@ impl<'a> Seen<'a> {
         (0..3).map(|at| Some(extent(at))).collect()
     }
 
-    /// What it hands over.
+    /// What it hands over; with the sizes of the code's launch, if that is this one.
     pub fn arguments(
         &self,
-        read: Option<Vec<Argument>>,
+        own: &Described,
         sorts: &[(String, Sort)],
-        sizes: &Sizes,
+        sizes: Option<&Sizes>,
     ) -> Vec<Argument> {
+        let read = own.arguments.clone();
         let read = read.filter(|all| all.len() == sorts.len());
         let read = read.unwrap_or_else(|| vec![Argument::default(); sorts.len()]);
-        let known = self.scalars(sorts);
+        let mut known = sizes.map_or_else(Vec::new, |sizes| named(own, sizes));
+        known.extend(self.scalars(sorts));
+        let none = Sizes::new();
+        let sizes = sizes.unwrap_or(&none);
         let all = read.into_iter().zip(sorts).zip(&self.places);
         all.map(|((read, (name, sort)), part)| match sort {
             Sort::Scalar(layout) => self.value(read, layout, part, (name, sizes, &known)),
@@ -274,21 +283,29 @@ impl<'a> Seen<'a> {
             id: format!("allocation {}+{}", pointer.allocation, pointer.offset),
             bytes: Some(bytes),
             is_moved: false,
-            held: None,
-            each: None,
-        };
-        let memory = match read.memory {
-            Some(own) => Memory {
-                held: own.held.clone(),
-                ..memory
-            },
-            None => memory,
         };
         Argument {
             memory: Some(memory),
             ..read
         }
     }
+}
+
+/// The names that the code's launch is made of, each with its value, as far as that is a size.
+fn named(own: &Described, sizes: &Sizes) -> Vec<(Amount, i64)> {
+    let arguments = own.arguments.iter().flatten();
+    let memory = arguments.filter_map(|argument| argument.memory.as_ref()?.bytes.as_ref());
+    let mut found: Vec<(Amount, i64)> = Vec::new();
+    for amount in own.grid.iter().flatten().chain(memory) {
+        let mut roots = BTreeSet::new();
+        amount.roots(&mut roots, &mut BTreeSet::new());
+        let roots = roots.into_iter().filter(|root| !root.name.is_empty());
+        found.extend(roots.filter_map(|root| {
+            let number = value(sizes, &root).filter(|n| *n >= SIZE)?;
+            Some((Amount::Root(root), number))
+        }));
+    }
+    found
 }
 
 fn value(sizes: &Sizes, root: &Root) -> Option<i64> {

@@ -459,10 +459,7 @@ pub fn fill(draft: &mut Draft) {
             let count = count(memory)?;
             // Those that are the same at the small size differ at the full one.
             let number = draft.at(&count, false)?;
-            let is_index = matches!(
-                memory.contents,
-                Contents::Indices(_) | Contents::Sorted(_) | Contents::Below(_)
-            );
+            let is_index = matches!(memory.contents, Contents::Indices(_) | Contents::Sorted(_));
             Some((memory.name.clone(), is_index, count, number))
         })
         .collect();

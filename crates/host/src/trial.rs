@@ -244,7 +244,7 @@ fn with(ground: &Ground<'_>, base: &Draft, guess: &Guess) -> Draft {
                     *bound = make::FEW.min(*bound);
                 }
             }
-            Indices::Zeros if is_index => memory.contents = Contents::Zeros(Source::Guessed),
+            Indices::Zeros if is_index => memory.contents = Contents::Zeros,
             Indices::Rows if is_index && !memory.is_output && points_to_rows(&memory.name) => {
                 memory.contents = Contents::Sorted(Amount::Number(1));
                 count = Amount::binary(Op::Add, count, Amount::Number(1));

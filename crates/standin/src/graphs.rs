@@ -130,7 +130,7 @@ fn run(work: &Work, in_graph: bool) -> Answer {
     match work {
         Work::Kernel(call) => state().launch(call, in_graph),
         Work::Copy(to, from, width, height) => copy(&mut state(), *to, *from, *width, *height),
-        Work::Fill(to, element, width, height) => fill(&state(), *to, element, *width, *height),
+        Work::Fill(to, element, width, height) => fill(&mut state(), *to, element, *width, *height),
         // The functions are the program's and may call the runtime: the state is not locked.
         Work::Host(function, data) => {
             // SAFETY: the program gave both for this call.
@@ -157,8 +157,8 @@ fn copy(state: &mut State, to: (u64, u64), from: (u64, u64), width: u64, height:
     state.arena.copy(to, from, width, height)
 }
 
-fn fill(state: &State, to: (u64, u64), element: &[u8], width: u64, height: u64) -> Answer {
-    let arena = &state.arena;
+fn fill(state: &mut State, to: (u64, u64), element: &[u8], width: u64, height: u64) -> Answer {
+    let arena = &mut state.arena;
     if element.windows(2).all(|pair| pair[0] == pair[1]) {
         let byte = element.first().copied().unwrap_or(0);
         return arena.fill(to, byte, width * element.len() as u64, height);

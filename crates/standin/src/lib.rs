@@ -19,6 +19,7 @@
 #![allow(unsafe_code)]
 
 mod abi;
+mod again;
 mod calls;
 mod events;
 mod graphs;

@@ -6,6 +6,7 @@ use std::ffi::c_void;
 use std::sync::atomic::AtomicU32;
 
 use warpwright_emu::{Device, Variable};
+use warpwright_winners::sha256;
 
 use crate::abi::{Code, INVALID_VALUE, MEMORY_ALLOCATION};
 use crate::state::Answer;
@@ -45,10 +46,15 @@ pub struct Block {
     pub number: u64,
 }
 
+/// What all allocations hold, by their addresses.
+pub type Digests = BTreeMap<u64, String>;
+
 /// All allocations.
 pub struct Arena {
     pub device: Device,
     blocks: BTreeMap<u64, Block>,
+    /// Of those that nothing has written since.
+    digests: Digests,
     fresh: usize,
     free: VecDeque<usize>,
     number: u64,
@@ -61,6 +67,7 @@ impl Arena {
         Arena {
             device: Device::new(HEAP),
             blocks: BTreeMap::new(),
+            digests: Digests::new(),
             fresh: Device::FIRST_FREE,
             free: VecDeque::new(),
             number: 0,
@@ -189,6 +196,7 @@ impl Arena {
         let own = self.blocks.get(&base).filter(|b| b.kind != Kind::Variable);
         let block = *own.ok_or(INVALID_VALUE)?;
         self.blocks.remove(&base);
+        self.digests.remove(&base);
         self.device.remove(base);
         if let Some(slot) = block.slot {
             self.held -= block.len;
@@ -239,8 +247,63 @@ impl Arena {
         self.blocks.values().any(shared)
     }
 
+    /// What lies at an address is another from here on.
+    fn written(&mut self, address: u64) {
+        if let Some((base, _)) = self.find(address) {
+            self.digests.remove(&base);
+        }
+    }
+
+    /// Kernels may have written anything.
+    pub fn all_written(&mut self) {
+        self.digests.clear();
+    }
+
+    /// The allocations whose digest has to be taken: the host writes those that it sees without a word.
+    fn undigested(&self) -> impl Iterator<Item = (u64, Block)> + '_ {
+        let is_known = |base: &u64, block: &Block| {
+            matches!(block.kind, Kind::Device | Kind::Array | Kind::Variable)
+                && self.digests.contains_key(base)
+        };
+        let all = self.blocks.iter().map(|(base, block)| (*base, *block));
+        all.filter(move |(base, block)| !is_known(base, block))
+    }
+
+    /// Bytes whose digest has to be taken to know what memory holds.
+    pub fn unknown(&self) -> u64 {
+        self.undigested().map(|(_, block)| block.len).sum()
+    }
+
+    /// What all allocations hold.
+    pub fn digests(&mut self) -> Digests {
+        let taken = self.undigested();
+        let taken: Vec<_> = taken
+            .map(|(base, block)| (base, sha256(self.bytes(base, &block))))
+            .collect();
+        self.digests.extend(taken);
+        self.digests.clone()
+    }
+
+    /// The allocations that hold something else than before, with their bytes.
+    pub fn changed(&mut self, before: &Digests) -> BTreeMap<u64, (String, Vec<u8>)> {
+        let after = self.digests().into_iter();
+        let others = after.filter(|(base, digest)| before.get(base) != Some(digest));
+        let with_bytes = others.filter_map(|(base, digest)| {
+            let block = self.blocks.get(&base)?;
+            Some((base, (digest, self.bytes(base, block).to_vec())))
+        });
+        with_bytes.collect()
+    }
+
+    /// Writes what a kernel would write.
+    pub fn rewrite(&mut self, base: u64, digest: String, bytes: &[u8]) {
+        // SAFETY: an allocation of as many bytes, whose digest was taken before; kernels do not run.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), base as *mut u8, bytes.len()) };
+        self.digests.insert(base, digest);
+    }
+
     /// Copies rows; each end is checked as a whole.
-    pub fn copy(&self, to: (u64, u64), from: (u64, u64), width: u64, height: u64) -> Answer {
+    pub fn copy(&mut self, to: (u64, u64), from: (u64, u64), width: u64, height: u64) -> Answer {
         if width == 0 || height == 0 {
             return Ok(());
         }
@@ -250,6 +313,7 @@ impl Arena {
             }
             self.check(at, pitch * (height - 1) + width)?;
         }
+        self.written(to.0);
         for row in 0..height {
             let (to, from) = (to.0 + row * to.1, from.0 + row * from.1);
             // SAFETY: inside of allocations, or host memory that the program vouches for.
@@ -259,11 +323,12 @@ impl Arena {
     }
 
     /// Fills rows with a byte.
-    pub fn fill(&self, to: (u64, u64), value: u8, width: u64, height: u64) -> Answer {
+    pub fn fill(&mut self, to: (u64, u64), value: u8, width: u64, height: u64) -> Answer {
         if width == 0 || height == 0 {
             return Ok(());
         }
         self.check(to.0, to.1 * (height - 1) + width)?;
+        self.written(to.0);
         for row in 0..height {
             // SAFETY: inside of an allocation.
             unsafe { std::ptr::write_bytes((to.0 + row * to.1) as *mut u8, value, width as usize) };

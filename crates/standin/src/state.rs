@@ -9,6 +9,7 @@ use warpwright_linkage::captured;
 use warpwright_target::{Gpu, lookup};
 
 use crate::abi::{Code, NO_DEVICE, SUCCESS, UNKNOWN};
+use crate::again::Again;
 use crate::events::Clock;
 use crate::graphs::Graphs;
 use crate::memory::Arena;
@@ -33,11 +34,14 @@ pub struct State {
     pub modules: Modules,
     pub record: Record,
     pub graphs: Graphs,
+    pub again: Again,
     pub clock: Clock,
     /// Warp instructions that kernels may still execute.
     pub work: u64,
     /// What a kernel did wrong stays: no call succeeds from then on.
     pub sticky: Code,
+    /// What about a texture or a surface of the program is not stood in for.
+    pub unread_texture: Option<&'static str>,
     /// The process that began: threads of the emulator do not survive a fork.
     pub process: u32,
     /// What was asked for and is refused, each name once.
@@ -69,9 +73,11 @@ impl State {
                 number("WARPWRIGHT_CONTENTS").unwrap_or(0),
             ),
             graphs: Graphs::default(),
+            again: Again::default(),
             clock: Clock::default(),
             work: (seconds.max(0.0) * crate::launch::SECOND) as u64,
             sticky: SUCCESS,
+            unread_texture: None,
             process: std::process::id(),
             refused: BTreeSet::new(),
             dynamic_smem: BTreeMap::new(),

@@ -36,7 +36,24 @@ __global__ void just_beyond(int *a) { a[100 + threadIdx.x] = 1; }
 __global__ void spin(int *a, int n) {
     for (int i = 0; i < n; ++i) atomicAdd(a, i & 1);
 }
-__global__ void textured(cudaTextureObject_t t, float *a) { a[threadIdx.x] = tex1Dfetch<float>(t, threadIdx.x); }
+// Long work on what is there.
+__host__ __device__ int mixed(unsigned x, int n) {
+    for (int i = 0; i < n; ++i) x = x * 1664525 + 1013904223 + i % 3;
+    return x;
+}
+__global__ void mix(const int *from, int *to, int n) { to[threadIdx.x] = mixed(from[threadIdx.x], n); }
+__global__ void textured(cudaTextureObject_t t, float *a) { a[threadIdx.x] = texCubemap<float>(t, threadIdx.x, 0, 1); }
+__global__ void sampled(cudaTextureObject_t t, const float2 *at, float *to) { to[threadIdx.x] = tex2D<float>(t, at[threadIdx.x].x, at[threadIdx.x].y); }
+__global__ void sampled3(cudaTextureObject_t t, float *to) { to[threadIdx.x] = tex3D<float>(t, 1.0f, threadIdx.x + 0.5f, 1.0f); }
+__global__ void layered(cudaTextureObject_t t, float *to) { to[threadIdx.x] = tex2DLayered<float>(t, 1.5f, 0.5f, threadIdx.x); }
+__global__ void bytes4(cudaTextureObject_t t, float4 *to) { to[threadIdx.x] = tex2D<float4>(t, threadIdx.x + 0.5f, 0.5f); }
+__global__ void fetched(cudaTextureObject_t t, int *to) { to[threadIdx.x] = tex1Dfetch<int>(t, (int)threadIdx.x - 1); }
+__global__ void surfaces(cudaSurfaceObject_t s, float *to) {
+    int x = threadIdx.x;
+    float own = surf2Dread<float>(s, x * 4, 1, cudaBoundaryModeZero), last = surf2Dread<float>(s, x * 4, 9, cudaBoundaryModeClamp);
+    surf2Dwrite(own + 100, s, x * 4, 0, cudaBoundaryModeZero);
+    to[x] = last;
+}
 // What a block reads behind the barrier others wrote before it.
 __global__ void together(int *parts, int *sum) {
     auto grid = cooperative_groups::this_grid();
@@ -227,6 +244,137 @@ static void budget(int n) {
     add<<<3, 1>>>(a, 7);
 }
 
+// Only launches on other memory cost something: of each loop two or three.
+static void repeats() {
+    const int n = 10000;
+    int *a, *b, *seen, host = 5;
+    cudaMalloc(&a, 128);
+    cudaMalloc(&b, 128);
+    cudaMallocManaged(&seen, 128);
+    auto read = [&](const char *what, int *from, int expected) {
+        cudaMemcpy(&host, from, 4, cudaMemcpyDeviceToHost);
+        printf("%s: %s\n", what, host == expected ? "right" : "wrong");
+    };
+    for (int i = 0; i < 100; ++i) mix<<<1, 32>>>(a, b, n);
+    read("the same", b, mixed(0, n));
+    for (int i = 0; i < 100; ++i) {
+        cudaMemset(b, i % 2, 128);
+        mix<<<1, 32>>>(b, a, n);
+        mix<<<1, 32>>>(a, b, n);
+    }
+    read("by turns", b, mixed(mixed(0x01010101, n), n));
+    int expected = host;
+    for (int i = 0; i < 5; ++i) {
+        mix<<<1, 32>>>(b, b, n);
+        expected = mixed(expected, n);
+    }
+    read("in place", b, expected);
+    for (int i = 0; i < 5; ++i) {
+        seen[0] = i;
+        mix<<<1, 32>>>(seen, b, n);
+        cudaDeviceSynchronize();
+    }
+    read("written by the host", b, mixed(4, n));
+}
+
+// Arrays of 4 by 3 texels, each 10 y + x.
+static cudaTextureObject_t texture_of(cudaArray_t array, cudaTextureAddressMode mode, cudaTextureFilterMode filter, bool normalised) {
+    cudaResourceDesc resource = {};
+    resource.resType = cudaResourceTypeArray, resource.res.array.array = array;
+    cudaTextureDesc how = {};
+    how.addressMode[0] = how.addressMode[1] = how.addressMode[2] = mode, how.filterMode = filter;
+    how.readMode = cudaReadModeElementType, how.normalizedCoords = normalised, how.borderColor[0] = -1;
+    cudaTextureObject_t made = 0;
+    say("texture", cudaCreateTextureObject(&made, &resource, &how, nullptr));
+    return made;
+}
+
+template <class T> static void show(const char *what, const T *from, int n) {
+    T host[64];
+    cudaMemcpy(host, from, n * sizeof(T), cudaMemcpyDeviceToHost);
+    printf("%s:", what);
+    for (int i = 0; i < n; ++i) printf(" %g", (double)host[i]);
+    printf("\n");
+}
+
+static void textures() {
+    float host[12], *to;
+    for (int i = 0; i < 12; ++i) host[i] = 10 * (i / 4) + i % 4;
+    cudaMalloc(&to, 1024);
+    auto floats = cudaCreateChannelDesc<float>();
+    cudaArray_t plane, block, layers;
+    cudaMallocArray(&plane, &floats, 4, 3, cudaArraySurfaceLoadStore);
+    cudaMemcpy2DToArray(plane, 0, 0, host, 16, 16, 3, cudaMemcpyHostToDevice);
+    auto look = [&](const char *what, cudaTextureObject_t texture, const float2 *at, int n) {
+        float2 *places;
+        cudaMalloc(&places, 256);
+        cudaMemcpy(places, at, n * sizeof(float2), cudaMemcpyHostToDevice);
+        sampled<<<1, n>>>(texture, places, to);
+        show(what, to, n);
+    };
+    // In place, on the line between two, and beyond the borders.
+    const float2 places[] = {{2.5f, 1.5f}, {2.0f, 1.0f}, {-3, 1.5f}, {9, 9}};
+    look("nearest", texture_of(plane, cudaAddressModeClamp, cudaFilterModePoint, false), places, 4);
+    look("border", texture_of(plane, cudaAddressModeBorder, cudaFilterModePoint, false), places, 4);
+    // A quarter between two columns; corners, of which a part lies outside.
+    const float2 between[] = {{2.0f, 1.0f}, {1.75f, 1.5f}, {0, 0}, {2.001f, 1.5f}};
+    look("linear", texture_of(plane, cudaAddressModeClamp, cudaFilterModeLinear, false), between, 4);
+    look("linear border", texture_of(plane, cudaAddressModeBorder, cudaFilterModeLinear, false), between, 3);
+    const float2 turns[] = {{0.375f, 0.5f}, {1.375f, -0.5f}, {-0.125f, 1.5f}, {1, 1}};
+    look("wrap", texture_of(plane, cudaAddressModeWrap, cudaFilterModePoint, true), turns, 4);
+    look("mirror", texture_of(plane, cudaAddressModeMirror, cudaFilterModePoint, true), turns, 4);
+    look("linear wrap", texture_of(plane, cudaAddressModeWrap, cudaFilterModeLinear, true), turns, 4);
+
+    cudaMalloc3DArray(&block, &floats, make_cudaExtent(2, 3, 2), 0);
+    cudaMalloc3DArray(&layers, &floats, make_cudaExtent(2, 3, 2), cudaArrayLayered);
+    for (cudaArray_t array : {block, layers}) {
+        cudaMemcpy3DParms copy = {};
+        copy.srcPtr = make_cudaPitchedPtr(host, 8, 2, 3), copy.dstArray = array;
+        copy.extent = make_cudaExtent(2, 3, 2), copy.kind = cudaMemcpyHostToDevice;
+        cudaMemcpy3D(&copy);
+    }
+    sampled3<<<1, 3>>>(texture_of(block, cudaAddressModeClamp, cudaFilterModeLinear, false), to);
+    show("block", to, 3);
+    layered<<<1, 3>>>(texture_of(layers, cudaAddressModeClamp, cudaFilterModePoint, false), to);
+    show("layers", to, 3);
+
+    // Memory with a pitch, read as numbers up to 1; and linear memory, zero outside.
+    unsigned char bytes[] = {255, 0, 51, 102, 1, 2, 3, 4};
+    int integers[] = {5, -6, 7}, *linear;
+    void *pitched;
+    size_t pitch;
+    cudaMallocPitch(&pitched, &pitch, 8, 1);
+    cudaMemcpy(pitched, bytes, 8, cudaMemcpyHostToDevice);
+    cudaResourceDesc resource = {};
+    resource.resType = cudaResourceTypePitch2D, resource.res.pitch2D.devPtr = pitched;
+    resource.res.pitch2D.desc = cudaCreateChannelDesc<uchar4>();
+    resource.res.pitch2D.width = 2, resource.res.pitch2D.height = 1, resource.res.pitch2D.pitchInBytes = pitch;
+    cudaTextureDesc how = {};
+    how.readMode = cudaReadModeNormalizedFloat;
+    cudaTextureObject_t texture;
+    say("texture", cudaCreateTextureObject(&texture, &resource, &how, nullptr));
+    bytes4<<<1, 2>>>(texture, (float4 *)to);
+    show("bytes", to, 8);
+    cudaMalloc(&linear, 12);
+    cudaMemcpy(linear, integers, 12, cudaMemcpyHostToDevice);
+    resource = {}, how = {};
+    resource.resType = cudaResourceTypeLinear, resource.res.linear.devPtr = linear;
+    resource.res.linear.desc = cudaCreateChannelDesc<int>(), resource.res.linear.sizeInBytes = 12;
+    say("texture", cudaCreateTextureObject(&texture, &resource, &how, nullptr));
+    fetched<<<1, 6>>>(texture, (int *)to);
+    show("linear memory", (int *)to, 6);
+
+    resource = {};
+    resource.resType = cudaResourceTypeArray, resource.res.array.array = plane;
+    cudaSurfaceObject_t surface;
+    say("surface", cudaCreateSurfaceObject(&surface, &resource));
+    surfaces<<<1, 6>>>(surface, to);
+    show("clamped", to, 6);
+    cudaMemcpy2DFromArray(host, 16, plane, 0, 0, 16, 3, cudaMemcpyDeviceToHost);
+    printf("written: %g %g %g %g, %g\n", host[0], host[1], host[2], host[3], host[4]);
+    say("destroy", cudaDestroyTextureObject(texture));
+}
+
 // The first must run, the second must not: a product costs more than one instruction.
 static void matrices() {
     float *to;
@@ -293,6 +441,8 @@ int main(int argc, char **argv) {
     if (!strcmp(what, "faults")) faults();
     if (!strcmp(what, "fault")) fault();
     if (!strcmp(what, "budget")) budget(atoi(argv[2]));
+    if (!strcmp(what, "repeats")) repeats();
+    if (!strcmp(what, "textures")) textures();
     if (!strcmp(what, "matrices")) matrices();
     if (!strcmp(what, "cooperate")) cooperate();
     if (!strcmp(what, "memory")) memory();

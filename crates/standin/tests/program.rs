@@ -246,6 +246,71 @@ fn the_budget() {
     assert_eq!(first, Some((2, "the budget is spent", "_Z4spinPii")));
 }
 
+/// What was computed before on the same memory is not computed again, and what others have written since is seen.
+fn repeated_launches_cost_nothing() {
+    let Some((said, notes)) = run(&["repeats"], &[("WARPWRIGHT_BUDGET", "0.4")]) else {
+        return;
+    };
+    says(
+        &said,
+        &[
+            "the same: right",
+            "by turns: right",
+            "in place: right",
+            "written by the host: right",
+        ],
+    );
+    let is_gap = |note: &Note| matches!(note, Note::Uncomputed(..));
+    assert!(!notes.iter().any(is_gap));
+    // Less than they cost when all of them run.
+    let (_, short) = run(&["repeats"], &[("WARPWRIGHT_BUDGET", "0.02")]).expect("as before");
+    assert!(short.iter().any(is_gap));
+}
+
+/// By the rules of the programming guide, worked out by hand.
+fn textures_are_sampled() {
+    let Some((said, notes)) = run(&["textures"], &[]) else {
+        return;
+    };
+    let made = "texture: cudaSuccess";
+    says(
+        &said,
+        &[
+            made,
+            "nearest: 12 12 10 23",
+            made,
+            "border: 12 12 -1 -1",
+            made,
+            // The last lies at a weight of 128.256 parts of 256.
+            "linear: 6.5 11.25 0 11.5",
+            made,
+            "linear border: 6.5 11.25 -0.75",
+            made,
+            "wrap: 11 11 13 0",
+            made,
+            "mirror: 11 12 10 23",
+            made,
+            "linear wrap: 11 11 13 11.5",
+            made,
+            "block: 6.5 11.5 16.5",
+            made,
+            "layers: 1 13 13",
+            made,
+            "bytes: 1 0 0.2 0.4 0.00392157 0.00784314 0.0117647 0.0156863",
+            made,
+            "linear memory: 0 5 -6 7 0 0",
+            "surface: cudaSuccess",
+            "clamped: 20 21 22 23 23 23",
+            "written: 110 111 112 113, 10",
+            "destroy: cudaSuccess",
+        ],
+    );
+    let is_wrong = |note: &Note| matches!(note, Note::Uncomputed(..) | Note::Fault(..));
+    assert!(!notes.iter().any(is_wrong));
+    // How the hardware filters to the last bit nobody says.
+    assert!(notes.iter().any(|note| matches!(note, Note::Rounded(..))));
+}
+
 /// A product of matrices counts as what it takes.
 fn matrix_products_have_their_price() {
     let Some((_, notes)) = run(&["matrices"], &[("WARPWRIGHT_BUDGET", "0.02")]) else {
@@ -324,7 +389,7 @@ fn loops_that_wait_end() {
 }
 
 fn main() {
-    let tests: [(&str, fn()); 11] = [
+    let tests: [(&str, fn()); 13] = [
         ("blocks_wait_for_each_other", blocks_wait_for_each_other),
         (
             "matrix_products_have_their_price",
@@ -340,7 +405,12 @@ fn main() {
             "a_fault_is_an_error_that_stays",
             a_fault_is_an_error_that_stays,
         ),
+        ("textures_are_sampled", textures_are_sampled),
         ("the_budget", the_budget),
+        (
+            "repeated_launches_cost_nothing",
+            repeated_launches_cost_nothing,
+        ),
         ("loops_that_wait_end", loops_that_wait_end),
     ];
     let trials = tests.into_iter().map(|(name, test)| {

@@ -65,6 +65,7 @@ pub fn advised(
 
 /// Runs the command.
 pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
+    let until = own_run::until(args.budget);
     let input = input::read(&args.file)?;
     let named = session::named_gpu(args.kernel.gpu.as_deref())?;
     // Read once: the preprocessor is asked each time.
@@ -82,7 +83,7 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
     let built = match input.level {
         Level::Stencil => None,
         Level::Cubin | Level::Fat | Level::Cuda | Level::Ptx => {
-            match of_kernels(cli, args, (&input, file.as_ref())) {
+            match of_kernels(cli, args, (&input, file.as_ref()), until) {
                 // The source alone says something about a stencil.
                 Err(Failure::Missing { what, .. }) if !stencils.is_empty() => {
                     eprintln!("note: the kernel is not compiled: {what}");
@@ -149,22 +150,30 @@ fn of_kernels(
     cli: &Cli,
     args: &ExplainArgs,
     (input, file): (&Input, Option<&File>),
+    until: Instant,
 ) -> Result<(Gpu, Vec<Explanation>, Vec<Counted>), Failure> {
     let mut options = session::options(input, &args.kernel, &args.nvcc)?;
-    let until = own_run::until(args.budget);
+    options.until = Some(until);
     let wanted = own_run::Wanted {
         own: &args.own,
         nvcc: &options.nvcc,
-        budget: args.budget,
+        budget: args.budget * own_run::FOR_RUN,
         gpu: options.gpu.as_ref(),
     };
-    let run = || own_run::of(cli, input, &args.kernel, wanted);
+    let optimizer = session::optimizer(cli, input)?;
+    // Kept by content: what is wrong with it is said when it is asked for.
+    let compile = || {
+        if input.level == Level::Cuda {
+            drop(optimizer.compiled(input, &options));
+        }
+    };
+    let own = || own_run::of(cli, input, &args.kernel, wanted);
+    let run = || own_run::beside_a_build(compile, own);
     let ran = progress::waiting(own_run::DOING, run);
     let seen = (ran.as_ref(), until);
     let own = || counted(cli, (input, file), &args.kernel, &args.nvcc, seen);
     options.counted = progress::waiting(LOOKING, own)?;
     options.ran = own_run::known(ran.as_ref(), &args.kernel);
-    let optimizer = session::optimizer(cli, input)?;
     let found = progress::waiting(COUNTING, || optimizer.explain(input, &options))?;
     Ok((found.gpu, found.kernels, options.counted))
 }

@@ -25,7 +25,7 @@ pub mod toolkit;
 pub mod tune;
 pub mod words;
 
-pub use self::own_run::{BUDGET as OWN_BUDGET, Wanted};
+pub use self::own_run::{BUDGET as OWN_BUDGET, FOR_RUN, Wanted};
 
 use std::path::Path;
 

@@ -36,8 +36,10 @@ pub const BUDGET: f64 = 30.0;
 const FOR_KERNELS: f64 = 0.25;
 /// Bytes of what launches read that are kept.
 const CONTENTS: u64 = 256 << 20;
-/// Device memory in MiB.
-const MEMORY: u64 = 16_384;
+/// Device memory in MiB where no option says how much.
+pub const MEMORY: u64 = 16_384;
+/// The part of a command's budget that its program has: the rest is for what is made of its launches.
+pub const FOR_RUN: f64 = 0.75;
 /// Bytes of files beside the source that the program finds beside it, at most.
 const BESIDE: u64 = 64 << 20;
 /// Such files and folders at most, and folders inside of each other.
@@ -167,6 +169,14 @@ pub struct Wanted<'a> {
     pub gpu: Option<&'a Gpu>,
 }
 
+/// What takes the time of a compiler, and what of the program's run, at a time.
+pub fn beside_a_build<T>(build: impl FnOnce() + Send, run: impl FnOnce() -> T) -> T {
+    std::thread::scope(|scope| {
+        scope.spawn(build);
+        run()
+    })
+}
+
 /// Runs the program of a file, if it has one, and says on standard error what came of it. Nobody wants to see a run whose
 /// launches are stated otherwise.
 pub fn of(cli: &Cli, input: &Input, kernel: &KernelArgs, wanted: Wanted<'_>) -> Option<Ran> {
@@ -212,7 +222,7 @@ fn attempt(cli: &Cli, input: &Input, wanted: Wanted<'_>) -> Result<Ran, Unseen> 
         no_gpu: true,
         gpu: gpu(wanted)?,
         budget: wanted.budget * FOR_KERNELS,
-        memory: MEMORY,
+        memory: wanted.own.run_memory.unwrap_or(MEMORY),
     };
     let folder = work::folder()?;
     let environment = no_gpu::environment(cli, folder.path(), &own)?;

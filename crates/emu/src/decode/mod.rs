@@ -10,6 +10,7 @@ mod operands;
 mod scope;
 mod synchronisation;
 mod tensor;
+mod texture;
 mod video;
 mod words;
 
@@ -41,16 +42,16 @@ impl Emulator {
         reason = "an emulator is made for one kernel: the program"
     )]
     pub fn new(module: &Module, kernel: &str) -> Result<Program, DecodeError> {
-        Emulator::placed(module, kernel, 0)
+        Emulator::decoded(module, kernel, 0, (None, false))
     }
 
     /// The same, with the module's variables in the slots of memory from this one on
-    /// ([`Emulator::variables`]).
+    /// ([`Emulator::variables`]), and with texture and surface objects ([`Device::put_texture`](crate::Device::put_texture)).
     ///
     /// # Errors
     /// As [`Emulator::new`].
     pub fn placed(module: &Module, kernel: &str, first: usize) -> Result<Program, DecodeError> {
-        Emulator::decoded(module, kernel, first, None)
+        Emulator::decoded(module, kernel, first, (None, true))
     }
 
     /// The same for cooperative launches, whose blocks wait for each other in a workspace: eight bytes of memory at this
@@ -64,14 +65,14 @@ impl Emulator {
         first: usize,
         workspace: u64,
     ) -> Result<Program, DecodeError> {
-        Emulator::decoded(module, kernel, first, Some(workspace))
+        Emulator::decoded(module, kernel, first, (Some(workspace), true))
     }
 
     fn decoded(
         module: &Module,
         kernel: &str,
         first: usize,
-        workspace: Option<u64>,
+        (workspace, has_textures): (Option<u64>, bool),
     ) -> Result<Program, DecodeError> {
         let entry = module.kernels().find(|(_, f)| &*f.name == kernel);
         let Some((entry, _)) = entry else {
@@ -79,7 +80,7 @@ impl Emulator {
         };
         let reach = Reach::of(module, entry);
         let mut decoding = Decoding::new(module, entry, reach, first)?;
-        decoding.workspace = workspace;
+        (decoding.workspace, decoding.has_textures) = (workspace, has_textures);
         decoding.functions();
         decoding.finish(kernel)
     }
@@ -118,6 +119,9 @@ struct Decoding<'m> {
     ordered: bool,
     fenced: bool,
     heap: bool,
+    /// There may be texture and surface objects, and the program names some.
+    has_textures: bool,
+    textures: bool,
     unsupported: Vec<Unsupported>,
 }
 
@@ -182,6 +186,8 @@ impl<'m> Decoding<'m> {
             ordered: false,
             fenced: false,
             heap: false,
+            has_textures: false,
+            textures: false,
             unsupported: Vec::new(),
         })
     }
@@ -236,6 +242,7 @@ impl<'m> Decoding<'m> {
             cooperative: self.workspace.is_some(),
             fenced: self.fenced,
             heap: self.heap,
+            textures: self.textures,
             entry_registers,
             block,
         })

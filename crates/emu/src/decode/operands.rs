@@ -43,6 +43,10 @@ pub(super) struct Decoder<'a> {
     pub fenced: bool,
     /// The program calls `malloc`.
     pub heap: bool,
+    /// There may be texture and surface objects.
+    pub has_textures: bool,
+    /// The program names some.
+    pub textures: bool,
     /// The current instruction's result is approximate.
     pub approximate: bool,
     /// First step of each instruction.
@@ -92,6 +96,8 @@ impl Decoding<'_> {
             ordered: false,
             fenced: false,
             heap: false,
+            has_textures: self.has_textures,
+            textures: false,
             approximate: false,
             starts: Vec::new(),
         };
@@ -124,10 +130,12 @@ impl Decoding<'_> {
         decoder.end();
         function.regs = decoder.count as usize;
         let (ordered, fenced, heap) = (decoder.ordered, decoder.fenced, decoder.heap);
+        let textures = decoder.textures;
         function.code = std::mem::take(&mut decoder.code);
         self.ordered |= ordered;
         self.fenced |= fenced;
         self.heap |= heap;
+        self.textures |= textures;
         let first = self.sites.len() - body.insts.len();
         for site in first..self.sites.len() {
             self.sites[site].place = self.place(func, self.sites[site].inst);
@@ -182,6 +190,7 @@ impl<'a> Decoder<'a> {
             "bar" | "barrier" | "membar" | "fence" | "vote" | "shfl" | "match" | "redux"
             | "activemask" | "elect" | "nanosleep" | "mbarrier" | "cp" | "pmevent"
             | "griddepcontrol" | "setmaxnreg" => self.synchronisation(words, operands),
+            "tex" | "suld" | "sust" => self.texture(words, operands),
             "mma" | "wmma" | "ldmatrix" | "stmatrix" | "movmatrix" => self.tensor(words, operands),
             name if name.starts_with('v') && video_name(name) => self.video(words, operands),
             _ => self.arithmetic(words, operands),

@@ -6,6 +6,7 @@ use super::block::Grid;
 use crate::memory::image::Image;
 use crate::memory::{Allocation, Memory, slot_address};
 use crate::program::Program;
+use crate::texture::Texture;
 
 /// How a kernel is launched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +78,16 @@ impl Device {
         self.memory.put(allocation);
     }
 
+    /// Makes a texture or a surface object of this number.
+    pub fn put_texture(&mut self, number: u64, texture: Texture) {
+        self.memory.textures.insert(number, texture);
+    }
+
+    /// Removes the object of this number.
+    pub fn remove_texture(&mut self, number: u64) {
+        self.memory.textures.remove(&number);
+    }
+
     /// Removes what begins at an address.
     pub fn remove(&mut self, address: u64) {
         self.memory.remove(address);
@@ -122,6 +133,16 @@ impl Image {
 }
 
 impl Program {
+    /// Does it read textures, or read or write surfaces?
+    pub fn uses_textures(&self) -> bool {
+        self.textures
+    }
+
+    /// Does it call `malloc` or `free`?
+    pub fn uses_heap(&self) -> bool {
+        self.heap
+    }
+
     /// The kernel's parameters in their order.
     pub fn parameters(&self) -> Vec<Parameter> {
         let all = self.image.params.regions.iter();

@@ -155,6 +155,8 @@ impl Warp {
                 return self.mbarrier(block, current, mask, address, op);
             }
             Op::CopyBulk(copy) => self.copy_bulk(block, frame, mask, copy)?,
+            Op::Texture(op) => self.texture(block, frame, mask, op)?,
+            Op::Surface(op) => self.surface(block, frame, mask, op)?,
         }
         Ok(Next::Fall)
     }

@@ -15,6 +15,7 @@ mod host;
 mod matrix;
 mod registers;
 mod special;
+mod texture;
 mod transfer;
 mod warp;
 

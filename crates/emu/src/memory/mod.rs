@@ -20,8 +20,11 @@ pub(crate) mod image;
 pub(crate) mod mbarrier;
 pub(crate) mod shared;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::texture::Texture;
 
 /// Log2 of a slot's size.
 pub(crate) const SLOT_BITS: u32 = 34;
@@ -201,7 +204,12 @@ pub struct Memory {
     elsewhere: Vec<Allocation>,
     atomics: Mutex<()>,
     heap: Option<Heap>,
+    /// Texture and surface objects by their numbers.
+    pub textures: BTreeMap<u64, Texture>,
 }
+
+/// Coordinates of a texture, the layer among them, at most.
+pub const TEXTURE_LIMIT: usize = 4;
 
 /// The device heap behind `malloc`: one allocation, handed out front to back.
 struct Heap {
@@ -217,6 +225,7 @@ impl Memory {
             elsewhere: Vec::new(),
             atomics: Mutex::new(()),
             heap: None,
+            textures: BTreeMap::new(),
         }
     }
 

@@ -557,7 +557,12 @@ impl Warp {
             Op::CopyAsync(copy) => self.copy_async(m, pc, mask, copy)?,
             Op::CommitGroup => self.copies.commit(mask),
             Op::WaitGroup { pending } => self.deliver(m, pc, mask, *pending)?,
-            Op::SetRegisters(_) | Op::Atomic128 { .. } | Op::Mbarrier { .. } | Op::CopyBulk(_) => {
+            Op::SetRegisters(_)
+            | Op::Atomic128 { .. }
+            | Op::Mbarrier { .. }
+            | Op::CopyBulk(_)
+            | Op::Texture(_)
+            | Op::Surface(_) => {
                 return Err(m.refuse(Refusal::Instruction, pc));
             }
         }

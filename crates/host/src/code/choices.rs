@@ -19,37 +19,29 @@ impl HostCode<'_> {
     ) -> Option<Value> {
         let value = |expr: &Expr| self.evaluated(expr, at, known);
         let number = |expr: &Expr| value(expr).and_then(Value::number);
-        if self.symbolic {
-            let both = (number(a), number(b));
-            if let (Some(a), Some(b)) = &both
-                && let Some(found) = self.idiom(condition, a, b, &number)
-            {
-                return Some(Value::Number(found));
-            }
-            let known = number(condition).filter(|c| c.number().is_some());
-            let Some(condition) = known else {
-                // One of them is what nobody has to give.
-                let ((Some(one), None) | (None, Some(one))) = both else {
-                    return None;
-                };
-                return Some(Value::Number(self.rooted_unsure(one)));
-            };
-            let is_so = condition.number()? != 0;
-            let chosen = value(if is_so { a } else { b })?;
-            return Some(match chosen {
-                Value::Number(n) => Value::Number(Number {
-                    amount: Amount::Given(Box::new(n.amount), vec![condition.amount]),
-                    ty: n.ty,
-                }),
-                extents => extents,
-            });
+        let both = (number(a), number(b));
+        if let (Some(a), Some(b)) = &both
+            && let Some(found) = self.idiom(condition, a, b, &number)
+        {
+            return Some(Value::Number(found));
         }
-        let chosen = if number(condition)?.number()? != 0 {
-            a
-        } else {
-            b
+        let known = number(condition).filter(|c| c.number().is_some());
+        let Some(condition) = known else {
+            // One of them is what nobody has to give.
+            let ((Some(one), None) | (None, Some(one))) = both else {
+                return None;
+            };
+            return Some(Value::Number(self.rooted_unsure(one)));
         };
-        value(chosen)
+        let is_so = condition.number()? != 0;
+        let chosen = value(if is_so { a } else { b })?;
+        Some(match chosen {
+            Value::Number(n) => Value::Number(Number {
+                amount: Amount::Given(Box::new(n.amount), vec![condition.amount]),
+                ty: n.ty,
+            }),
+            extents => extents,
+        })
     }
 
     /// A choice that is a smaller or a larger one, or a quotient that is rounded up.

@@ -8,10 +8,9 @@ use super::memory::Memory;
 use super::names::{Declaration, Kind};
 use super::number::{Number, Ty, combined, has_word, is_narrowed};
 use super::values::{Change, Known, Value, parts};
-use super::{HostCode, Reached, Site};
-use warpwright_cudac::Literal;
+use super::{HostCode, Site};
 use warpwright_cudac::ast::{Expr, ExprKind};
-use warpwright_cudac::{launches, parse_expr};
+use warpwright_cudac::launches;
 use warpwright_launch::Op;
 
 /// A launch, with expressions instead of numbers.
@@ -19,16 +18,12 @@ use warpwright_launch::Op;
 pub struct Described {
     /// The byte of the text at which the kernel is named.
     pub at: usize,
-    /// Does the code come to it?
-    pub reached: Reached,
     /// Blocks in as many dimensions as the launch says; none where not even that is known.
     pub grid: Vec<Option<Amount>>,
     /// Threads per block, likewise.
     pub block: Vec<Option<Amount>>,
     /// Dynamic shared memory in bytes per block.
     pub dynamic_smem: Option<Amount>,
-    /// Blocks per cluster, where the code launches in clusters.
-    pub cluster: Vec<Option<Amount>>,
     /// What it hands over, where that is seen.
     pub arguments: Option<Vec<Argument>>,
     /// Names that template arguments are made of.
@@ -42,13 +37,13 @@ pub struct Argument {
     pub text: String,
     /// If it is an integer.
     pub integer: Option<Amount>,
-    /// If it is a floating-point number that is known.
+    /// If it is a floating-point number that was seen.
     pub real: Option<f64>,
     /// If it is a pointer whose memory is known.
     pub memory: Option<Memory>,
-    /// If it is a structure: what a member of it is, by name.
+    /// If it is a structure that was seen: what a member of it is, by name.
     pub members: Vec<(String, Argument)>,
-    /// If it is a vector: its parts.
+    /// If it is a vector that was seen: its parts.
     pub parts: Vec<Argument>,
 }
 
@@ -59,42 +54,19 @@ const ATTRIBUTES: [&str; 2] = [
 ];
 
 impl<'t> HostCode<'t> {
-    /// The same text, with names kept that numbers are computed from.
-    #[must_use]
-    pub fn with_names(mut self) -> Self {
-        self.symbolic = true;
-        self
-    }
-
-    /// All launches of a kernel as [`launches`](Self::launches) finds them, with names; of a structure that is handed
-    /// over these `members` are looked for. Of a text that was read [`with_names`](Self::with_names).
-    pub fn described(
-        &self,
-        kernel: &str,
-        instance: &[String],
-        members: &[String],
-    ) -> Vec<Described> {
-        let all = self.sites(kernel, instance).into_iter();
-        all.map(|(site, _)| self.description(site, instance, members))
-            .collect()
-    }
-
-    fn description(&self, site: Site, instance: &[String], members: &[String]) -> Described {
-        let at = site.at;
-        let own = self.described_at((at, site.named), instance, members);
-        Described {
+    /// All launches of a kernel, by its name without namespaces, in their order. Those of another instance than that with
+    /// these template arguments, as far as they are known to be, are left out.
+    pub fn described(&self, kernel: &str, instance: &[String]) -> Vec<Described> {
+        let all = self.sites(kernel);
+        let all = all.filter_map(|site| Some((site.0, self.described_at(site, instance)?)));
+        all.map(|(at, own)| Described {
             at: self.tokens[at].at.start,
-            reached: site.reached,
-            ..own.unwrap_or_default()
-        }
+            ..own
+        })
+        .collect()
     }
 
-    fn described_at(
-        &self,
-        (at, named): (usize, usize),
-        instance: &[String],
-        members: &[String],
-    ) -> Option<Described> {
+    fn described_at(&self, (at, named): Site, instance: &[String]) -> Option<Described> {
         self.refuel();
         let known = Known::default();
         if let Some(config) = self.extended(at) {
@@ -108,13 +80,13 @@ impl<'t> HostCode<'t> {
                 grid: amounts(field("gridDim")),
                 block: amounts(field("blockDim")),
                 dynamic_smem: field("dynamicSmemBytes").and_then(amount),
-                cluster: self.cluster(at),
-                arguments: Some(self.arguments(behind, at, members)),
+                arguments: Some(self.arguments(behind, at)),
                 ..Described::default()
             });
         }
         let found = launches::launch(self.text, &self.tokens, at)?;
         if self.tokens[at].directive {
+            // Its names are the parameters of a macro.
             return Some(Described::default());
         }
         let (mut known, mut fixed) = (Known::default(), BTreeSet::new());
@@ -124,7 +96,9 @@ impl<'t> HostCode<'t> {
                 amount.roots(&mut BTreeSet::new(), &mut fixed);
                 amount.roots(&mut fixed, &mut BTreeSet::new());
             }
-            self.may_be(argument, own, at, &mut known);
+            if !self.may_be(argument, own, at, &mut known) {
+                return None;
+            }
         }
         let part = |range: &std::ops::Range<usize>| {
             self.refuel();
@@ -139,8 +113,8 @@ impl<'t> HostCode<'t> {
             .array
             .and_then(|range| self.pointed(&self.text[range], at));
         let arguments = match (found.parameters, pointed) {
-            (Some(range), _) => Some(self.arguments(&self.text[range], at, members)),
-            (None, pointed) => pointed.map(|text| self.arguments(&text, at, members)),
+            (Some(range), _) => Some(self.arguments(&self.text[range], at)),
+            (None, pointed) => pointed.map(|text| self.arguments(&text, at)),
         };
         Some(Described {
             grid,
@@ -150,58 +124,6 @@ impl<'t> HostCode<'t> {
             fixed,
             ..Described::default()
         })
-    }
-
-    /// The extents of a `clusterDim` that the function of a launch sets, as far as they are known.
-    fn cluster(&self, launch: usize) -> Vec<Option<Amount>> {
-        let function = self.braces_around(launch).last();
-        let function = function.filter(|&open| !self.is_shared(Some(open)));
-        let mut found = Vec::new();
-        // How many of them the launch gets.
-        let attributes = self.places("numAttrs").iter();
-        let mut attributes = attributes.filter(|&&at| self.is_inside(at, function) && at < launch);
-        let number = |text: &str, at| self.value(text, at, &Known::default()).and_then(amount);
-        let many = attributes.next_back().map(|&at| {
-            let equals = at + 1;
-            let text = (self.word(equals) == "=").then(|| &self.text[self.assigned(equals)]);
-            text.and_then(|text| number(text, at)?.number())
-        });
-        for &place in self.places("clusterDim") {
-            if !self.is_inside(place, function) || place > launch {
-                continue;
-            }
-            // `at[1].val.clusterDim`
-            let index = place.checked_sub(4).and_then(|close| {
-                let open = self.opens.get(&close).filter(|_| self.word(close) == "]")?;
-                let inside = self.tokens[*open].at.end..self.tokens[close].at.start;
-                number(&self.text[inside], place)?.number()
-            });
-            match (many, index) {
-                (Some(Some(many)), index) if index.unwrap_or(0) >= many => continue,
-                (Some(None), _) => {
-                    found = vec![None];
-                    break;
-                }
-                _ => {}
-            }
-            let axis = ["x", "y", "z"]
-                .iter()
-                .position(|a| *a == self.word(place + 2));
-            match (self.word(place + 1), axis, self.word(place + 3)) {
-                (".", Some(axis), "=") => {
-                    found.resize(found.len().max(axis + 1), Some(Amount::Number(1)));
-                    found[axis] = number(&self.text[self.assigned(place + 3)], place);
-                }
-                ("=", ..) => {
-                    let text = self.text[self.assigned(place + 1)].trim();
-                    let text = text.strip_prefix("dim3").unwrap_or(text).trim();
-                    let all = super::values::inside(text).map_or_else(Vec::new, parts);
-                    found = all.into_iter().map(|text| number(text, place)).collect();
-                }
-                _ => found.push(None),
-            }
-        }
-        found
     }
 
     /// The namespaces around a byte of the text, and the name in front of the `::` there.
@@ -229,19 +151,9 @@ impl<'t> HostCode<'t> {
         Some(words.join(" ")).filter(|ty| !ty.is_empty())
     }
 
-    pub(super) fn arguments(&self, text: &str, at: usize, members: &[String]) -> Vec<Argument> {
-        let one = |text: &str| {
-            let mut argument = self.argument(text, at);
-            if is_name(text) {
-                let member = |member: &String| {
-                    let text = format!("{text}.{member}");
-                    (member.clone(), self.argument(&text, at))
-                };
-                argument.members = members.iter().map(member).collect();
-            }
-            argument
-        };
-        parts(text).into_iter().map(one).collect()
+    fn arguments(&self, text: &str, at: usize) -> Vec<Argument> {
+        let all = parts(text).into_iter();
+        all.map(|text| self.argument(text, at)).collect()
     }
 
     /// What the pointers of an array point to, as a list: `void *args[] = {&a, &b};`
@@ -267,79 +179,15 @@ impl<'t> HostCode<'t> {
         names.map(|names| names.join(", "))
     }
 
-    /// The parts of a vector: of `make_int3(…)`, of braces, or of a variable that is made so and does not change.
-    fn vector_parts(&self, text: &str, at: usize) -> Vec<(String, usize)> {
-        let made = || {
-            if let Some((base, member)) = text.split_once('.') {
-                let is_path = is_name(base) && is_name(member);
-                let given = is_path.then(|| self.member_text(base, member, at))??;
-                return Some((given.text, given.at));
-            }
-            let of = self.declaration(text, at)?;
-            let is_changed = |&&place: &&usize| {
-                place != of.at
-                    && (self.change(place, None).is_some() || self.word(place + 1) == ".")
-                    && self.declaration(text, place).is_some_and(|d| d.at == of.at)
-                    && !matches!(
-                        self.word(place + 3),
-                        "," | ")" | ";" | "/" | "*" | "+" | "-" | "%"
-                    )
-            };
-            if self.places(text).iter().any(|place| is_changed(&place)) {
-                return None;
-            }
-            match self.word(of.at + 1) {
-                "=" => Some((&self.text[self.assigned(of.at + 1)], of.at)),
-                "(" | "{" => {
-                    let (open, close) = (of.at + 1, self.close(of.at + 1));
-                    let end = self.tokens.get(close)?.at.end;
-                    Some((&self.text[self.tokens[open].at.start..end], of.at))
-                }
-                _ => None,
-            }
-        };
-        let is_variable = text.split('.').all(is_name);
-        let made = if is_variable { made() } else { None };
-        let (text, at) = made.unwrap_or((text, at));
-        let text = text.trim();
-        let name = text.split(['(', '{']).next().unwrap_or("").trim();
-        let is_vector = name.is_empty()
-            || name == "dim3"
-            || name.starts_with("make_")
-            || name.ends_with(['2', '3', '4']);
-        let inner = text.get(name.len()..).map_or("", str::trim);
-        match super::values::inside(inner).filter(|_| is_vector) {
-            Some(inner) => parts(inner)
-                .into_iter()
-                .map(|part| (part.to_owned(), at))
-                .collect(),
-            None => Vec::new(),
-        }
-    }
-
     fn argument(&self, text: &str, at: usize) -> Argument {
-        let parts = self.vector_parts(text, at).into_iter();
-        let parts = parts.map(|(text, at)| self.scalar(&text, at)).collect();
-        Argument {
-            parts,
-            ..self.scalar(text, at)
-        }
-    }
-
-    fn scalar(&self, text: &str, at: usize) -> Argument {
         self.refuel();
-        let known = Known::default();
-        let integer = self.value(text, at, &known).and_then(amount);
-        self.refuel();
-        let real = self.real(text, at);
+        let integer = self.value(text, at, &Known::default()).and_then(amount);
         self.refuel();
         Argument {
             text: text.to_owned(),
             integer: integer.filter(|i| !i.has_element()),
-            real,
             memory: self.memory(text, at),
-            members: Vec::new(),
-            parts: Vec::new(),
+            ..Argument::default()
         }
     }
 
@@ -349,7 +197,7 @@ impl<'t> HostCode<'t> {
 
     /// A number by the name of what holds it, if nothing else names it.
     pub(super) fn rooted(&self, number: Number, name: &str, at: usize, is_shared: bool) -> Number {
-        if !self.symbolic || number.amount.has_element() {
+        if number.amount.has_element() {
             return number;
         }
         let (mut all, mut fixed) = (BTreeSet::new(), BTreeSet::new());
@@ -399,7 +247,7 @@ impl<'t> HostCode<'t> {
 
     /// What a name is of which nothing is known.
     pub(super) fn unknown(&self, name: &str, at: usize, is_shared: bool) -> Option<Value> {
-        if !self.symbolic || !is_name(name) {
+        if !is_name(name) {
             return None;
         }
         let root = Root {
@@ -571,9 +419,6 @@ impl<'t> HostCode<'t> {
 
     /// What the first call hands over for a parameter, as a number.
     pub(super) fn handed(&self, of: &Declaration) -> Option<Value> {
-        if !self.symbolic {
-            return None;
-        }
         self.fuel.set(self.fuel.get().checked_sub(1)?);
         let (text, call) = self.handed_text(of)?;
         let number = self.value(text, call, &Known::default())?.number();
@@ -594,174 +439,18 @@ impl<'t> HostCode<'t> {
         Some(Value::Number(self.rooted(number, name, of.at, false)))
     }
 
-    /// Where the code assigns `p.n` on the way to another place, if it does: the token of `n`. `None` where that is not
-    /// followed.
-    pub(super) fn assigned_member(
-        &self,
-        own: &Declaration,
-        base: &str,
-        member: &str,
-        at: usize,
-    ) -> Option<Option<usize>> {
-        let is_own = |place: usize| {
-            self.declaration(base, place)
-                .is_some_and(|d| d.at == own.at)
-        };
-        let mut found = None;
-        for &place in self.places(base) {
-            if place >= at || place == own.at || !is_own(place) {
-                continue;
-            }
-            let call = self.around[place].and_then(|open| open.checked_sub(1));
-            let is_handed = self.word(place + 1) != "."
-                && call.is_some_and(|call| self.takes_references(self.word(call)));
-            let is_taken = self.word_before(place) == "&" || is_handed;
-            // `void *args[] = {&p};`
-            let open = self.around[place].filter(|&open| self.word(open) == "{");
-            let is_listed = open.is_some_and(|open| self.word(self.statement(open)) == "void");
-            let is_read = is_listed
-                || call.is_some_and(|call| {
-                    let call = self.word(call);
-                    call.starts_with("cuda") && !call.starts_with("cudaGet")
-                });
-            if self.word(place + 1) == "." && self.word(place + 2) != member {
-                let method = self.word(place + 2);
-                if self.word(place + 3) == "(" && self.writes_member(method, member) {
-                    return None;
-                }
-                continue;
-            }
-            match self.change(place, None) {
-                // A call writes it.
-                Some(_) if self.word(place + 1) == "." && self.word_before(place) == "&" => {
-                    return None;
-                }
-                Some(_) if self.word(place + 1) == "." && self.word(place + 3) == "=" => {
-                    let is_plain = matches!(self.word_before(place), ";" | "{" | "}");
-                    let is_on_the_way = self.is_inside(at, self.around[place]);
-                    if found.is_some() || !is_plain || !is_on_the_way {
-                        return None;
-                    }
-                    found = Some(place + 2);
-                }
-                Some(_) if !is_read => return None,
-                None if is_taken && !is_read => return None,
-                _ => {}
-            }
-        }
-        Some(found)
-    }
-
-    /// Does a function of this name assign to a member of that name, in one of its bodies?
-    pub(super) fn writes_member(&self, method: &str, member: &str) -> bool {
-        let heads = self.places(method).iter().map(|at| at + 1);
-        let heads = heads.filter(|&open| self.word(open) == "(");
-        heads.filter_map(|open| self.body(open)).any(|body| {
-            let mut inside = self.places(member).iter();
-            inside.any(|&at| self.is_inside(at, Some(body)) && self.change(at, None).is_some())
-        })
-    }
-
-    /// `p.n`, if the code says it.
+    /// `p.n`: by a name of its own, unless it is a pitch.
     pub(super) fn member(&self, base: &Expr, member: &str, at: usize) -> Option<Number> {
         let ExprKind::Name(base) = &base.bare().kind else {
             return None;
         };
         let own = self.declaration(base, at);
-        let pitch = own.as_ref().and_then(|own| self.pitch(own, member));
-        let value = || {
-            let given = self.member_text(base, member, at)?;
-            self.value(given.text, given.at, &Known::default())?
-                .number()
-        };
-        let value = pitch.or_else(value);
+        let value = own.as_ref().and_then(|own| self.pitch(own, member));
         let name = format!("{base}_{member}");
         let at = own.map_or(usize::MAX - 1, |d| d.at);
         match value {
             Some(value) => Some(self.rooted(value, &name, at, false)),
             None => self.unknown(&name, at, false)?.number(),
-        }
-    }
-
-    /// A floating-point number.
-    pub(super) fn real(&self, text: &str, at: usize) -> Option<f64> {
-        self.fuel.set(self.fuel.get().checked_sub(1)?);
-        // A macro's body may fall apart where its neighbours bind closer.
-        let text = self.with_loose_macros(text.trim())?;
-        let expr = parse_expr(&text, 0..0, |word| word.ends_with("_t"))?;
-        warpwright_cudac::with_stack(|| self.real_of(&expr, at))
-    }
-
-    fn real_of(&self, expr: &Expr, at: usize) -> Option<f64> {
-        let inner = |expr: &Expr| warpwright_cudac::with_stack(|| self.real_of(expr, at));
-        self.fuel.set(self.fuel.get().checked_sub(1)?);
-        let value = match &expr.kind {
-            ExprKind::Number(digits) => match Literal::parse(digits)? {
-                Literal::Integer(n) => n as f64,
-                Literal::Float(n) => f64::from(n),
-                Literal::Double(n) => n,
-            },
-            ExprKind::Paren(own) => inner(own)?,
-            ExprKind::Cast(_, ty, own) if !ty.is_integer() => inner(own)?,
-            ExprKind::Unary(sign, own) if sign == "-" => -inner(own)?,
-            ExprKind::Binary(sign, a, b) => {
-                let is_integer = |part: &Expr| {
-                    self.evaluated(part, at, &Known::default())
-                        .is_some_and(|v| v.number().is_some())
-                };
-                if is_integer(a) && is_integer(b) {
-                    return None;
-                }
-                let (a, b) = (inner(a)?, inner(b)?);
-                match &**sign {
-                    "+" => a + b,
-                    "-" => a - b,
-                    "*" => a * b,
-                    "/" => a / b,
-                    _ => return None,
-                }
-            }
-            ExprKind::Member(base, member) => {
-                let ExprKind::Name(base) = &base.bare().kind else {
-                    return None;
-                };
-                let given = self.member_text(base, member, at)?;
-                self.real(given.text, given.at)?
-            }
-            ExprKind::Name(name) => match self.macros.object(name) {
-                Some(body) => self.real(body, at)?,
-                None => self.real_named(name, at)?,
-            },
-            _ => return None,
-        };
-        value.is_finite().then_some(value)
-    }
-
-    fn real_named(&self, name: &str, at: usize) -> Option<f64> {
-        let of = self.declaration(name, at)?;
-        let is_changed = self.places(name).iter().any(|&place| {
-            place != of.at
-                && !self.is_declared(place)
-                && self.change(place, None).is_some()
-                && self.declaration(name, place).is_none_or(|d| d.at == of.at)
-        });
-        if is_changed {
-            return None;
-        }
-        match of.kind {
-            Kind::Parameter => {
-                let (text, call) = self.handed_text(&of)?;
-                self.real(text, call)
-            }
-            Kind::Integer => {
-                let number =
-                    self.evaluated(&parse_expr(name, 0..0, |_| false)?, at, &Known::default())?;
-                Some(number.number()?.number()? as f64)
-            }
-            _ if self.word(of.at + 1) == "=" => {
-                self.real(&self.text[self.assigned(of.at + 1)], of.at)
-            }
-            _ => None,
         }
     }
 }

@@ -8,26 +8,22 @@
 mod amount;
 mod choices;
 mod described;
-mod members;
 mod memory;
 mod names;
 mod number;
 mod preprocess;
-mod reached;
 #[cfg(test)]
 mod tests;
 mod values;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 pub use amount::{Amount, Root};
 pub use described::{Argument, Described};
-pub use memory::{Held, Memory, ModuleVariable};
+pub use memory::Memory;
 use number::Number;
 pub use preprocess::expanded;
-pub use reached::Reached;
 use values::Known;
 use warpwright_cudac::launches;
 use warpwright_cudac::macros::Macros;
@@ -48,16 +44,8 @@ pub struct OwnLaunch {
     pub dynamic_smem: Option<u32>,
 }
 
-/// Where a launch stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Site {
-    /// The token that names the kernel, or the variable that is it.
-    at: usize,
-    /// The token that names the kernel.
-    named: usize,
-    /// Does the code come to it?
-    reached: Reached,
-}
+/// Where a launch stands: the token that names the kernel, or the variable that is it, and the token that names the kernel.
+type Site = (usize, usize);
 
 /// What an expression that stands at a byte of a text is, if it is a number above zero.
 pub fn number(text: &str, expr: &str, at: usize) -> Option<u32> {
@@ -86,8 +74,6 @@ pub struct HostCode<'t> {
     macros: Macros,
     /// Names that may still be looked up.
     fuel: Cell<u32>,
-    /// What is not known is kept by its name.
-    symbolic: bool,
 }
 
 impl<'t> HostCode<'t> {
@@ -113,57 +99,43 @@ impl<'t> HostCode<'t> {
             places: BTreeMap::new(),
             macros,
             fuel: Cell::new(values::MOST),
-            symbolic: false,
         };
         code.read_brackets();
         code
     }
 
-    /// All launches of a kernel, by its name without namespaces: those that the code surely comes to first, in their
-    /// order. Those that it never comes to are left out where there are others, and so are those of another instance than
-    /// that with these template arguments, as far as they are known to be.
+    /// The launches of a kernel as [`described`](Self::described) finds them, by their numbers.
     pub fn launches(&self, kernel: &str, instance: &[String]) -> Vec<OwnLaunch> {
-        let all = self.sites(kernel, instance).into_iter();
-        all.map(|(_, launch)| launch).collect()
+        let extents = |all: &[Option<Amount>]| {
+            let all = all.iter().map(|amount| sure(amount.as_ref()?));
+            all.map(|n| n.filter(|&n| n > 0)).collect()
+        };
+        let all = self.described(kernel, instance).into_iter();
+        all.map(|own| OwnLaunch {
+            grid: extents(&own.grid),
+            block: extents(&own.block),
+            dynamic_smem: own.dynamic_smem.as_ref().and_then(sure),
+        })
+        .collect()
     }
 
-    /// The same with their places.
-    fn sites(&self, kernel: &str, instance: &[String]) -> Vec<(Site, OwnLaunch)> {
-        let is_it = |at: &usize| self.word(*at) == kernel && self.tokens[*at].word;
+    /// Where a kernel may be launched, by its name without namespaces.
+    fn sites<'a>(&'a self, kernel: &'a str) -> impl Iterator<Item = Site> + 'a {
+        let is_it = move |at: &usize| self.word(*at) == kernel && self.tokens[*at].word;
         let uses = (0..self.tokens.len()).filter(is_it);
-        let site = |(at, named)| {
-            let mut known = Known::default();
-            let launch = self.launch((at, named), instance, &mut known)?;
-            let reached = match self.tokens[at].directive {
-                true => Reached::Unknown,
-                false => self.reached(at, &known),
-            };
-            Some((Site { at, named, reached }, launch))
-        };
-        let all = uses.flat_map(|named| {
-            let own = [(named, named)].into_iter();
-            own.chain(
-                self.by_variable(named)
-                    .into_iter()
-                    .map(move |at| (at, named)),
-            )
-        });
-        let mut all: Vec<_> = all.filter_map(site).collect();
-        all.sort_by_key(|(site, _)| site.reached);
-        let possible = all.partition_point(|(site, _)| site.reached < Reached::Never);
-        all.truncate(if possible == 0 { all.len() } else { possible });
-        all
+        uses.flat_map(|named| {
+            let by_variable = self.by_variable(named).into_iter();
+            let by_variable = by_variable.map(move |at| (at, named));
+            std::iter::once((named, named)).chain(by_variable)
+        })
     }
 
     /// What a text that stands at a byte of this code is, if it is a number above zero.
     pub fn number(&self, text: &str, at: usize) -> Option<u32> {
         self.fuel.set(values::MOST);
         let at = self.tokens.partition_point(|t| t.at.start < at);
-        let value = self
-            .value(text, at, &Known::default())?
-            .number()?
-            .number()?;
-        u32::try_from(value).ok().filter(|&n| n > 0)
+        let value = self.value(text, at, &Known::default())?.number()?;
+        sure(&value.amount).filter(|&n| n > 0)
     }
 
     /// `auto f = k<float>; f<<<…>>>(…);`: the uses of the variable that is the kernel named at a token.
@@ -192,48 +164,6 @@ impl<'t> HostCode<'t> {
         all.copied()
             .filter(|&at| at > variable && self.is_inside(at, home))
             .collect()
-    }
-
-    /// The launch at a token of the kernel that is named at that or at another, and what it says of the parameters of
-    /// templates.
-    fn launch(
-        &self,
-        (at, named): (usize, usize),
-        instance: &[String],
-        known: &mut Known,
-    ) -> Option<OwnLaunch> {
-        self.fuel.set(values::MOST);
-        if let Some(config) = self.extended(at) {
-            let field = |field| self.field(config, field, at, known);
-            return Some(OwnLaunch {
-                grid: extents(field("gridDim")),
-                block: extents(field("blockDim")),
-                dynamic_smem: bytes(field("dynamicSmemBytes")),
-            });
-        }
-        let found = launches::launch(self.text, &self.tokens, at)?;
-        if self.tokens[at].directive {
-            // Its names are the parameters of a macro.
-            return Some(OwnLaunch::default());
-        }
-        if let Some(arguments) = self.template_arguments(&found, named) {
-            for (argument, own) in arguments.into_iter().zip(instance) {
-                if !self.may_be(argument, own, at, known) {
-                    return None;
-                }
-            }
-        }
-        let part = |range: &Range<usize>| self.value(&self.text[range.clone()], at, known);
-        let [grid, block] = [0, 1].map(|n| extents(found.config.get(n).and_then(part)));
-        let dynamic_smem = match found.config.get(2) {
-            None => Some(0),
-            Some(range) => bytes(part(range)),
-        };
-        Some(OwnLaunch {
-            grid,
-            block,
-            dynamic_smem,
-        })
     }
 
     /// The template's arguments of a launch, or those behind the name of the kernel.
@@ -268,10 +198,9 @@ impl<'t> HostCode<'t> {
                 return true;
             }
             let value = self.value(argument, at, known);
-            return value
-                .and_then(values::Value::number)
-                .and_then(|n| n.number())
-                .is_none_or(|n| n == number);
+            let value = value.and_then(values::Value::number);
+            let value = value.filter(|n| n.amount.is_sure());
+            return value.is_none_or(|n| n.number() == Some(number));
         }
         let is_scalar = |name: &str| ["float", "double", "int", "__half"].contains(&name);
         !is_scalar(argument) || !is_scalar(own) || argument == own
@@ -283,16 +212,8 @@ fn is_extended(function: &str) -> bool {
     function.starts_with("cudaLaunchKernelEx")
 }
 
-/// Extents, each above zero.
-fn extents(value: Option<values::Value>) -> Extents {
-    let extent = |n: Option<Number>| {
-        let n = n?.number()?;
-        u32::try_from(n).ok().filter(|&n| n > 0)
-    };
-    let all = value.map_or_else(Vec::new, values::Value::extents);
-    all.into_iter().map(extent).collect()
-}
-
-fn bytes(value: Option<values::Value>) -> Option<u32> {
-    u32::try_from(value?.number()?.number()?).ok()
+/// What an amount is whatever the program is given.
+fn sure(amount: &Amount) -> Option<u32> {
+    let number = amount.number().filter(|_| amount.is_sure())?;
+    u32::try_from(number).ok()
 }

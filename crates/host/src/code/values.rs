@@ -175,8 +175,7 @@ impl HostCode<'_> {
                 Some(name) => name,
                 None => match self.array(ty, place) {
                     Some(product) => product,
-                    None if self.symbolic => ELEMENT.to_owned(),
-                    None => return None,
+                    None => ELEMENT.to_owned(),
                 },
             };
             from = at;
@@ -260,10 +259,6 @@ impl HostCode<'_> {
             return self.listed(&parts(list), at, known);
         }
         let text = &without_types(&self.without_sizeof(text, at)?);
-        let text = &match self.symbolic {
-            true => self.with_lengths(text, at),
-            false => text.clone(),
-        };
         let read = |text: &str| {
             let expr = parse_expr(text, 0..0, |word| word.ends_with("_t"))?;
             if let ExprKind::Number(digits) = &expr.bare().kind
@@ -326,7 +321,7 @@ impl HostCode<'_> {
             self.fuel.set(self.fuel.get().checked_sub(1)?);
             let value = self.evaluated(&meaning, at, known);
             return match (&expr.kind, value) {
-                (ExprKind::Name(name), Some(Value::Number(n))) if self.symbolic => {
+                (ExprKind::Name(name), Some(Value::Number(n))) => {
                     Some(Value::Number(self.rooted(n, name, usize::MAX, true)))
                 }
                 (_, value) => value,
@@ -353,14 +348,12 @@ impl HostCode<'_> {
                         Some(extent) => extent.clone()?,
                         None => Number::constant(1),
                     },
-                    _ if self.symbolic => self.member(base, member, at)?,
-                    _ => return None,
+                    _ => self.member(base, member, at)?,
                 }
             }
             ExprKind::Call(name, arguments) => {
                 let last = name.text.rsplit("::").next().unwrap_or(&name.text);
-                if let (true, "ceil" | "ceilf", [argument]) = (self.symbolic, last, &arguments[..])
-                {
+                if let ("ceil" | "ceilf", [argument]) = (last, &arguments[..]) {
                     return Some(Value::Number(self.rounded_up(argument, at, known)?));
                 }
                 let values: Vec<Option<Number>> = arguments.iter().map(number).collect();
@@ -409,7 +402,7 @@ impl HostCode<'_> {
             ExprKind::Binary(sign, a, b) if matches!(&**sign, "&&" | "||") => {
                 either(sign == "||", number(a), number(b))?
             }
-            ExprKind::Binary(sign, a, b) if sign == "+" && self.symbolic => {
+            ExprKind::Binary(sign, a, b) if sign == "+" => {
                 let (whole, rest) = (number(a)?, number(b)?);
                 match self.rest_added(&whole, b, &number) {
                     Some(rounded) => rounded,
@@ -443,9 +436,7 @@ impl HostCode<'_> {
         // `Type::NAME`, or a name that `using` brings in.
         let found = found.or_else(|| self.only_constant(last));
         let Some(found) = found else {
-            return self
-                .length(name)
-                .or_else(|| self.unknown(name, usize::MAX - 1, true));
+            return self.unknown(name, usize::MAX - 1, true);
         };
         let is_shared = self.is_shared(self.around[found.at]);
         let value = match found.kind {
@@ -461,9 +452,6 @@ impl HostCode<'_> {
             Kind::Config => return None,
             Kind::Unknown => None,
         };
-        if !self.symbolic {
-            return value;
-        }
         match value {
             Some(Value::Number(n)) => {
                 Some(Value::Number(self.rooted(n, last, found.at, is_shared)))

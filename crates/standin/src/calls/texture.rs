@@ -1,11 +1,13 @@
-//! Arrays, and objects that textures and surfaces are read through. Kernels that read them are not run: the emulator
-//! refuses them by name.
+//! Arrays, and objects that textures and surfaces are read through. Kernels run that read what has one level and no faces;
+//! of others the trace says so.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint, c_ulonglong};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+
+use warpwright_emu::{Addressing, Channel as Held, Texture};
 
 use super::{calls, get, put};
 use crate::abi::{Channel, Code, Data, Extent, Handle, INVALID_RESOURCE_HANDLE, INVALID_VALUE};
@@ -19,6 +21,148 @@ pub struct Shape {
     pub width: u64,
     pub height: u64,
     pub element: u64,
+    depth: u64,
+    channel: Channel,
+    flags: c_uint,
+}
+
+/// Flags of arrays: layers, and the six faces of a cube.
+const LAYERED: c_uint = 1;
+const CUBE: c_uint = 4;
+
+/// `cudaResourceDesc`: an array, or memory.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Resource {
+    kind: c_int,
+    /// The array, or the memory.
+    place: u64,
+    channel: Channel,
+    /// Bytes of linear memory; or width, height in elements, and bytes of a row.
+    sizes: [usize; 3],
+}
+
+/// Kinds of resources.
+const ARRAY: c_int = 0;
+const LINEAR: c_int = 2;
+const PITCHED: c_int = 3;
+
+/// `cudaTextureDesc`, as far as it is read.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Sampler {
+    addressing: [c_int; 3],
+    filter: c_int,
+    read: c_int,
+    srgb: c_int,
+    border: [f32; 4],
+    normalised: c_int,
+}
+
+impl Sampler {
+    /// What a surface does not have.
+    const NONE: Sampler = Sampler {
+        addressing: [1; 3],
+        filter: 0,
+        read: 0,
+        srgb: 0,
+        border: [0.0; 4],
+        normalised: 0,
+    };
+}
+
+/// What a channel description says: how many there are, their bits, and what they hold.
+fn channels(of: Channel) -> Option<(u32, u32, Held)> {
+    let held = match of.kind {
+        0 => Held::Signed,
+        1 => Held::Unsigned,
+        2 => Held::Float,
+        _ => return None,
+    };
+    let count = of.bits.iter().take_while(|&&bits| bits > 0).count() as u32;
+    let bits = u32::try_from(of.bits[0]).ok()?;
+    let is_same = of.bits[..count as usize]
+        .iter()
+        .all(|&own| own == of.bits[0]);
+    let is_known = matches!(count, 1 | 2 | 4) && matches!(bits, 8 | 16 | 32);
+    (is_same && is_known && (held, bits) != (Held::Float, 8)).then_some((count, bits, held))
+}
+
+/// A texture or a surface; or what about it is not stood in for.
+fn texture(resource: &Resource, sampler: &Sampler) -> Result<Texture, &'static str> {
+    let number = |n: u64| u32::try_from(n).map_err(|_| "a texture of that size");
+    let (base, channel, extent, pitch, is_layered) = match resource.kind {
+        ARRAY => {
+            let (base, shape) = array(resource.place as Handle).map_err(|_| "no array")?;
+            if shape.flags & CUBE != 0 {
+                return Err("cube maps");
+            }
+            let extent = [shape.width, shape.height, shape.depth];
+            (
+                base,
+                shape.channel,
+                extent,
+                shape.width * shape.element,
+                shape.flags & LAYERED != 0,
+            )
+        }
+        LINEAR | PITCHED => {
+            let (_, bits, _) = channels(resource.channel).ok_or("a format of texels")?;
+            let texel = u64::from(bits) / 8
+                * resource.channel.bits.iter().filter(|&&n| n > 0).count() as u64;
+            let [first, height, pitch] = resource.sizes.map(|n| n as u64);
+            match resource.kind {
+                LINEAR => (
+                    resource.place,
+                    resource.channel,
+                    [first / texel.max(1), 0, 0],
+                    first,
+                    false,
+                ),
+                _ => (
+                    resource.place,
+                    resource.channel,
+                    [first, height, 0],
+                    pitch,
+                    false,
+                ),
+            }
+        }
+        _ => return Err("mipmaps"),
+    };
+    let (count, bits, held) = channels(channel).ok_or("a format of texels")?;
+    let addressing = |mode| match mode {
+        0 => Ok(Addressing::Wrap),
+        1 => Ok(Addressing::Clamp),
+        2 => Ok(Addressing::Mirror),
+        3 => Ok(Addressing::Border),
+        _ => Err("an addressing mode"),
+    };
+    let [x, y, z] = sampler.addressing.map(addressing);
+    let reads_normalised = sampler.read == 1 && held != Held::Float;
+    let is_filtered = sampler.filter == 1 && resource.kind != LINEAR;
+    let is_integer = held != Held::Float && !reads_normalised;
+    match () {
+        () if sampler.srgb != 0 => return Err("sRGB textures"),
+        () if is_filtered && is_integer => return Err("filtered integers"),
+        () if reads_normalised && bits == 32 => return Err("normalised integers of 32 bits"),
+        () => {}
+    }
+    Ok(Texture {
+        base,
+        extent: [number(extent[0])?, number(extent[1])?, number(extent[2])?],
+        is_layered,
+        is_linear_memory: resource.kind == LINEAR,
+        pitch,
+        channels: count,
+        bits,
+        channel: held,
+        addressing: [x?, y?, z?],
+        is_filtered,
+        reads_normalised,
+        is_normalised: sampler.normalised != 0,
+        border: sampler.border,
+    })
 }
 
 static SHAPES: Mutex<BTreeMap<u64, Shape>> = Mutex::new(BTreeMap::new());
@@ -34,7 +178,12 @@ pub fn array(handle: Handle) -> Result<(u64, Shape), Code> {
 
 /// # Safety
 /// A channel description, and an output of this type.
-unsafe fn allocate(to: *mut Handle, channel: *const Channel, extent: Extent) -> Answer {
+unsafe fn allocate(
+    to: *mut Handle,
+    channel: *const Channel,
+    extent: Extent,
+    flags: c_uint,
+) -> Answer {
     // SAFETY: as the caller says.
     let channel = unsafe { get(channel)? };
     let element = channel.bits.iter().sum::<c_int>() as u64 / 8;
@@ -48,6 +197,9 @@ unsafe fn allocate(to: *mut Handle, channel: *const Channel, extent: Extent) -> 
         width,
         height,
         element,
+        depth,
+        channel,
+        flags,
     };
     let mut shapes = SHAPES
         .lock()
@@ -67,24 +219,42 @@ fn place(handle: Handle, x: usize, y: usize) -> Result<(u64, u64), Code> {
 /// Objects of textures and surfaces count from 1, as they do on a device: a kernel may be given their numbers.
 static OBJECTS: AtomicU64 = AtomicU64::new(1);
 
+/// Makes an object; what is not stood in for has a number all the same.
+///
 /// # Safety
-/// An output of this type.
-unsafe fn object(to: *mut c_ulonglong) -> Answer {
-    let number = OBJECTS.fetch_add(1, Relaxed);
+/// A description of this type, and an output.
+unsafe fn object(
+    to: *mut c_ulonglong,
+    resource: Data,
+    sampler: &Sampler,
+    has_view: bool,
+) -> Answer {
     // SAFETY: as the caller says.
+    let resource = unsafe { get(resource.cast::<Resource>())? };
+    let made = match has_view {
+        true => Err("views of textures"),
+        false => texture(&resource, sampler),
+    };
+    let number = OBJECTS.fetch_add(1, Relaxed);
+    let mut state = state();
+    match made {
+        Ok(texture) => state.arena.device.put_texture(number, texture),
+        Err(what) => state.unread_texture = Some(what),
+    }
+    // SAFETY: as above.
     unsafe { put(to, number) }
 }
 
 calls! {
-    fn cudaMallocArray(to: *mut Handle, channel: *const Channel, width: usize, height: usize, _flags: c_uint) {
+    fn cudaMallocArray(to: *mut Handle, channel: *const Channel, width: usize, height: usize, flags: c_uint) {
         let extent = Extent { width, height, depth: 0 };
         // SAFETY: a description, and an output of this type.
-        unsafe { allocate(to, channel, extent) }
+        unsafe { allocate(to, channel, extent, flags) }
     }
 
-    fn cudaMalloc3DArray(to: *mut Handle, channel: *const Channel, extent: Extent, _flags: c_uint) {
+    fn cudaMalloc3DArray(to: *mut Handle, channel: *const Channel, extent: Extent, flags: c_uint) {
         // SAFETY: as above.
-        unsafe { allocate(to, channel, extent) }
+        unsafe { allocate(to, channel, extent, flags) }
     }
 
     fn cudaFreeArray(array: Handle) {
@@ -116,19 +286,28 @@ calls! {
         on(0, Work::Copy((to as u64, pitch as u64), place(from, x, y)?, width as u64, height as u64))
     }
 
-    fn cudaCreateTextureObject(to: *mut c_ulonglong, _resource: Data, _texture: Data, _view: Data) {
-        // SAFETY: an output of this type.
-        unsafe { object(to) }
+    fn cudaCreateTextureObject(to: *mut c_ulonglong, resource: Data, texture: Data, view: Data) {
+        // SAFETY: descriptions, and an output of this type.
+        unsafe {
+            let sampler = get(texture.cast::<Sampler>())?;
+            object(to, resource, &sampler, !view.is_null())
+        }
     }
 
-    fn cudaDestroyTextureObject(_object: c_ulonglong) { Ok(()) }
-
-    fn cudaCreateSurfaceObject(to: *mut c_ulonglong, _resource: Data) {
-        // SAFETY: an output of this type.
-        unsafe { object(to) }
+    fn cudaDestroyTextureObject(number: c_ulonglong) {
+        state().arena.device.remove_texture(number);
+        Ok(())
     }
 
-    fn cudaDestroySurfaceObject(_object: c_ulonglong) { Ok(()) }
+    fn cudaCreateSurfaceObject(to: *mut c_ulonglong, resource: Data) {
+        // SAFETY: a description, and an output of this type.
+        unsafe { object(to, resource, &Sampler::NONE, false) }
+    }
+
+    fn cudaDestroySurfaceObject(number: c_ulonglong) {
+        state().arena.device.remove_texture(number);
+        Ok(())
+    }
 }
 
 #[unsafe(no_mangle)]
