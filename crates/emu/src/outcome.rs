@@ -72,6 +72,9 @@ pub struct Results {
     /// The final content of every buffer and symbol, in the order of
     /// [`Launch::buffers`](warpwright_launch::Launch::buffers).
     pub buffers: Vec<Vec<u8>>,
+    /// Of each of them, the byte behind the last one that was accessed, 0 of none; nothing unless [`Options::patterns`]
+    /// asks.
+    pub reach: Vec<u64>,
     /// How often instructions were executed.
     pub statistics: Statistics,
     /// The instructions executed whose results the hardware only approximates, by opcode: if there
@@ -128,6 +131,8 @@ pub struct InstructionCount {
 pub(crate) struct Counts {
     executed: Vec<[u64; 2]>,
     patterns: Vec<Patterns>,
+    /// By the number of the allocation.
+    reach: Vec<u64>,
     pub contended: Contended,
 }
 
@@ -137,6 +142,7 @@ impl Counts {
         Counts {
             executed: vec![[0; 2]; sites],
             patterns: vec![Patterns::default(); accessed],
+            reach: Vec::new(),
             contended: Contended::default(),
         }
     }
@@ -163,7 +169,23 @@ impl Counts {
         self.patterns.get_mut(site as usize)
     }
 
+    /// Takes it that an allocation was accessed in front of a byte.
+    pub fn note_reach(&mut self, allocation: usize, end: u64) {
+        if self.reach.len() <= allocation {
+            self.reach.resize(allocation + 1, 0);
+        }
+        self.reach[allocation] = self.reach[allocation].max(end);
+    }
+
+    /// The byte behind the last one of an allocation that was accessed.
+    pub fn reach(&self, allocation: usize) -> u64 {
+        self.reach.get(allocation).copied().unwrap_or(0)
+    }
+
     pub fn merge(&mut self, other: &Counts) {
+        for (allocation, &end) in other.reach.iter().enumerate() {
+            self.note_reach(allocation, end);
+        }
         for (a, b) in self.executed.iter_mut().zip(&other.executed) {
             a[0] += b[0];
             a[1] += b[1];

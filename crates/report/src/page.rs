@@ -18,6 +18,7 @@ use crate::glossary::TERMS;
 use crate::listing::{Lines, listing};
 use crate::local::LocalArray;
 use crate::plane::{Point, Stairs, plane};
+use crate::rewritten;
 use crate::screen::{bound_by, decision, extents, launched, launched_of, proof};
 use crate::svg;
 
@@ -85,6 +86,7 @@ pub fn page(document: &Value) -> Result<String, ReportError> {
         "warpwright.tune" => "tune",
         "warpwright.explain" => "explain",
         "warpwright.check" => "check",
+        "warpwright.rewrite" => "rewrite",
         "warpwright.naive-opt" => "naive",
         "warpwright.stencil-opt" => "stencil",
         "warpwright.tune-in-place" => "in-place",
@@ -142,12 +144,16 @@ pub fn page(document: &Value) -> Result<String, ReportError> {
         // The template shows them as they are.
         _ => {}
     }
+    let rewritten = match kind {
+        "rewrite" => Some(rewritten::said(&document)?),
+        _ => None,
+    };
     let title = match (
         kind,
         document["original"].as_str(),
         document["rewritten"].as_str(),
     ) {
-        ("check", Some(a), Some(b)) => format!("{a} and {b}"),
+        ("check" | "rewrite", Some(a), Some(b)) => format!("{a} and {b}"),
         ("in-place", ..) => {
             let words = document["program"].as_array().into_iter().flatten();
             let words: Vec<&str> = words.filter_map(Value::as_str).collect();
@@ -173,7 +179,7 @@ pub fn page(document: &Value) -> Result<String, ReportError> {
         .any(has_listing)
         .then_some(include_str!("listing.js"));
     Ok(template.render(context! {
-        document, title, kind, kernels, planes, terms, again, script
+        document, title, kind, kernels, planes, terms, again, script, rewritten
     })?)
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
+use warpwright_emu::Place;
 use warpwright_emu::symbolic::{Clash, Fault, FaultClass, Refusal};
 use warpwright_launch::ElemType;
 
@@ -452,17 +453,39 @@ fn fault_text(fault: &Fault) -> String {
     let [bx, by, bz] = fault.block;
     let mut text = format!("{what}, thread ({x}, {y}, {z}) of block ({bx}, {by}, {bz})");
     if let Some((name, at)) = &fault.memory {
-        text += &format!(", byte {at} of `{name}`");
+        text += &format!(", byte {at} of `{}`", variable(name));
     }
     if let Some((block, thread)) = fault.other {
         text += &format!(", with thread {thread} of block number {block}");
     }
-    let place = &fault.place;
-    match &place.source {
-        Some((file, line)) => text += &format!(", at {file}:{line}"),
-        None => text += &format!(", at line {} of its PTX", place.ptx_line),
+    text + &format!(", at {}", at(&fault.place))
+}
+
+/// The line of the source, or else of the PTX, and the instruction there.
+pub(crate) fn at(place: &Place) -> String {
+    let line = match &place.source {
+        Some((file, line)) => {
+            let name = file.rsplit('/').next().unwrap_or(file);
+            format!("{name}:{line}")
+        }
+        None => format!("line {} of its PTX", place.ptx_line),
+    };
+    format!("{line}: {}", place.instruction)
+}
+
+/// A variable of a function as the source has it: `tile` of `_ZZ4gemmPfE4tile`.
+fn variable(symbol: &str) -> &str {
+    let ends = symbol.rmatch_indices('E').map(|(at, _)| &symbol[at + 1..]);
+    let name = |end: &'_ str| -> Option<usize> {
+        let name = end.trim_start_matches(|c: char| c.is_ascii_digit());
+        let length: usize = end[..end.len() - name.len()].parse().ok()?;
+        (length == name.len()).then_some(length)
+    };
+    let mut names = ends.filter_map(name);
+    match symbol.starts_with("_ZZ").then(|| names.next()).flatten() {
+        Some(length) => &symbol[symbol.len() - length..],
+        None => symbol,
     }
-    text + &format!(": {}", place.instruction)
 }
 
 impl fmt::Display for Bounded {

@@ -25,6 +25,32 @@ pub struct Precondition {
     pub right: Vec<i64>,
     /// Those at which they do not.
     pub wrong: Vec<i64>,
+    /// All of it in a sentence.
+    pub text: String,
+}
+
+impl Precondition {
+    /// `name % by == 0`
+    fn new(name: &str, by: i64, [right, wrong]: [Vec<i64>; 2]) -> Precondition {
+        let condition = format!("{name} % {by} == 0");
+        let listed = |values: &[i64]| {
+            let all: Vec<String> = values.iter().map(i64::to_string).collect();
+            all.join(", ")
+        };
+        let text = format!(
+            "right where {condition}, as far as tried: at {name} = {}, not at {} (`--require '{condition}'` tries more of \
+             them)",
+            listed(&right),
+            listed(&wrong)
+        );
+        Precondition {
+            condition,
+            name: name.to_owned(),
+            right,
+            wrong,
+            text,
+        }
+    }
 }
 
 /// Powers of two that are tried, up to the largest block.
@@ -46,7 +72,8 @@ pub(super) fn of(
     };
     let mut refuted = tries.iter().filter(|at| verdict(at) > Some(Word::Tested));
     let at = refuted.next().filter(|at| at.derived)?;
-    let ([(name, value)], [], None) = (&at.set[..], &at.numbers[..], refuted.next()) else {
+    // What was changed of the size stands last.
+    let (Some((name, value)), [], None) = (at.set.last(), &at.numbers[..], refuted.next()) else {
         return None;
     };
     let agreed = tries.iter().filter(|at| verdict(at) <= Some(Word::Tested));
@@ -63,10 +90,7 @@ pub(super) fn of(
             continue;
         }
         let holds = MULTIPLES.iter().all(|factor| {
-            let other = Try {
-                set: vec![(name.clone(), factor * by)],
-                ..at.clone()
-            };
+            let other = at.derived(name, factor * by);
             let standing = standing(inputs, modules, options, &other);
             match standing {
                 Some(Standing::Refuted) => remember(&mut wrong, factor * by),
@@ -79,12 +103,7 @@ pub(super) fn of(
             false
         });
         if holds {
-            return Some(Precondition {
-                condition: format!("{name} % {by} == 0"),
-                name: name.clone(),
-                right,
-                wrong,
-            });
+            return Some(Precondition::new(name, by, [right, wrong]));
         }
     }
     None
