@@ -768,7 +768,10 @@ fn tries(options: &RewriteOptions<'_>) -> Result<(Vec<Try>, Vec<Skipped>), Error
     let requires: Vec<Condition> = requires.collect::<Result<_, _>>()?;
     are_sizes(options, &requires)?;
     let (mut described, mut skipped) = described(options)?;
-    described.retain(|at| requires.iter().all(|r| r.holds(&parameters(options, at))));
+    described = described
+        .into_iter()
+        .filter_map(|at| required(options, at, &requires))
+        .collect();
     let Some(smallest) = described.first().cloned() else {
         return Err(Error::NoCommonSize("what is required holds".to_owned()));
     };
@@ -808,6 +811,35 @@ fn tries(options: &RewriteOptions<'_>) -> Result<(Vec<Try>, Vec<Skipped>), Error
         });
     }
     Ok((all, skipped))
+}
+
+/// How much larger a size becomes to keep to what is required.
+const NEAR: i64 = 64;
+
+/// A launch that keeps to what is required: as described, or with sizes that are a little larger; none where these do not
+/// help, or are set.
+fn required(options: &RewriteOptions<'_>, at: Try, requires: &[Condition]) -> Option<Try> {
+    requires.iter().try_fold(at, |at, required| {
+        let own = parameters(options, &at);
+        if required.holds(&own) {
+            return Some(at);
+        }
+        let is_set = |name: &str| options.set.iter().any(|(set, _)| set == name);
+        let names = required.left.names().into_iter();
+        let names = names.chain(required.right.names());
+        let mut larger = names.filter(|name| !is_set(name)).flat_map(|name| {
+            let value = own.get(name).copied().into_iter();
+            let values = value.flat_map(|value| value..=value.saturating_add(NEAR));
+            values.map(move |value| (name, value))
+        });
+        larger.find_map(|(name, value)| {
+            let mut other = at.derived(name, value);
+            other.derived = at.derived;
+            required
+                .holds(&parameters(options, &other))
+                .then_some(other)
+        })
+    })
 }
 
 /// Are sizes tried that nobody has described?

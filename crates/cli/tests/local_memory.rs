@@ -33,6 +33,17 @@ __global__ void value(float *out, const int *at, P p) {
     for (int i = 0; i < p.n; ++i) p.w[at[i] % 24u] += out[i];
     out[threadIdx.x] = p.w[at[threadIdx.x] % 24u];
 }
+__global__ void ways(float *out, const float *a, int n) {
+    float best[4];
+    for (int k = 0; k < 4; ++k) best[k] = -1e30f;
+    for (int i = 0; i < n; ++i) {
+        int k = 3;
+        if (!(a[i] > best[3])) continue;
+        while (k > 0 && a[i] > best[k - 1]) { best[k] = best[k - 1]; --k; }
+        best[k] = a[i];
+    }
+    for (int k = 0; k < 4; ++k) out[4 * threadIdx.x + k] = best[k];
+}
 __global__ void none(float *out, const float *a) {
     float v[4];
 #pragma unroll
@@ -118,6 +129,15 @@ fn arrays_and_parameters_in_local_memory_are_named() {
             "x k.cu:17 128 call: its address at k.cu:18 goes to `fill(float*, int)`, which is not inlined\n  \
           k.cu:18: inline `fill(float*, int)` (`__forceinline__`)"
         ]
+    );
+    // A pointer that branches set to one element or another.
+    assert_eq!(
+        arrays(&document, "ways"),
+        [format!(
+            "best k.cu:26 16 run-time: the index at k.cu:32 goes by branches\n  \
+             k.cu:32: a `switch` over the index, with constant indices in its cases\n  {}",
+            shared(2048, 32)
+        )]
     );
     let copy = &arrays(&document, "value")[0];
     assert!(

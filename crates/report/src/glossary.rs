@@ -229,7 +229,7 @@ pub const TERMS: &[Term] = &[
     term(
         "naive kernel",
         &["naive"],
-        "A kernel in which each thread computes one element of the output. `opt X.cu -o Y.cu` writes such a kernel and \
+        "A kernel in which each thread computes outputs of its own, one or a row of them, without the others. `opt X.cu -o Y.cu` writes such a kernel and \
          stencils anew in CUDA C.",
     ),
     term(

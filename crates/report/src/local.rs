@@ -240,7 +240,7 @@ impl Reader<'_> {
                         "goes by a special register, such as the thread's number".to_owned(),
                     ),
                     Index::Parameter => (Cause::RunTime, "goes by a parameter".to_owned()),
-                    Index::Computed => (Cause::RunTime, "is not constant".to_owned()),
+                    Index::Computed => (Cause::RunTime, "goes by branches".to_owned()),
                 };
                 (cause, format!("the index {at} {by}"))
             }

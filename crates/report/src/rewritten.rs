@@ -55,7 +55,7 @@ struct Skipped {
 /// A document in sentences, each said once.
 #[derive(Debug, Serialize)]
 pub struct Said {
-    /// `refuted at 3 launches: not the same`
+    /// `refuted: not the same; 3 launches tried`
     pub headline: String,
     /// The original is no judge, or the rewrite is wrong.
     pub is_wrong: bool,
@@ -94,10 +94,10 @@ pub fn said(document: &Value) -> Result<Said, ReportError> {
         meaning.extend(document.conditions);
     }
     let headline = format!(
-        "{} at {}: {}",
+        "{}: {}; {} tried",
         document.verdict,
-        count(document.launches.len(), "launch"),
-        meaning.join(", ")
+        meaning.join(", "),
+        count(document.launches.len(), "launch")
     );
     let mut known = BTreeSet::new();
     let launches = document.launches.into_iter().map(|launch| {
@@ -202,7 +202,7 @@ mod tests {
             "untried": [{"text": "other alignments"}]});
         assert_eq!(
             screen(&document).unwrap(),
-            "refuted at 3 launches: not the same
+            "refuted: not the same; 3 launches tried
   small: refuted (1 output element, 2 terms)
     `y[0]` differs
   small with n=9: refuted (1 output element, 2 terms)

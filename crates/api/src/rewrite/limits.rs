@@ -10,7 +10,7 @@ use warpwright_launch::Launch;
 use warpwright_ptx::Module;
 use warpwright_rewrite::{Look, Looked, Side, Which, addresses};
 
-use super::{Condition, RewriteOptions, Try, known, parameters, scales};
+use super::{Condition, NEAR, RewriteOptions, Try, known, parameters, scales};
 use crate::optimise::launch_among;
 use crate::{Error, Input};
 
@@ -65,9 +65,6 @@ pub struct Beyond {
 const EDGES: [u64; 2] = [1 << 31, 1 << 32];
 /// Bytes of a buffer that is looked at.
 const MOST: u64 = 1 << 37;
-/// Values tried for one that keeps to what is required.
-const NEAR: i64 = 64;
-
 /// The limits of each parameter, and the elements of the largest buffer in which all was right.
 pub(super) fn of(
     inputs: [&Input; 2],
