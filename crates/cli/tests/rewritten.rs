@@ -231,6 +231,47 @@ fn what_no_launch_grows_with_is_varied_too() {
     assert!(of([kernels[0]; 2], &toml, &[]).0.starts_with("proved"));
 }
 
+/// What a shuffle reads of a lane outside of its mask is not defined, which is a fault of who uses it alone.
+#[test]
+fn shuffles_may_read_what_nobody_uses() {
+    let folder = tempfile::tempdir().unwrap();
+    // The first lanes take what the fourth one behind them has; the shuffle is one of the first eight, or of all.
+    let shuffled = |lanes: u32, takes: u32| {
+        let mask = if lanes < 32 { "255" } else { "0xffffffff" };
+        map(
+            "k",
+            "x",
+            "y",
+            &format!(
+                "{{ .reg .pred %q; .reg .b32 %s; mov.b32 %s, %f0; setp.lt.u32 %q, %r3, {lanes}; \
+                 @%q shfl.sync.down.b32 %s, %s, 4, 31, {mask}; setp.lt.u32 %q, %r3, {takes}; \
+                 mov.b32 %f1, %s; selp.f32 %f1, %f1, %f0, %q; }}"
+            ),
+        )
+    };
+    let toml = launch("k", 32, "x", "y", true).replace("n = 100", "n = 64");
+    let of = |takes: u32| {
+        let kernels = [&*shuffled(32, takes), &*shuffled(8, takes)];
+        described(folder.path(), kernels, [&*toml; 2], &["--only-described"])
+    };
+    let (code, document, screen) = of(4);
+    assert_eq!(
+        (code, &document["verdict"]),
+        (0, &"proved-at-launches".into()),
+        "{screen}"
+    );
+    let (code, document, screen) = of(8);
+    assert_eq!(
+        (code, &document["verdict"]),
+        (1, &"refuted".into()),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("`y[4]` depends on memory that nobody has written, or on a lane"),
+        "{screen}"
+    );
+}
+
 /// Each description may have sizes of its own, as `launch` guesses them: those of the smaller launch count for both, and
 /// two that are the same then are tried once. There is a page of it, and what a description guesses is said.
 #[test]

@@ -15,6 +15,9 @@ pub struct Options {
     /// Fault where warps of a block access the same shared memory, one of them writing, with no
     /// barrier between.
     pub races: bool,
+    /// What a shuffle reads of a lane that takes no part in it is no fault but a value that is not defined (PTX ISA,
+    /// 'shfl.sync'): a NaN, as a float.
+    pub loose_shuffles: bool,
     /// Warp instructions that one block may execute.
     pub budget: u64,
     /// Warp instructions that all blocks of a launch may execute together; beginning a block counts as some.
@@ -47,6 +50,7 @@ impl Default for Options {
         Options {
             uninitialised: false,
             races: false,
+            loose_shuffles: false,
             budget: 1 << 30,
             total: 1 << 34,
             sequential: false,

@@ -93,6 +93,7 @@ fn run(program: &Program, draft: &Draft, (by, least): (&[i64; NAMES], i64)) -> O
     let inputs = inputs.collect::<Result<_, _>>().ok()?;
     let options = Options {
         patterns: true,
+        loose_shuffles: true,
         budget: FUEL,
         total: FUEL,
         ..Options::default()

@@ -128,6 +128,7 @@ fn trial(program: &Program, draft: &Draft, left: &Left) -> Trial {
         }
     }
     let options = Options {
+        loose_shuffles: true,
         budget: left.fuel,
         total: left.fuel,
         ..Options::default()

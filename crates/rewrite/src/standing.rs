@@ -402,7 +402,6 @@ fn class_code(class: FaultClass) -> &'static str {
         FaultClass::Race(_) => "race",
         FaultClass::BarrierDivergence => "barrier-divergence",
         FaultClass::WarpDivergence => "warp-divergence",
-        FaultClass::InactiveLane => "inactive-lane",
         FaultClass::Trap => "trap",
         FaultClass::Assertion => "assertion",
     }
@@ -445,7 +444,6 @@ fn fault_text(fault: &Fault) -> String {
         }
         FaultClass::BarrierDivergence => "has threads that do not meet at a barrier",
         FaultClass::WarpDivergence => "waits for lanes that do not come",
-        FaultClass::InactiveLane => "shuffles from a lane that does not take part",
         FaultClass::Trap => "executes `trap`",
         FaultClass::Assertion => "fails an assertion",
     };
@@ -626,7 +624,7 @@ impl fmt::Display for Why {
                 "`{output}[{index}]` is another function as far as terms tell, but none of {tried} fillings of the inputs shows a difference"
             ),
             Why::Unset { which, output, index } => {
-                write!(f, "in {which}, `{output}[{index}]` depends on memory that nobody has written")
+                write!(f, "in {which}, `{output}[{index}]` depends on memory that nobody has written, or on a lane that takes no part in a shuffle")
             }
             Why::Unwritten { which, output, index, elements } => {
                 write!(f, "{which} does not write `{output}[{index}]` ({elements} such elements)")

@@ -218,6 +218,7 @@ fn run_step(
         budget,
         total,
         races: true,
+        loose_shuffles: true,
         ..RunOptions::default()
     };
     let outcome = step.program.run(&step.launch, inputs.collect(), &options);
