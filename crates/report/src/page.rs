@@ -862,7 +862,8 @@ mod tests {
         let document = json!({
             "schema": "warpwright.rewrite/1", "original": "a.cu", "rewritten": "b.cu", "verdict": "refuted",
             "meaning": "not the same", "launches": [
-                {"size": "small", "verdict": "tested", "elements": 7, "terms": 5, "why": []},
+                {"size": "small", "verdict": "tested", "elements": 7, "terms": 5,
+                 "why": [{"code": "alike", "text": "1 of 7 blocks"}]},
                 {"size": "small", "set": ["n=3"], "verdict": "refuted", "elements": 9, "terms": 1,
                  "why": [{"code": "race", "text": "a race in `<tile>`"}]}],
             "holds_where": {"text": "right where n % 4 == 0"}
@@ -872,6 +873,7 @@ mod tests {
             "a.cu and b.cu",
             "refuted: not the same; 2 launches tried",
             "small with n=3, refuted:</span> a race in <code>&lt;tile&gt;</code>",
+            "small, tested:</span> 1 of 7 blocks",
             "Right where n % 4 == 0",
             "<tr><td>small</td>",
             "<tr class=\"wrong\"><td>small with n=3</td>",
