@@ -22,8 +22,51 @@ struct Document {
     #[serde(default)]
     limits: Vec<Reason>,
     holds_where: Option<Reason>,
+    smallest: Option<Smallest>,
+    #[serde(default)]
+    in_place: Vec<InPlace>,
     #[serde(default)]
     untried: Vec<Reason>,
+}
+
+/// The smallest launch at which the rewritten kernel is at fault.
+#[derive(Debug, Deserialize)]
+struct Smallest {
+    size: String,
+    #[serde(default)]
+    set: Vec<String>,
+    why: Vec<Reason>,
+}
+
+/// What both do where an output is an input.
+#[derive(Debug, Deserialize)]
+struct InPlace {
+    output: String,
+    input: String,
+    verdict: String,
+    #[serde(default)]
+    why: Vec<Reason>,
+}
+
+impl InPlace {
+    fn text(&self) -> String {
+        let InPlace { output, input, .. } = self;
+        match &*self.verdict {
+            "wrong-input" => {
+                format!("not in place, `{output}` being `{input}`: nor is the original right there")
+            }
+            "refuted" => format!(
+                "not in place, `{output}` being `{input}`, where the original is right: {}",
+                joined(&self.why)
+            ),
+            word => format!("in place, `{output}` being `{input}`: {word}"),
+        }
+    }
+}
+
+fn joined(why: &[Reason]) -> String {
+    let all: Vec<&str> = why.iter().map(|reason| &*reason.text).collect();
+    all.join("; ")
 }
 
 #[derive(Debug, Deserialize)]
@@ -112,8 +155,14 @@ pub fn said(document: &Value) -> Result<Said, ReportError> {
         }
     });
     let launches = launches.collect();
-    let mut more = skipped(&document.skipped);
+    let smallest = document.smallest.iter().map(|one| {
+        let place = named(&one.size, &one.set);
+        format!("the smallest that shows it, {place}: {}", joined(&one.why))
+    });
+    let mut more: Vec<String> = smallest.collect();
+    more.extend(skipped(&document.skipped));
     more.extend(document.holds_where.into_iter().map(|found| found.text));
+    more.extend(document.in_place.iter().map(InPlace::text));
     more.extend(document.limits.into_iter().map(|limit| limit.text));
     let untried = document.untried.into_iter();
     more.extend(untried.map(|untried| format!("not tried: {}", untried.text)));
@@ -199,6 +248,9 @@ mod tests {
             "launches": [launch(&[], "`y[0]` differs"), launch(&["n=9"], "`y[7]` differs"), launch(&["n=1"], "a race")],
             "skipped": [skipped("n=2"), skipped("n=3")],
             "holds_where": {"text": "right where n % 4 == 0"}, "limits": [{"text": "right up to n = 7"}],
+            "smallest": {"size": "small", "set": ["n=1"], "why": [{"text": "`y[0]` is 1"}]},
+            "in_place": [{"output": "y", "input": "x", "verdict": "proved-at-launches", "why": []},
+                {"output": "z", "input": "x", "verdict": "refuted", "why": [{"text": "a race"}]}],
             "untried": [{"text": "other alignments"}]});
         assert_eq!(
             screen(&document).unwrap(),
@@ -208,8 +260,11 @@ mod tests {
   small with n=9: refuted (1 output element, 2 terms)
   small with n=1: refuted (1 output element, 2 terms)
     a race
+  the smallest that shows it, small with n=1: `y[0]` is 1
   not counted, small with n=2; small with n=3: it faults
   right where n % 4 == 0
+  in place, `y` being `x`: proved-at-launches
+  not in place, `z` being `x`, where the original is right: a race
   right up to n = 7
   not tried: other alignments
 "
