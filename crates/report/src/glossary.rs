@@ -245,6 +245,11 @@ pub const TERMS: &[Term] = &[
          Estimated from the PTX.",
     ),
     term(
+        "output elements",
+        &[],
+        "Elements of the buffers that are compared of two kernels, at a launch of each.",
+    ),
+    term(
         "own launch",
         &["the code's own launch", "seen"],
         "A launch of the kernel in its own file, with a block that is a number. Occupancy and prediction go by it. It \
@@ -386,6 +391,12 @@ pub const TERMS: &[Term] = &[
         &["points", "UF"],
         "A computation in which each output point is made of its neighbours (its points) in the input. UF is how many \
          outputs a thread computes at once (docs/stencils.md).",
+    ),
+    term(
+        "term",
+        &["terms"],
+        "A value as a formula over the inputs of a kernel: where both kernels make the same of an element of the output, they \
+         agree for every input.",
     ),
     term(
         "TPSC",
