@@ -11,8 +11,8 @@ __global__ void mm(const float *a, const float *b, float *c, int w, int m, int n
 }
 
 // expect: naive tiles(32x1, stage=32x1)
-// block merge (section 3.5.1): a block of 32 threads computes 32 x 1 points
-// coalescing (section 3.3): 32 turns of the loop at a time, operands in shared memory, 1 turn written out
+// block merge: a block of 32 threads computes 32 x 1 points
+// coalescing: 32 turns of the loop at a time, operands in shared memory, 1 turn written out
 // `a`: 1 x 32 elements a part in shared memory
 //
 // mm_tuned_full: 32 threads for 32 x 1 x 1 points where idx_end is a multiple of 32, idy_end is a multiple of 1, w is a multiple of 32, w is a multiple of 4, a lies at a multiple of 16

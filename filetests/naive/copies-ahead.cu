@@ -11,9 +11,9 @@ __global__ void mm(const float *a, const float *b, float *c, int w, int m, int n
 }
 
 // expect: naive tiles(32x8, stage=32x1x2)
-// block merge (section 3.5.1): a block of 256 threads computes 32 x 8 points
-// coalescing (section 3.3): 32 turns of the loop at a time, operands in shared memory, 1 turn written out
-// prefetching (section 3.6): 1 part in flight by cp.async, no registers for it
+// block merge: a block of 256 threads computes 32 x 8 points
+// coalescing: 32 turns of the loop at a time, operands in shared memory, 1 turn written out
+// prefetching: 1 part in flight by cp.async, no registers for it
 // `a`: 8 x 32 elements a part in shared memory
 // `b`: 32 x 32 elements a part in shared memory
 //

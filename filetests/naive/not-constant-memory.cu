@@ -11,10 +11,10 @@ __global__ void k(const float *in, float *out, int m, int n, int f) {
 }
 
 // expect: naive tiles(32x4, points=4x2, run=4x1, stage=4x1x2)
-// block merge (section 3.5.1): a block of 128 threads computes 128 x 8 points
-// thread merge (section 3.5.2): a thread computes 4 x 2 points, and what they share is loaded once; 4 x 1 of them are neighbours
-// coalescing (section 3.3): 4 turns of the loop at a time, operands in shared memory, 1 turn written out
-// prefetching (section 3.6): 1 part in flight by cp.async, no registers for it
+// block merge: a block of 128 threads computes 128 x 8 points
+// thread merge: a thread computes 4 x 2 points, and what they share is loaded once; 4 x 1 of them are neighbours
+// coalescing: 4 turns of the loop at a time, operands in shared memory, 1 turn written out
+// prefetching: 1 part in flight by cp.async, no registers for it
 // `in`: 8 x 132 elements a part in shared memory
 //
 // k_tuned_full: 128 threads for 128 x 8 x 1 points where x_end is a multiple of 128, y_end is a multiple of 8, f is a multiple of 4

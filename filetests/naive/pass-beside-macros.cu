@@ -19,8 +19,8 @@ __global__ void mm(const T *a, const T *b, T *c) {
 }
 
 // expect: pass tiles(32x8,points=1x2,stage=8x1x2)
-// mm: block merge (section 3.5.1): a block of 256 threads computes 32 x 16 points
-// mm: thread merge (section 3.5.2): a thread computes 1 x 2 points, and what they share is loaded once
-// mm: coalescing (section 3.3): 8 turns of the loop at a time, operands in shared memory, 1 turn written out
-// mm: prefetching (section 3.6): 1 part in flight by cp.async, no registers for it
+// mm: block merge: a block of 256 threads computes 32 x 16 points
+// mm: thread merge: a thread computes 1 x 2 points, and what they share is loaded once
+// mm: coalescing: 8 turns of the loop at a time, operands in shared memory, 1 turn written out
+// mm: prefetching: 1 part in flight by cp.async, no registers for it
 // tiles(32x8, points=1x2, stage=8x1x2): the same in the emulator

@@ -17,8 +17,8 @@ __global__ void turned(float *out, const float *in, int width, int height)
 // across(32, 8): the same in the emulator
 
 // expect: pass tiles(32x8,points=1x2);across(32,8)
-// turned: block merge (section 3.5.1): a block of 256 threads computes 32 x 16 points
-// turned: thread merge (section 3.5.2): a thread computes 1 x 2 points, and what they share is loaded once
+// turned: block merge: a block of 256 threads computes 32 x 16 points
+// turned: thread merge: a thread computes 1 x 2 points, and what they share is loaded once
 // turned: the lanes of a warp are points along y, so that neighbours store neighbouring elements
 // turned: `in` goes through shared memory in squares of 32, so that neighbours load neighbouring elements
 // tiles(32x8, points=1x2): the same in the emulator

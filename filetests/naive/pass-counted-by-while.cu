@@ -17,6 +17,6 @@ __global__ void mm(const float *a, const float *b, float *c, int m, int n, int k
 }
 
 // expect: pass tiles(32x8,points=1x2)
-// mm: block merge (section 3.5.1): a block of 256 threads computes 32 x 16 points
-// mm: thread merge (section 3.5.2): a thread computes 1 x 2 points, and what they share is loaded once
+// mm: block merge: a block of 256 threads computes 32 x 16 points
+// mm: thread merge: a thread computes 1 x 2 points, and what they share is loaded once
 // tiles(32x8, points=1x2): the same in the emulator

@@ -10,5 +10,5 @@ __global__ void k(const float *a, float *c, int n, int m) {
 }
 
 // expect: pass tiles(256x1)
-// k: block merge (section 3.5.1): a block of 256 threads computes 256 points
+// k: block merge: a block of 256 threads computes 256 points
 // tiles(256x1): the same in the emulator

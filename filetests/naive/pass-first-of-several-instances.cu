@@ -14,5 +14,5 @@ void all(const float *a, float *c, const double *b, double *d, int n) {
 }
 
 // expect: pass tiles(256x1)
-// k: block merge (section 3.5.1): a block of 256 threads computes 256 points
+// k: block merge: a block of 256 threads computes 256 points
 // tiles(256x1): the same in the emulator

@@ -35,6 +35,6 @@ __global__ void flux(const float *density, const float *a, float *c, int n, int 
 }
 
 // expect: pass tiles(32x8,points=1x2)
-// flux: block merge (section 3.5.1): a block of 256 threads computes 32 x 16 points
-// flux: thread merge (section 3.5.2): a thread computes 1 x 2 points, and what they share is loaded once
+// flux: block merge: a block of 256 threads computes 32 x 16 points
+// flux: thread merge: a thread computes 1 x 2 points, and what they share is loaded once
 // tiles(32x8, points=1x2): the same in the emulator

@@ -12,6 +12,6 @@ __global__ void product(const half *a, const half *b, half *c, int m, int n, int
 }
 
 // expect: pass tiles(32x8,points=1x4)
-// product: block merge (section 3.5.1): a block of 256 threads computes 32 x 32 points
-// product: thread merge (section 3.5.2): a thread computes 1 x 4 points, and what they share is loaded once
+// product: block merge: a block of 256 threads computes 32 x 32 points
+// product: thread merge: a thread computes 1 x 4 points, and what they share is loaded once
 // tiles(32x8, points=1x4): the same in the emulator

@@ -15,6 +15,6 @@ __global__ void embedding(const float *table, const long long *tokens, float *ou
 // fours(32, 2): the same in the emulator
 
 // expect: pass tiles(32x8,points=1x2)
-// embedding: block merge (section 3.5.1): a block of 256 threads computes 32 x 16 points
-// embedding: thread merge (section 3.5.2): a thread computes 1 x 2 points, and what they share is loaded once
+// embedding: block merge: a block of 256 threads computes 32 x 16 points
+// embedding: thread merge: a thread computes 1 x 2 points, and what they share is loaded once
 // tiles(32x8, points=1x2): the same in the emulator

@@ -10,6 +10,6 @@ __global__ void lu(float *a, int n, int k)
 }
 
 // expect: pass tiles(32x8,points=1x2)
-// lu: block merge (section 3.5.1): a block of 256 threads computes 32 x 16 points
-// lu: thread merge (section 3.5.2): a thread computes 1 x 2 points, and what they share is loaded once
+// lu: block merge: a block of 256 threads computes 32 x 16 points
+// lu: thread merge: a thread computes 1 x 2 points, and what they share is loaded once
 // tiles(32x8, points=1x2): the same in the emulator

@@ -16,6 +16,6 @@ __global__ void depthwise(const float *in, const float *w, const float *bias, fl
 }
 
 // expect: pass tiles(32x8,points=1x2)
-// depthwise: block merge (section 3.5.1): a block of 256 threads computes 32 x 16 points
-// depthwise: thread merge (section 3.5.2): a thread computes 1 x 2 points, and what they share is loaded once
+// depthwise: block merge: a block of 256 threads computes 32 x 16 points
+// depthwise: thread merge: a thread computes 1 x 2 points, and what they share is loaded once
 // tiles(32x8, points=1x2): the same in the emulator

@@ -51,12 +51,12 @@ __global__ void both(const float *a, float *c, int n, int m, int last)
 }
 
 // expect: pass tiles(32x8,points=1x2)
-// first: block merge (section 3.5.1): a block of 256 threads computes 32 x 16 points
-// first: thread merge (section 3.5.2): a thread computes 1 x 2 points, and what they share is loaded once
-// rows: block merge (section 3.5.1): a block of 256 threads computes 32 x 16 points
-// rows: thread merge (section 3.5.2): a thread computes 1 x 2 points, and what they share is loaded once
-// both: block merge (section 3.5.1): a block of 256 threads computes 32 x 16 points
-// both: thread merge (section 3.5.2): a thread computes 1 x 2 points, and what they share is loaded once
+// first: block merge: a block of 256 threads computes 32 x 16 points
+// first: thread merge: a thread computes 1 x 2 points, and what they share is loaded once
+// rows: block merge: a block of 256 threads computes 32 x 16 points
+// rows: thread merge: a thread computes 1 x 2 points, and what they share is loaded once
+// both: block merge: a block of 256 threads computes 32 x 16 points
+// both: thread merge: a thread computes 1 x 2 points, and what they share is loaded once
 // tiles(32x8, points=1x2): the same in the emulator
 // tiles(32x8, points=1x2): the same in the emulator
 // tiles(32x8, points=1x2): the same in the emulator

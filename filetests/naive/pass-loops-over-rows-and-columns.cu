@@ -12,6 +12,6 @@ __global__ void scaled(const float *in, const float *by, float *out, int rows, i
 }
 
 // expect: pass tiles(32x8,points=1x2)
-// scaled: block merge (section 3.5.1): a block of 256 threads computes 32 x 16 points
-// scaled: thread merge (section 3.5.2): a thread computes 1 x 2 points, and what they share is loaded once
+// scaled: block merge: a block of 256 threads computes 32 x 16 points
+// scaled: thread merge: a thread computes 1 x 2 points, and what they share is loaded once
 // tiles(32x8, points=1x2): the same in the emulator

@@ -19,5 +19,5 @@ __global__ void steps(const float *a, float *c, int n, int turns, float v)
 }
 
 // expect: pass tiles(256x1)
-// steps: block merge (section 3.5.1): a block of 256 threads computes 256 points
+// steps: block merge: a block of 256 threads computes 256 points
 // tiles(256x1): the same in the emulator

@@ -11,5 +11,5 @@ __global__ void visit(const int *updating, int *visited, int *over, int n)
 }
 
 // expect: pass tiles(256x1)
-// visit: block merge (section 3.5.1): a block of 256 threads computes 256 points
+// visit: block merge: a block of 256 threads computes 256 points
 // tiles(256x1): the same in the emulator

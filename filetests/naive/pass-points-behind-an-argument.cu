@@ -11,5 +11,5 @@ __global__ void step(const float *q, float *a, int n, int m, int k) {
 }
 
 // expect: pass tiles(32x1)
-// step: block merge (section 3.5.1): a block of 32 threads computes 32 points
+// step: block merge: a block of 32 threads computes 32 points
 // tiles(32x1): the same in the emulator

@@ -14,6 +14,6 @@ __global__ void masked(float *out, const float *in, int T)
 }
 
 // expect: pass tiles(32x8,points=1x2)
-// masked: block merge (section 3.5.1): a block of 256 threads computes 32 x 16 points
-// masked: thread merge (section 3.5.2): a thread computes 1 x 2 points, and what they share is loaded once
+// masked: block merge: a block of 256 threads computes 32 x 16 points
+// masked: thread merge: a thread computes 1 x 2 points, and what they share is loaded once
 // tiles(32x8, points=1x2): the same in the emulator

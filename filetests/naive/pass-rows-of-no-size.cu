@@ -15,6 +15,6 @@ __global__ void conv(const float *in, const float *w, float *out, int N, int H, 
 }
 
 // expect: pass tiles(32x8,points=1x2)
-// conv: block merge (section 3.5.1): a block of 256 threads computes 32 x 16 points
-// conv: thread merge (section 3.5.2): a thread computes 1 x 2 points, and what they share is loaded once
+// conv: block merge: a block of 256 threads computes 32 x 16 points
+// conv: thread merge: a thread computes 1 x 2 points, and what they share is loaded once
 // tiles(32x8, points=1x2): the same in the emulator

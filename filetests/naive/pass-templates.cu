@@ -18,6 +18,6 @@ void run(const float *in, float *out, int n, int rows, float weight)
 }
 
 // expect: pass tiles(32x8,points=1x2)
-// smoothed: block merge (section 3.5.1): a block of 256 threads computes 32 x 16 points
-// smoothed: thread merge (section 3.5.2): a thread computes 1 x 2 points, and what they share is loaded once
+// smoothed: block merge: a block of 256 threads computes 32 x 16 points
+// smoothed: thread merge: a thread computes 1 x 2 points, and what they share is loaded once
 // tiles(32x8, points=1x2): the same in the emulator

@@ -8,5 +8,5 @@ __global__ void forward(float *zs, const float *biases, float *activations, int 
 }
 
 // expect: pass tiles(32x1)
-// forward: block merge (section 3.5.1): a block of 32 threads computes 32 points
+// forward: block merge: a block of 32 threads computes 32 points
 // tiles(32x1): the same in the emulator

@@ -15,5 +15,5 @@ __global__ void corr(const float *data, float *symmat, int m, int n)
 }
 
 // expect: pass tiles(32x1)
-// corr: block merge (section 3.5.1): a block of 32 threads computes 32 points
+// corr: block merge: a block of 32 threads computes 32 points
 // tiles(32x1): the same in the emulator

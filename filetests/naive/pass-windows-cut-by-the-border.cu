@@ -24,6 +24,6 @@ __global__ void pooled(const float *bottom, float *top, int count, int channels,
 }
 
 // expect: pass tiles(32x8,points=1x2)
-// pooled: block merge (section 3.5.1): a block of 256 threads computes 32 x 16 points
-// pooled: thread merge (section 3.5.2): a thread computes 1 x 2 points, and what they share is loaded once
+// pooled: block merge: a block of 256 threads computes 32 x 16 points
+// pooled: thread merge: a thread computes 1 x 2 points, and what they share is loaded once
 // tiles(32x8, points=1x2): the same in the emulator

@@ -23,12 +23,12 @@ __global__ void gemm_kernel(DATA_TYPE *a, DATA_TYPE *b, DATA_TYPE *c)
 }
 
 // expect: pass tiles(32x8,points=4x2)
-// gemm_kernel: block merge (section 3.5.1): a block of 256 threads computes 128 x 16 points
-// gemm_kernel: thread merge (section 3.5.2): a thread computes 4 x 2 points, and what they share is loaded once
+// gemm_kernel: block merge: a block of 256 threads computes 128 x 16 points
+// gemm_kernel: thread merge: a thread computes 4 x 2 points, and what they share is loaded once
 // tiles(32x8, points=4x2): the same in the emulator
 
 // expect: pass tiles(16x16,points=4x4,run=4x4,stage=16x4)
-// gemm_kernel: block merge (section 3.5.1): a block of 256 threads computes 64 x 64 points
-// gemm_kernel: thread merge (section 3.5.2): a thread computes 4 x 4 points, and what they share is loaded once; 4 x 4 of them are neighbours
-// gemm_kernel: coalescing (section 3.3): 16 turns of the loop at a time, operands in shared memory, 4 turns written out
+// gemm_kernel: block merge: a block of 256 threads computes 64 x 64 points
+// gemm_kernel: thread merge: a thread computes 4 x 4 points, and what they share is loaded once; 4 x 4 of them are neighbours
+// gemm_kernel: coalescing: 16 turns of the loop at a time, operands in shared memory, 4 turns written out
 // tiles(16x16, points=4x4, run=4x4, stage=16x4): the same in the emulator

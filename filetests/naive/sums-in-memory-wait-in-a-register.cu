@@ -9,7 +9,7 @@ __global__ void k(const float *a, float *c, int n, int m) {
 }
 
 // expect: naive tiles(256x1)
-// block merge (section 3.5.1): a block of 256 threads computes 256 points
+// block merge: a block of 256 threads computes 256 points
 //
 // k_tuned: 256 threads for 256 x 1 x 1 points
 //     const int block_x = blockIdx.x * 256;

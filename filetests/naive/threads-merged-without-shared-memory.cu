@@ -11,8 +11,8 @@ __global__ void mm(const float *a, const float *b, float *c, int w, int m, int n
 }
 
 // expect: naive tiles(32x8, points=1x4)
-// block merge (section 3.5.1): a block of 256 threads computes 32 x 32 points
-// thread merge (section 3.5.2): a thread computes 1 x 4 points, and what they share is loaded once
+// block merge: a block of 256 threads computes 32 x 32 points
+// thread merge: a thread computes 1 x 4 points, and what they share is loaded once
 //
 // mm_tuned: 256 threads for 32 x 32 x 1 points
 //     const int thread = threadIdx.x;

@@ -11,9 +11,9 @@ __global__ void mm(const float *a, const float *b, float *c, int w, int m, int n
 }
 
 // expect: naive tiles(32x1, points=1x4, stage=32x1)
-// block merge (section 3.5.1): a block of 32 threads computes 32 x 4 points
-// thread merge (section 3.5.2): a thread computes 1 x 4 points, and what they share is loaded once
-// coalescing (section 3.3): 32 turns of the loop at a time, operands in shared memory, 1 turn written out
+// block merge: a block of 32 threads computes 32 x 4 points
+// thread merge: a thread computes 1 x 4 points, and what they share is loaded once
+// coalescing: 32 turns of the loop at a time, operands in shared memory, 1 turn written out
 // `a`: 4 x 32 elements a part in shared memory
 // `b`: 32 x 32 elements a part in shared memory
 //

@@ -65,6 +65,21 @@ impl Word {
         }
     }
 
+    /// What it says, in words.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Word::Proved => "the same for every launch of both, and shown",
+            Word::ProvedAtLaunches => "the same bits for every input",
+            Word::EqualButForNans => "the same bits for every input, NaN payloads apart",
+            Word::EqualUpToRounding => {
+                "the same for every input, up to rounding (NaN, infinities, overflow and underflow apart)"
+            }
+            Word::Tested => "the same on the inputs tried",
+            Word::Refuted => "not the same",
+            Word::WrongInput => "no judge: the original or a description is wrong",
+        }
+    }
+
     fn of(standing: Standing) -> Word {
         match standing {
             Standing::BitForBit => Word::ProvedAtLaunches,
@@ -102,6 +117,8 @@ pub struct RewriteOptions<'o> {
     pub only_described: bool,
     /// Options for nvcc of each.
     pub nvcc: [Vec<String>; 2],
+    /// Is told what begins: how many launches have been compared, of how many, and which is next.
+    pub watch: &'o (dyn Fn(usize, usize, &str) + Sync),
 }
 
 /// The document.
@@ -115,6 +132,8 @@ pub struct Rewritten {
     pub rewritten: String,
     /// The worst of what was found.
     pub verdict: Word,
+    /// That in words.
+    pub meaning: &'static str,
     /// What the verdict leaves out, or takes as given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<String>,
@@ -201,12 +220,30 @@ struct Try {
 }
 
 impl Try {
+    /// `small with n=99`
+    fn name(&self) -> String {
+        let words = self.words();
+        match &words[..] {
+            [] => self.size.clone(),
+            words => format!("{} with {}", self.size, words.join(", ")),
+        }
+    }
+
     fn words(&self) -> Vec<String> {
         let set = self.set.iter();
         let set = set.map(|(name, value)| format!("{name}={value}"));
         let numbers = self.numbers.iter();
         set.chain(numbers.map(|(name, value)| format!("{name}={value}")))
             .collect()
+    }
+
+    /// The same with another value of a parameter.
+    fn derived(&self, name: &str, value: i64) -> Try {
+        let mut at = self.clone();
+        at.set.retain(|(other, _)| other != name);
+        at.set.push((name.to_owned(), value));
+        at.derived = true;
+        at
     }
 
     /// Its numbers in the place of those that a launch has.
@@ -251,6 +288,7 @@ impl Optimizer {
             original: a.name.clone(),
             rewritten: b.name.clone(),
             verdict: Word::Proved,
+            meaning: Word::Proved.meaning(),
             conditions: Vec::new(),
             launches: Vec::new(),
             skipped,
@@ -261,10 +299,11 @@ impl Optimizer {
         let (mut terms, mut largest) = (0, 0);
         let mut is_same = described_alike(options);
         let mut set = BTreeSet::new();
-        for at in &tries {
+        for (number, at) in tries.iter().enumerate() {
             if at.derived && found.has_failed() {
                 continue;
             }
+            (options.watch)(number, tries.len(), &at.name());
             if at.derived && terms > MOST_TERMS {
                 let why = "so many terms were made that no further size is tried".to_owned();
                 found.skipped.push(Skipped::tried(at, "many-terms", why));
@@ -314,8 +353,10 @@ impl Optimizer {
         if is_same && found.verdict <= Word::Tested && self.proves(a, b, options) {
             found.prove();
         }
+        found.meaning = found.verdict.meaning();
         if !matches!(found.verdict, Word::Proved) && !found.has_failed() {
             if let Some(smallest) = tries.first().filter(|_| are_derived(options)) {
+                (options.watch)(tries.len(), tries.len(), "indices at large sizes");
                 let sides = sides(inputs, &modules, options, smallest, Contents::None)?;
                 let (limits, elements) = limits::of(inputs, &modules, options, (smallest, sides));
                 found.limits = limits;
@@ -410,7 +451,7 @@ impl Rewritten {
         let large = self.skipped.iter().filter(|skipped| skipped.code == LARGE);
         let tries = large.map(|skipped| Try {
             size: skipped.size.clone(),
-            set: options.set.clone(),
+            set: common(options, &skipped.size),
             numbers: Vec::new(),
             derived: true,
         });
@@ -727,7 +768,10 @@ fn tries(options: &RewriteOptions<'_>) -> Result<(Vec<Try>, Vec<Skipped>), Error
     let requires: Vec<Condition> = requires.collect::<Result<_, _>>()?;
     are_sizes(options, &requires)?;
     let (mut described, mut skipped) = described(options)?;
-    described.retain(|at| requires.iter().all(|r| r.holds(&parameters(options, at))));
+    described = described
+        .into_iter()
+        .filter_map(|at| required(options, at, &requires))
+        .collect();
     let Some(smallest) = described.first().cloned() else {
         return Err(Error::NoCommonSize("what is required holds".to_owned()));
     };
@@ -751,11 +795,7 @@ fn tries(options: &RewriteOptions<'_>) -> Result<(Vec<Try>, Vec<Skipped>), Error
             continue;
         };
         for other in derived(value, &tiles) {
-            let at = Try {
-                set: vec![(name.to_owned(), other)],
-                derived: true,
-                ..smallest.clone()
-            };
+            let at = smallest.derived(name, other);
             let holds = requires.iter().all(|r| r.holds(&parameters(options, &at)));
             if holds && !all.contains(&at) {
                 all.push(at);
@@ -771,6 +811,35 @@ fn tries(options: &RewriteOptions<'_>) -> Result<(Vec<Try>, Vec<Skipped>), Error
         });
     }
     Ok((all, skipped))
+}
+
+/// How much larger a size becomes to keep to what is required.
+const NEAR: i64 = 64;
+
+/// A launch that keeps to what is required: as described, or with sizes that are a little larger; none where these do not
+/// help, or are set.
+fn required(options: &RewriteOptions<'_>, at: Try, requires: &[Condition]) -> Option<Try> {
+    requires.iter().try_fold(at, |at, required| {
+        let own = parameters(options, &at);
+        if required.holds(&own) {
+            return Some(at);
+        }
+        let is_set = |name: &str| options.set.iter().any(|(set, _)| set == name);
+        let names = required.left.names().into_iter();
+        let names = names.chain(required.right.names());
+        let mut larger = names.filter(|name| !is_set(name)).flat_map(|name| {
+            let value = own.get(name).copied().into_iter();
+            let values = value.flat_map(|value| value..=value.saturating_add(NEAR));
+            values.map(move |value| (name, value))
+        });
+        larger.find_map(|(name, value)| {
+            let mut other = at.derived(name, value);
+            other.derived = at.derived;
+            required
+                .holds(&parameters(options, &other))
+                .then_some(other)
+        })
+    })
 }
 
 /// Are sizes tried that nobody has described?
@@ -896,7 +965,7 @@ fn described(options: &RewriteOptions<'_>) -> Result<(Vec<Try>, Vec<Skipped>), E
     for size in sizes.into_iter().filter(is_wanted) {
         let at = Try {
             size: size.to_owned(),
-            set: options.set.clone(),
+            set: common(options, size),
             numbers: Vec::new(),
             derived: false,
         };
@@ -905,11 +974,11 @@ fn described(options: &RewriteOptions<'_>) -> Result<(Vec<Try>, Vec<Skipped>), E
             skipped.push(Skipped::tried(&at, "one-side", why));
             continue;
         }
-        let launches = options.launches.iter().flatten();
-        let launches: Vec<Launch> = launches
-            .map(|file| file.resolve(size, &known(file, &at)))
-            .collect::<Result<_, _>>()?;
-        all.push((work(&launches), at));
+        // Two sizes that are the same are tried once.
+        let same = |(_, other): &(u64, Try)| numbers_of(options, other) == numbers_of(options, &at);
+        if !all.iter().any(same) {
+            all.push((work(&resolved(options, &at)?), at));
+        }
     }
     all.sort_by_key(|(work, _)| *work);
     let small = all
@@ -928,6 +997,69 @@ fn described(options: &RewriteOptions<'_>) -> Result<(Vec<Try>, Vec<Skipped>), E
     match all.is_empty() {
         true => Err(Error::NoCommonSize("both are launched".to_owned())),
         false => Ok((all, skipped)),
+    }
+}
+
+/// The launches of both sides at a size.
+fn resolved(options: &RewriteOptions<'_>, at: &Try) -> Result<Vec<Launch>, Error> {
+    let files = options.launches.iter().flatten();
+    let launches = files.map(|file| file.resolve(&at.size, &known(file, at)));
+    Ok(launches.collect::<Result<_, _>>()?)
+}
+
+/// What the parameters of each description are at a size.
+fn numbers_of(options: &RewriteOptions<'_>, at: &Try) -> Vec<BTreeMap<String, i64>> {
+    let files = options.launches.iter().flatten();
+    let of = |file: &LaunchFile| {
+        let own = file.parameters(&at.size);
+        let own = own.map(|(name, value)| (name.to_owned(), value));
+        own.chain(known(file, at)).collect()
+    };
+    files.map(of).collect()
+}
+
+/// What is set at a size: what is asked for, and where both descriptions have shapes of a parameter and other numbers for
+/// it, those of the one with less to do, since buffers are of one size in both.
+fn common(options: &RewriteOptions<'_>, size: &str) -> Vec<(String, i64)> {
+    let side = |files: &[LaunchFile]| {
+        let mut all = BTreeMap::new();
+        for file in files {
+            let extents = file.extents();
+            let own = file
+                .parameters(size)
+                .filter(|(name, _)| extents.contains(name));
+            own.for_each(|(name, value)| {
+                all.entry(name.to_owned()).or_insert(value);
+            });
+        }
+        all
+    };
+    let [a, b] = options.launches.each_ref().map(|files| side(files));
+    let is_set = |name: &String| options.set.iter().any(|(set, _)| set == name);
+    let differ: Vec<&String> = a
+        .iter()
+        .filter(|(name, value)| b.get(*name).is_some_and(|other| other != *value) && !is_set(name))
+        .map(|(name, _)| name)
+        .collect();
+    let with = |values: &BTreeMap<String, i64>| {
+        let own = differ.iter().map(|&name| (name.clone(), values[name]));
+        options.set.iter().cloned().chain(own).collect()
+    };
+    let work = |set: &Vec<(String, i64)>| {
+        let at = Try {
+            size: size.to_owned(),
+            set: set.clone(),
+            numbers: Vec::new(),
+            derived: false,
+        };
+        resolved(options, &at).map_or(u64::MAX, |launches| work(&launches))
+    };
+    match differ.is_empty() {
+        true => options.set.clone(),
+        false => [with(&a), with(&b)]
+            .into_iter()
+            .min_by_key(work)
+            .unwrap_or_default(),
     }
 }
 

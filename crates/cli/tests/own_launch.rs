@@ -920,11 +920,77 @@ fn rows_whose_length_nobody_knows_are_as_long_as_the_kernel_is_told() {
         void all(const float *in, float *out, int rows, int cols) { sums<<<(rows + 7) / 8, 256>>>(in, out, rows, cols); }\n";
     let toml = described(folder.path(), source, "sums");
     for line in [
-        "shape = [\"cols * rows\"]  # guess",
+        "shape = [\"rows * cols\"]  # guess",
         "shape = [\"4 * rows\"]  # guess",
     ] {
         assert!(toml.contains(line), "{line}\n{toml}");
     }
+}
+
+/// Where no code launches a kernel, its grid is read off what it compares its places with, and buffers are as large as it
+/// reaches; all of it is a guess.
+#[test]
+fn a_kernel_that_no_code_launches_says_its_own_sizes() {
+    if require_toolkit("sizes of a kernel alone").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let norm = |place: &str, first: &str, step: &str| {
+        format!(
+            "__global__ void norm(float *out, const float *in, const float *gamma, int N, int C, float eps) {{\n\
+             {place} float s = 0; for (int c = 0; c < C; ++c) s += in[i * C + c];\n\
+             for (int c = {first}; c < C; c += {step}) out[i * C + c] = (in[i * C + c] - s / C) * gamma[c] + eps; }}\n"
+        )
+    };
+    let global = "blockIdx.x * blockDim.x + threadIdx.x";
+    let shapes = "[\"N * C\"] [\"N * C\"] [\"C\"]";
+    for (source, grid) in [
+        // A thread, a warp, and a block for each row.
+        (
+            norm(&format!("int i = {global}; if (i >= N) return;"), "0", "1"),
+            "ceil_div(N, 256)",
+        ),
+        (
+            norm(
+                &format!("int i = ({global}) / 32; if (i >= N) return;"),
+                "threadIdx.x % 32",
+                "32",
+            ),
+            "ceil_div(N * 32, 256)",
+        ),
+        (
+            norm("int i = blockIdx.x;", "threadIdx.x", "blockDim.x"),
+            "N",
+        ),
+    ] {
+        let toml = described(folder.path(), &source, "norm");
+        assert!(
+            toml.contains(&format!("grid = [\"{grid}\"]  # guess")),
+            "{grid}\n{toml}"
+        );
+        let found = toml
+            .lines()
+            .filter_map(|line| line.strip_prefix("shape = "));
+        let found: Vec<&str> = found
+            .map(|line| line.strip_suffix("  # guess").unwrap())
+            .collect();
+        assert_eq!(found.join(" "), shapes, "{toml}");
+        for value in ["value = \"N\"  # guess", "value = \"C\"  # guess"] {
+            assert!(toml.contains(value), "{toml}");
+        }
+    }
+    // Two dimensions, each with its own size.
+    let source = "__global__ void turn(const float *a, float *b, int w, int h) {\n\
+        int x = blockIdx.x * 16 + threadIdx.x, y = blockIdx.y * 16 + threadIdx.y;\n\
+        if (x < w && y < h) b[x * h + y] = a[y * w + x]; }\n";
+    let toml = described(folder.path(), source, "turn");
+    let grid = "grid = [\"ceil_div(w, 16)\", \"ceil_div(h, 16)\"]  # guess";
+    assert!(toml.contains(grid), "{toml}");
+    assert_eq!(
+        toml.matches("shape = [\"w * h\"]  # guess").count(),
+        2,
+        "{toml}"
+    );
 }
 
 /// Shapes hold at other sizes than the small one, of which nobody knows the names.
@@ -954,7 +1020,7 @@ fn guessed_shapes_hold_at_other_sizes() {
     );
     assert_eq!(
         heads,
-        "shape = [\"s * (b * heads)\"] shape = [\"s * (b * heads)\"]"
+        "shape = [\"heads * b * s\"] shape = [\"heads * b * s\"]"
     );
     let square = of(
         "int n",

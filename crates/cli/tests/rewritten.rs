@@ -229,12 +229,126 @@ fn what_no_launch_grows_with_is_varied_too() {
         "proved-at-launches"
     );
     assert!(of([kernels[0]; 2], &toml, &[]).0.starts_with("proved"));
-    let output = compared_once(folder.path(), kernels, &toml, &["--report", "r.html"]);
+}
+
+/// What a shuffle reads of a lane outside of its mask is not defined, which is a fault of who uses it alone.
+#[test]
+fn shuffles_may_read_what_nobody_uses() {
+    let folder = tempfile::tempdir().unwrap();
+    // The first lanes take what the fourth one behind them has; the shuffle is one of the first eight, or of all.
+    let shuffled = |lanes: u32, takes: u32| {
+        let mask = if lanes < 32 { "255" } else { "0xffffffff" };
+        map(
+            "k",
+            "x",
+            "y",
+            &format!(
+                "{{ .reg .pred %q; .reg .b32 %s; mov.b32 %s, %f0; setp.lt.u32 %q, %r3, {lanes}; \
+                 @%q shfl.sync.down.b32 %s, %s, 4, 31, {mask}; setp.lt.u32 %q, %r3, {takes}; \
+                 mov.b32 %f1, %s; selp.f32 %f1, %f1, %f0, %q; }}"
+            ),
+        )
+    };
+    let toml = launch("k", 32, "x", "y", true).replace("n = 100", "n = 64");
+    let of = |takes: u32| {
+        let kernels = [&*shuffled(32, takes), &*shuffled(8, takes)];
+        described(folder.path(), kernels, [&*toml; 2], &["--only-described"])
+    };
+    let (code, document, screen) = of(4);
     assert_eq!(
-        output.status.code(),
-        Some(2),
-        "no page, and no internal error"
+        (code, &document["verdict"]),
+        (0, &"proved-at-launches".into()),
+        "{screen}"
     );
+    let (code, document, screen) = of(8);
+    assert_eq!(
+        (code, &document["verdict"]),
+        (1, &"refuted".into()),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("`y[4]` depends on memory that nobody has written, or on a lane"),
+        "{screen}"
+    );
+}
+
+/// Each description may have sizes of its own, as `launch` guesses them: those of the smaller launch count for both, and
+/// two that are the same then are tried once. There is a page of it, and what a description guesses is said.
+#[test]
+fn sizes_of_one_description_count_for_both() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = [
+        ("a.ptx", "mul.rn.f32 %f1, %f0, 0f40000000;"),
+        ("b.ptx", "mul.rn.f32 %f1, 0f40000000, %f0;"),
+        ("c.ptx", "mul.rn.f32 %f1, %f0, %f0;"),
+    ];
+    for (name, code) in text {
+        let text = module(&[map("k", "x", "y", code)]);
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    let small = launch("k", 64, "x", "y", true);
+    let sizes = |own: &str| small.replace("[sizes.small]\nn = 100\n", own);
+    let tomls = [
+        (
+            "a.toml",
+            sizes("[sizes.full]\nn = 300\n[sizes.small]\nn = 200\n"),
+        ),
+        (
+            "b.toml",
+            sizes("[sizes.full]\nn = 300\n[sizes.small]\nn = 70\n")
+                .replace("[64]", "[64]  # guess"),
+        ),
+        (
+            "c.toml",
+            sizes("[sizes.full]\nn = 70\n[sizes.small]\nn = 200\n"),
+        ),
+    ];
+    for (name, toml) in &tomls {
+        std::fs::write(folder.path().join(name), toml).unwrap();
+    }
+    let check = |kernel: &str, tomls: [&str; 2], more: &[&str]| {
+        let launches = ["--launch-a", tomls[0], "--launch-b", tomls[1]];
+        let args = [&["check", "a.ptx", kernel][..], &launches, more].concat();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_warpwright"));
+        let output = command.args(args).current_dir(folder.path()).output();
+        let output = output.unwrap();
+        (output.status.code().unwrap(), output.stdout)
+    };
+    let tried = |tomls: [&str; 2]| -> Vec<String> {
+        let (code, json) = check("b.ptx", tomls, &["--json", "--only-described"]);
+        let document: Value = serde_json::from_slice(&json).unwrap();
+        assert_eq!(
+            (code, &document["verdict"]),
+            (0, &"proved-at-launches".into())
+        );
+        let launches = document["launches"].as_array().unwrap();
+        let name = |launch: &Value| format!("{}{}", launch["size"], launch["set"]);
+        launches.iter().map(name).collect()
+    };
+    let both = ["\"small\"[\"n=70\"]", "\"full\"null"];
+    assert_eq!(tried(["a.toml", "b.toml"]), both);
+    assert_eq!(tried(["b.toml", "a.toml"]), both);
+    assert_eq!(tried(["b.toml", "c.toml"]), ["\"full\"[\"n=70\"]"]);
+    // Sizes made of it keep to it, and what is wrong is marked on the page.
+    let page = ["--report", "r.html"];
+    let (code, screen) = check("c.ptx", ["a.toml", "b.toml"], &page);
+    let screen = String::from_utf8(screen).unwrap();
+    assert_eq!(code, 1, "{screen}");
+    assert!(screen.starts_with("refuted: not the same; "), "{screen}");
+    assert!(
+        screen.contains("a wrong guess refutes as well, and these are guesses: `b.toml` line "),
+        "{screen}"
+    );
+    assert!(!screen.contains("a.toml"), "{screen}");
+    let page = std::fs::read_to_string(folder.path().join("r.html")).unwrap();
+    for part in [
+        "a.ptx and c.ptx",
+        "refuted: not the same",
+        "small with n=70",
+        "<h2>Launches</h2>",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
 }
 
 /// A size of a hundred million elements is refused before it takes memory.
@@ -603,5 +717,23 @@ fn the_condition_under_which_both_agree_is_said() {
     let verdict = &document["verdict"];
     assert_eq!((code, verdict), (0, &Value::from("proved-at-launches")));
     let (code, document, _) = of(&hundred, &[]);
+    assert_eq!((code, &document["holds_where"]), (1, &Value::Null));
+    // Of a size that is described, too; what is required moves it.
+    let odd = toml.replace("n = 100", "n = 37");
+    let of =
+        |kernel: &str, more: &[&str]| described(folder.path(), [&twice, kernel], [&*odd; 2], more);
+    let (code, document, screen) = of(&fours, &[]);
+    let found = &document["holds_where"];
+    assert_eq!(
+        (code, &found["condition"]),
+        (1, &"n % 4 == 0".into()),
+        "{screen}"
+    );
+    assert_eq!(found["right"], Value::from(vec![12, 20]));
+    let (code, document, screen) = of(&fours, &["--require", "n % 4 == 0"]);
+    assert_eq!(code, 0, "{screen}");
+    assert_eq!(document["launches"][0]["set"], Value::from(vec!["n=40"]));
+    let wrong = twice.replace("0f40000000", "0f40400000");
+    let (code, document, _) = of(&wrong, &[]);
     assert_eq!((code, &document["holds_where"]), (1, &Value::Null));
 }

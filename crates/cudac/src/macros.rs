@@ -128,9 +128,10 @@ impl Macros {
             }
             // The name of a macro with arguments means itself without them.
             (Some(_), None) => return Expanded::NoMacro,
-            (None, Some(_)) => {
-                let what = format!("the macro `{name}` takes no arguments");
-                return Expanded::Problem(self.problem(what, expr, found));
+            // It stands for the name of what is called.
+            (None, Some(arguments)) => {
+                let texts: Vec<String> = arguments.iter().map(print).collect();
+                format!("{body}({})", texts.join(", "))
             }
         };
         if text.contains('#') || text.len() > LONGEST || body.contains("__VA_ARGS__") {

@@ -126,6 +126,38 @@ fn types_are_printed_as_declared() {
 }
 
 #[test]
+fn a_macro_may_name_what_is_called() {
+    let text = "#define ACT soft\n__global__ void f(float *p) { p[0] = ACT(p[1] + 1, 2); }\n";
+    let file = file(text);
+    let function = only_kernel(&file);
+    let ast::StmtKind::Expr(statement) = &function.body.statements[0].kind else {
+        panic!("{function:?}");
+    };
+    let ExprKind::Assign(_, _, right) = &statement.kind else {
+        panic!("{statement:?}");
+    };
+    let Expanded::Expr(expanded) = file.expand(right) else {
+        panic!("not expanded");
+    };
+    assert_eq!(print::expr(&expanded), "soft(p[1] + 1, 2)");
+}
+
+/// The grammar takes a cast to a typedef's name for a call where the value stands in parentheses.
+#[test]
+fn casts_to_names_of_types_are_casts() {
+    let text = "typedef float real_t;\n\
+                __global__ void f(real_t *a, int n) { a[0] = (real_t)((float)a[1] + n); a[n] = real(a[2]); }\n";
+    let file = file(text);
+    let function = only_kernel(&file);
+    let printed = print::function(&function);
+    let line = printed.lines().map(str::trim).nth(1);
+    assert_eq!(line, Some("a[0] = (real_t)((float)a[1] + n);"));
+    let text = format!("{function:?}");
+    assert_eq!(text.matches("Cast(None").count(), 2, "{text}");
+    assert_eq!(text.matches("Call(").count(), 1, "{text}");
+}
+
+#[test]
 fn what_is_outside_the_subset_is_named() {
     for (body, expected) in [
         ("switch (n) { default: break; }", "switch statement"),

@@ -15,6 +15,9 @@ pub struct Options {
     /// Fault where warps of a block access the same shared memory, one of them writing, with no
     /// barrier between.
     pub races: bool,
+    /// What a shuffle reads of a lane that takes no part in it is no fault but a value that is not defined (PTX ISA,
+    /// 'shfl.sync'): a NaN, as a float.
+    pub loose_shuffles: bool,
     /// Warp instructions that one block may execute.
     pub budget: u64,
     /// Warp instructions that all blocks of a launch may execute together; beginning a block counts as some.
@@ -47,6 +50,7 @@ impl Default for Options {
         Options {
             uninitialised: false,
             races: false,
+            loose_shuffles: false,
             budget: 1 << 30,
             total: 1 << 34,
             sequential: false,
@@ -72,6 +76,9 @@ pub struct Results {
     /// The final content of every buffer and symbol, in the order of
     /// [`Launch::buffers`](warpwright_launch::Launch::buffers).
     pub buffers: Vec<Vec<u8>>,
+    /// Of each of them, the byte behind the last one that was accessed, 0 of none; nothing unless [`Options::patterns`]
+    /// asks.
+    pub reach: Vec<u64>,
     /// How often instructions were executed.
     pub statistics: Statistics,
     /// The instructions executed whose results the hardware only approximates, by opcode: if there
@@ -128,6 +135,8 @@ pub struct InstructionCount {
 pub(crate) struct Counts {
     executed: Vec<[u64; 2]>,
     patterns: Vec<Patterns>,
+    /// By the number of the allocation.
+    reach: Vec<u64>,
     pub contended: Contended,
 }
 
@@ -137,6 +146,7 @@ impl Counts {
         Counts {
             executed: vec![[0; 2]; sites],
             patterns: vec![Patterns::default(); accessed],
+            reach: Vec::new(),
             contended: Contended::default(),
         }
     }
@@ -163,7 +173,23 @@ impl Counts {
         self.patterns.get_mut(site as usize)
     }
 
+    /// Takes it that an allocation was accessed in front of a byte.
+    pub fn note_reach(&mut self, allocation: usize, end: u64) {
+        if self.reach.len() <= allocation {
+            self.reach.resize(allocation + 1, 0);
+        }
+        self.reach[allocation] = self.reach[allocation].max(end);
+    }
+
+    /// The byte behind the last one of an allocation that was accessed.
+    pub fn reach(&self, allocation: usize) -> u64 {
+        self.reach.get(allocation).copied().unwrap_or(0)
+    }
+
     pub fn merge(&mut self, other: &Counts) {
+        for (allocation, &end) in other.reach.iter().enumerate() {
+            self.note_reach(allocation, end);
+        }
         for (a, b) in self.executed.iter_mut().zip(&other.executed) {
             a[0] += b[0];
             a[1] += b[1];

@@ -8,6 +8,8 @@ mod counted;
 mod describe;
 mod draft;
 mod error;
+mod fit;
+mod guards;
 mod kernel;
 mod layout;
 mod make;

@@ -14,6 +14,7 @@ use warpwright_ptx::{Module, Space};
 use crate::Stated;
 use crate::draft::{Contents, Draft, Launched, Made, Memory, Parameter, Processors, Value, read};
 use crate::error::Error;
+use crate::guards::{Guard, Guards, guards};
 use crate::kernel::{element, own_bound, parameter_types};
 use crate::layout::{self, Known, Layout, Pointed, Sort};
 use crate::seen::Seen;
@@ -57,6 +58,20 @@ fn space(symbol: &str) -> Option<String> {
     let (spaces, _) = name.rsplit_once("::")?;
     let last = spaces.rsplit("::").next()?;
     Some(last.trim_start_matches("void ").to_owned())
+}
+
+/// The integers among parameters, each a size of its own name as far as nobody says another; none of narrow ones, which
+/// hold no size.
+fn integers(sorts: &[(String, Sort)]) -> Vec<Option<Amount>> {
+    let one = |(name, sort): &(String, Sort)| match sort {
+        Sort::Scalar(Layout::Elements(element, 1, _))
+            if !element.is_float() && element.size() >= 4 =>
+        {
+            Some(Root::guess(name, None))
+        }
+        _ => None,
+    };
+    sorts.iter().map(one).collect()
 }
 
 fn is_one(amount: &Amount) -> bool {
@@ -164,6 +179,11 @@ impl Ground<'_> {
         } else if !is_found {
             own.dynamic_smem = Some(Amount::Number(0));
         }
+        let is_alone = !is_found && self.stated.traced.is_none();
+        let integers = match is_alone {
+            true => integers(&sorts),
+            false => Vec::new(),
+        };
         let fixed = self.fixed(&code, &own);
         let (block, guessed, (block_source, is_bound)) = self.block(&own, from_block, usual);
         let pin = |root: &Rc<Root>| match fixed.contains(root) {
@@ -218,8 +238,10 @@ impl Ground<'_> {
             draft.grid = trimmed(said, is_one);
         } else {
             let dimensions = self.dimensions().max(draft.block.len()).max(own.grid.len());
-            let extent = |at: usize| match own.grid.get(at) {
-                Some(Some(known)) if !known.has_element() => fold(known, 1),
+            let guessed = self.guessed_grid(&integers, dimensions);
+            let extent = |at: usize| match (own.grid.get(at), &guessed[at]) {
+                (Some(Some(known)), _) if !known.has_element() => fold(known, 1),
+                (_, Some(guard)) => guard.blocks(threads(at).into()),
                 _ => Amount::binary(Op::CeilDiv, n.clone(), Amount::Number(threads(at).into())),
             };
             draft.grid = (0..dimensions).map(extent).collect();
@@ -336,9 +358,13 @@ impl Ground<'_> {
                     let members = members.filter(|(name, _)| is_number(name));
                     let members =
                         members.filter_map(|(name, own)| value(name, own, is_float(name)));
+                    let own = integers.get(at).cloned().flatten();
+                    let own = own.map(|own| (String::new(), Value::Integer(own, Source::Guessed)));
                     let values = match layout {
                         Layout::Structure(_) => members.collect(),
-                        Layout::Elements(..) | Layout::Pointer(_) => whole.into_iter().collect(),
+                        Layout::Elements(..) | Layout::Pointer(_) => {
+                            whole.or(own).into_iter().collect()
+                        }
                     };
                     let mut pointers = Vec::new();
                     for (way, to) in layout.pointers() {
@@ -409,6 +435,35 @@ impl Ground<'_> {
             draft.guessed_count = vec![n];
         }
         Ok(draft)
+    }
+
+    /// What a kernel that no code launches says of its grid: it compares places with sizes, or has a block for each of
+    /// what the first of the other integers counts.
+    fn guessed_grid(&self, integers: &[Option<Amount>], dimensions: usize) -> Vec<Option<Guard>> {
+        let id = self.module.function(self.symbol);
+        let own = |at: usize| integers.get(at).cloned().flatten();
+        let read = |id| guards((self.module, &self.module.functions[id]), &own);
+        let found = id.filter(|_| !integers.is_empty()).map(read);
+        let Guards {
+            mut of,
+            has_places,
+            inside,
+        } = found.unwrap_or_default();
+        let (mut taken, mut fixed) = (BTreeSet::new(), BTreeSet::new());
+        for amount in of.iter().flatten().map(Guard::size).chain(&inside) {
+            amount.roots(&mut taken, &mut fixed);
+        }
+        let is_free = |one: &&Amount| matches!(one, Amount::Root(root) if !taken.contains(root));
+        let mut free = integers.iter().flatten().filter(is_free);
+        for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
+            let is_of_blocks = self.reads(&format!("%ctaid.{name}")) && !has_places[axis];
+            if of[axis].is_none() && is_of_blocks && !integers.is_empty() {
+                let blocks = free.next().cloned();
+                let blocks = blocks.unwrap_or_else(|| Root::guess("blocks", None));
+                of[axis] = Some(Guard::Blocks(blocks));
+            }
+        }
+        of.into_iter().take(dimensions.max(3)).collect()
     }
 
     /// The launches of the kernel, without those of others of its name, and whether the first may be of another.

@@ -10,6 +10,7 @@ use warpwright_launch::{Buffer, Source, no_files};
 use warpwright_ptx::Module;
 
 use crate::draft::{Contents, Draft};
+use crate::fit::fitted;
 use crate::make::{self, Ground};
 use crate::sizes;
 
@@ -127,6 +128,7 @@ fn trial(program: &Program, draft: &Draft, left: &Left) -> Trial {
         }
     }
     let options = Options {
+        loose_shuffles: true,
         budget: left.fuel,
         total: left.fuel,
         ..Options::default()
@@ -359,25 +361,55 @@ fn first(ground: &Ground<'_>, base: &Draft) -> Draft {
 }
 
 /// The first of some guesses that runs, else the first of all, and why that does not run. `bases`: with other blocks,
-/// where these are guessed.
+/// where these are guessed. Buffers of which nobody knows how large they are first have what the kernel reaches.
 pub fn best(
     ground: &Ground<'_>,
     bases: &[Draft],
     module: &Module,
     limits: Limits,
 ) -> Option<(Draft, Trial)> {
-    let base = bases.first()?;
-    let mut guess = Guess::default();
-    let mut first = first(ground, base);
     let program = match Emulator::new(module, ground.symbol) {
         Ok(program) => program,
-        Err(e) => return Some((first, Trial::Unknown(first_line(&e.to_string())))),
+        Err(e) => {
+            let why = first_line(&e.to_string());
+            return Some((first(ground, bases.first()?), Trial::Unknown(why)));
+        }
     };
-    let left = Left {
-        work: Cell::new(limits.work),
+    let left = |work: u32| Left {
+        work: Cell::new(work),
         fuel: limits.fuel,
         until: limits.until,
     };
+    let counts = fitted(&program, &first(ground, bases.first()?));
+    if !counts.is_empty() {
+        let bases: Vec<Draft> = bases.iter().map(|base| fitting(base, &counts)).collect();
+        let found = tried((ground, &program, &left(limits.work / 4)), &bases)?;
+        if found.1.runs() {
+            return Some(found);
+        }
+    }
+    tried((ground, &program, &left(limits.work)), bases)
+}
+
+/// A draft with sizes of buffers that the kernel reaches.
+fn fitting(base: &Draft, counts: &[(String, Amount)]) -> Draft {
+    let mut draft = base.clone();
+    for memory in draft.buffers_mut() {
+        if let Some((_, count)) = counts.iter().find(|(name, _)| *name == memory.name) {
+            (memory.count, memory.source) = (Some(count.clone()), Source::Guessed);
+        }
+    }
+    draft
+}
+
+/// The first of some guesses that runs, else the first of all.
+fn tried(
+    (ground, program, left): (&Ground<'_>, &Program, &Left),
+    bases: &[Draft],
+) -> Option<(Draft, Trial)> {
+    let base = bases.first()?;
+    let mut guess = Guess::default();
+    let mut first = first(ground, base);
     // Sizes that are no whole blocks try the borders, and such that differ what is taken for another; not all code takes
     // them.
     for is_ragged in [true, false] {
@@ -385,7 +417,7 @@ pub fn best(
         let harder = with(ground, base, &guess);
         let mut both = harder.names.iter().zip(&first.names);
         if both.any(|(a, b)| a.small != b.small)
-            && let result = at_two_sizes(&program, &harder, &left)
+            && let result = at_two_sizes(program, &harder, left)
             && result.runs()
         {
             return Some((harder, result));
@@ -393,16 +425,16 @@ pub fn best(
     }
     (guess.small.is_ragged, guess.small.differ) = (false, false);
     // What runs at its small size alone is better than nothing.
-    let if_it_runs = |draft: Draft, result: Trial| match trial(&program, &draft, &left) {
+    let if_it_runs = |draft: Draft, result: Trial| match trial(program, &draft, left) {
         small if small.runs() => (draft, small),
         _ => (draft, result),
     };
-    let mut result = at_two_sizes(&program, &first, &left);
+    let mut result = at_two_sizes(program, &first, left);
     guess.small.is_long = matches!(result, Trial::Faults { is_long: true, .. });
     if guess.small.is_long {
         // Counts of loops are made small as well, once they are known to matter.
         first = with(ground, base, &guess);
-        result = at_two_sizes(&program, &first, &left);
+        result = at_two_sizes(program, &first, left);
     }
     if !matches!(result, Trial::Faults { may_help: true, .. }) {
         return Some((first, result));
@@ -433,7 +465,7 @@ pub fn best(
                         (guess.level, guess.indices) = (level, indices);
                         (guess.scalar, guess.small.shift) = (scalar, shift);
                         guess.counts.clear();
-                        let tried = grown((ground, &program, &left), base, &mut guess);
+                        let tried = grown((ground, program, left), base, &mut guess);
                         if tried.1.runs() {
                             return Some(tried);
                         }

@@ -89,13 +89,13 @@ pub fn steps(kernel: &Kernel, schedule: &Schedule) -> Vec<String> {
     };
     let tile = schedule.tile();
     all.push(format!(
-        "block merge (section 3.5.1): a block of {} threads computes {} points",
+        "block merge: a block of {} threads computes {} points",
         schedule.block(),
         pair(tile)
     ));
     if schedule.points != [1, 1] {
         let mut text = format!(
-            "thread merge (section 3.5.2): a thread computes {} points, and what they share is loaded once",
+            "thread merge: a thread computes {} points, and what they share is loaded once",
             pair(schedule.points)
         );
         if schedule.run != [1, 1] {
@@ -105,7 +105,7 @@ pub fn steps(kernel: &Kernel, schedule: &Schedule) -> Vec<String> {
     }
     if let Some(stage) = &schedule.stage {
         all.push(format!(
-            "coalescing (section 3.3): {} of the loop at a time, operands in shared memory, {} written out",
+            "coalescing: {} of the loop at a time, operands in shared memory, {} written out",
             count(stage.turns, "turn"),
             count(stage.unroll, "turn")
         ));
@@ -114,7 +114,7 @@ pub fn steps(kernel: &Kernel, schedule: &Schedule) -> Vec<String> {
         }
         if stage.buffers > 1 {
             all.push(format!(
-                "prefetching (section 3.6): {} in flight by cp.async, no registers for it",
+                "prefetching: {} in flight by cp.async, no registers for it",
                 count(stage.buffers - 1, "part")
             ));
         }

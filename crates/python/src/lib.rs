@@ -241,6 +241,7 @@ fn check_launched(
             ranges: Vec::new(),
             only_described: true,
             nvcc: [nvcc.clone(), nvcc],
+            watch: &|_, _, _| {},
         };
         optimizer.check_rewrite(&sides[0].input, &sides[1].input, &options)
     })?;

@@ -229,7 +229,7 @@ pub const TERMS: &[Term] = &[
     term(
         "naive kernel",
         &["naive"],
-        "A kernel in which each thread computes one element of the output. `opt X.cu -o Y.cu` writes such a kernel and \
+        "A kernel in which each thread computes outputs of its own, one or a row of them, without the others. `opt X.cu -o Y.cu` writes such a kernel and \
          stencils anew in CUDA C.",
     ),
     term(
@@ -243,6 +243,11 @@ pub const TERMS: &[Term] = &[
         &["TLP", "thread-level parallelism", "above OptTLP"],
         "The number of resident blocks at which a kernel is fastest: above it blocks only fight for the cache. \
          Estimated from the PTX.",
+    ),
+    term(
+        "output elements",
+        &[],
+        "Elements of the buffers that are compared of two kernels, at a launch of each.",
     ),
     term(
         "own launch",
@@ -386,6 +391,12 @@ pub const TERMS: &[Term] = &[
         &["points", "UF"],
         "A computation in which each output point is made of its neighbours (its points) in the input. UF is how many \
          outputs a thread computes at once (docs/stencils.md).",
+    ),
+    term(
+        "term",
+        &["terms"],
+        "A value as a formula over the inputs of a kernel: where both kernels make the same of an element of the output, they \
+         agree for every input.",
     ),
     term(
         "TPSC",

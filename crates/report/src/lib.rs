@@ -27,6 +27,7 @@ pub mod local;
 mod page;
 mod plane;
 pub mod results;
+pub mod rewritten;
 pub mod screen;
 pub mod spills;
 pub mod stencils;

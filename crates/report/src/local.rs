@@ -18,6 +18,9 @@ use crate::explain::Lines;
 /// Elements of an array that one would write a `switch` over, at most.
 const MOST_CASES: u64 = 16;
 
+/// Arrays declared in one line that nothing tells apart, at most.
+const MOST_NAMES: usize = 3;
+
 /// The largest alignment of an object, in bytes.
 const ALIGNED: u64 = 16;
 
@@ -240,7 +243,7 @@ impl Reader<'_> {
                         "goes by a special register, such as the thread's number".to_owned(),
                     ),
                     Index::Parameter => (Cause::RunTime, "goes by a parameter".to_owned()),
-                    Index::Computed => (Cause::RunTime, "is not constant".to_owned()),
+                    Index::Computed => (Cause::RunTime, "goes by branches".to_owned()),
                 };
                 (cause, format!("the index {at} {by}"))
             }
@@ -334,8 +337,8 @@ pub fn keep_built(arrays: &mut Vec<LocalArray>, elf: &Elf, kernel: &str) {
     }
 }
 
-/// Gives objects the names of the source: of what it declares, the one thing of that size that a line names which accesses
-/// the object. `kernel`: the base of its name.
+/// Gives objects the names of the source: of what it declares, the thing of that size that a line names which accesses the
+/// object; or the few of one line, of which it is one. `kernel`: the base of its name.
 pub fn name(arrays: &mut [LocalArray], kernel: &str, declared: &[Declared]) {
     for array in arrays {
         // Objects are aligned: some bytes between two are no one's.
@@ -349,15 +352,22 @@ pub fn name(arrays: &mut [LocalArray], kernel: &str, declared: &[Declared]) {
                 one.parameter.is_none() && one.uses.iter().any(|line| array.lines.contains(line))
             }
         };
-        let mut found = declared.iter().filter(is_it).filter(fits);
-        let (Some(only), None) = (found.next(), found.next()) else {
+        let found: Vec<&Declared> = declared.iter().filter(is_it).filter(fits).collect();
+        let (Some(&only), ..=MOST_NAMES) = (found.first(), found.len()) else {
             continue;
         };
+        // Which of several it is nothing says.
+        let names: Vec<&str> = found.iter().map(|one| &*one.name).collect();
+        let is_at = |one: &&&Declared| one.line == only.line;
+        let is_of = |one: &&&Declared| one.bytes == only.bytes;
+        if !found.iter().all(|one| is_at(&one) && is_of(&one)) {
+            continue;
+        }
         array.bytes = only.bytes.unwrap_or(array.bytes);
         for edit in &mut array.edits {
             edit.gives = Gives::LocalBytes(array.bytes);
         }
-        array.name = Some(only.name.clone());
+        array.name = Some(names.join(" or "));
         array.declared = Some(only.line.clone());
         if array.parameter.is_some() {
             for edit in array.edits.iter_mut().filter(|edit| edit.line.is_none()) {

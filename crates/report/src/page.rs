@@ -18,6 +18,7 @@ use crate::glossary::TERMS;
 use crate::listing::{Lines, listing};
 use crate::local::LocalArray;
 use crate::plane::{Point, Stairs, plane};
+use crate::rewritten;
 use crate::screen::{bound_by, decision, extents, launched, launched_of, proof};
 use crate::svg;
 
@@ -85,6 +86,7 @@ pub fn page(document: &Value) -> Result<String, ReportError> {
         "warpwright.tune" => "tune",
         "warpwright.explain" => "explain",
         "warpwright.check" => "check",
+        "warpwright.rewrite" => "rewrite",
         "warpwright.naive-opt" => "naive",
         "warpwright.stencil-opt" => "stencil",
         "warpwright.tune-in-place" => "in-place",
@@ -142,12 +144,16 @@ pub fn page(document: &Value) -> Result<String, ReportError> {
         // The template shows them as they are.
         _ => {}
     }
+    let rewritten = match kind {
+        "rewrite" => Some(rewritten::said(&document)?),
+        _ => None,
+    };
     let title = match (
         kind,
         document["original"].as_str(),
         document["rewritten"].as_str(),
     ) {
-        ("check", Some(a), Some(b)) => format!("{a} and {b}"),
+        ("check" | "rewrite", Some(a), Some(b)) => format!("{a} and {b}"),
         ("in-place", ..) => {
             let words = document["program"].as_array().into_iter().flatten();
             let words: Vec<&str> = words.filter_map(Value::as_str).collect();
@@ -173,7 +179,7 @@ pub fn page(document: &Value) -> Result<String, ReportError> {
         .any(has_listing)
         .then_some(include_str!("listing.js"));
     Ok(template.render(context! {
-        document, title, kind, kernels, planes, terms, again, script
+        document, title, kind, kernels, planes, terms, again, script, rewritten
     })?)
 }
 
@@ -722,11 +728,17 @@ mod tests {
                 "resources": {"registers": 10, "stack_bytes": 0, "shared_bytes": 0},
                 "residency": null, "staircase": [{"blocks": 1, "warps": 8, "percent": 12.5, "regs": 255}],
                 "pressure": {"peak_units": 7, "instructions": 2, "loop_depth": 0, "curve": [3, 7],
-                    "peaks": [], "crossing": []}}]
+                    "peaks": [{"first": 1, "last": 1, "units": 7, "line": null, "text": "ret"}],
+                    "crossing": [{"register": "%f9", "units": 1, "length": 90, "uses": 2, "line": null,
+                        "defined_by": "mov"}]}}]
         });
         let html = page(&document).unwrap();
         assert_eq!(html.matches("<svg").count(), 2);
         assert!(html.contains("255"));
+        assert!(
+            !html.to_lowercase().contains("none<"),
+            "what is not known is left out"
+        );
         // The launch that it goes by.
         let launch = launched(([32, 1, 1], BlockSource::Ran), (Some(7), Some(125)), "");
         assert!(html.contains(&launch), "{launch}\n{html}");
@@ -843,6 +855,32 @@ mod tests {
         ] {
             assert!(html.contains(part), "{part}");
         }
+    }
+
+    #[test]
+    fn a_rewrite_is_judged_before_its_launches() {
+        let document = json!({
+            "schema": "warpwright.rewrite/1", "original": "a.cu", "rewritten": "b.cu", "verdict": "refuted",
+            "meaning": "not the same", "launches": [
+                {"size": "small", "verdict": "tested", "elements": 7, "terms": 5,
+                 "why": [{"code": "alike", "text": "1 of 7 blocks"}]},
+                {"size": "small", "set": ["n=3"], "verdict": "refuted", "elements": 9, "terms": 1,
+                 "why": [{"code": "race", "text": "a race in `<tile>`"}]}],
+            "holds_where": {"text": "right where n % 4 == 0"}
+        });
+        let html = page(&document).unwrap();
+        let parts = [
+            "a.cu and b.cu",
+            "refuted: not the same; 2 launches tried",
+            "small with n=3, refuted:</span> a race in <code>&lt;tile&gt;</code>",
+            "small, tested:</span> 1 of 7 blocks",
+            "Right where n % 4 == 0",
+            "<tr><td>small</td>",
+            "<tr class=\"wrong\"><td>small with n=3</td>",
+        ];
+        let place = |part: &&str| html.find(*part).unwrap_or_else(|| panic!("{part}\n{html}"));
+        let places: Vec<usize> = parts.iter().map(place).collect();
+        assert!(places.is_sorted(), "{places:?}");
     }
 
     #[test]

@@ -121,6 +121,29 @@ fn documents() -> Vec<(&'static str, Value)> {
                             "rewritten": side("b.ptx"), "path": [long, "b.ptx:3: ld"]}}]}),
         ),
         (
+            "rewrite",
+            json!({"schema": "warpwright.rewrite/1", "original": "a.cu", "rewritten": "b.cu", "verdict": "refuted",
+                "meaning": "not the same", "launches": [
+                    {"size": "small", "verdict": "proved-at-launches", "elements": 4096, "terms": 18541, "why": [
+                        {"code": "alike", "text": "1 of 16 groups of blocks were compared"}]},
+                    {"size": "small", "set": ["K=63"], "verdict": "refuted", "elements": 0, "terms": 0, "why": [
+                        {"code": "out-of-bounds", "text": format!("the rewritten kernel reads outside of `{long}`")}]}],
+                "holds_where": {"text": "right where K % 16 == 0 (`--require 'K % 16 == 0'` tries more of them)"},
+                "untried": [{"text": "buffers that share memory: each was one of its own"}]}),
+        ),
+        (
+            "in-place",
+            json!({"schema": "warpwright.tune-in-place/1", "gpu": "NVIDIA H200", "program": ["./a.out", &long],
+                "date": "today", "kernels": [
+                    {"kernel": "_Z1kPf", "name": "k(float*)", "digest": "12", "class": "block 256", "share": 0.75,
+                     "candidates": 9, "original_ns": 4000.0, "winner_ns": 3000.0, "in_program": 0.8,
+                     "winner": "unroll(8); cache(loads=no-allocate); maxnreg(64) of the PTX", "stays": null,
+                     "edit": {"text": "`#pragma unroll 8` at its loops", "gives": {"measured": 0.8}}},
+                    {"kernel": &long, "name": &long, "digest": "13", "class": "block 32", "share": 0.25, "candidates": 0,
+                     "original_ns": null, "winner_ns": null, "in_program": null, "winner": null,
+                     "stays": "it calls `assert`"}]}),
+        ),
+        (
             "naive",
             json!({"schema": "warpwright.naive-opt/1", "input": "mm.cu", "kernel": "mm", "gpu": "sm_90",
                 "accesses": ["a[idy * k + i]: one element for a warp"], "chosen": 0, "original_ms": 2.0,

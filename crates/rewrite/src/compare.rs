@@ -15,7 +15,7 @@ use crate::field::Value;
 use crate::guards;
 use crate::pairing::{self, Known, Paired, buffers};
 use crate::reals::{Reals, is_whole};
-use crate::standing::{AtLaunch, Begun, Standing, Which, Why};
+use crate::standing::{AtLaunch, Begun, Standing, Which, Why, at};
 use crate::tested::{
     self, Difference, FILLINGS, Filling, Memory, differences, filled, run, run_within,
 };
@@ -595,10 +595,7 @@ impl<'c> Comparison<'c> {
             }
             Stop::Refused(refusal, place) => {
                 let of = self.about(&refusal);
-                let place = match &place.source {
-                    Some((file, line)) => format!("{file}:{line}: {}", place.instruction),
-                    None => format!("line {} of its PTX: {}", place.ptx_line, place.instruction),
-                };
+                let place = at(&place);
                 let why = Why::Refused {
                     which,
                     refusal,

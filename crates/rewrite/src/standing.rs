@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
+use warpwright_emu::Place;
 use warpwright_emu::symbolic::{Clash, Fault, FaultClass, Refusal};
 use warpwright_launch::ElemType;
 
@@ -401,7 +402,6 @@ fn class_code(class: FaultClass) -> &'static str {
         FaultClass::Race(_) => "race",
         FaultClass::BarrierDivergence => "barrier-divergence",
         FaultClass::WarpDivergence => "warp-divergence",
-        FaultClass::InactiveLane => "inactive-lane",
         FaultClass::Trap => "trap",
         FaultClass::Assertion => "assertion",
     }
@@ -444,7 +444,6 @@ fn fault_text(fault: &Fault) -> String {
         }
         FaultClass::BarrierDivergence => "has threads that do not meet at a barrier",
         FaultClass::WarpDivergence => "waits for lanes that do not come",
-        FaultClass::InactiveLane => "shuffles from a lane that does not take part",
         FaultClass::Trap => "executes `trap`",
         FaultClass::Assertion => "fails an assertion",
     };
@@ -452,17 +451,39 @@ fn fault_text(fault: &Fault) -> String {
     let [bx, by, bz] = fault.block;
     let mut text = format!("{what}, thread ({x}, {y}, {z}) of block ({bx}, {by}, {bz})");
     if let Some((name, at)) = &fault.memory {
-        text += &format!(", byte {at} of `{name}`");
+        text += &format!(", byte {at} of `{}`", variable(name));
     }
     if let Some((block, thread)) = fault.other {
         text += &format!(", with thread {thread} of block number {block}");
     }
-    let place = &fault.place;
-    match &place.source {
-        Some((file, line)) => text += &format!(", at {file}:{line}"),
-        None => text += &format!(", at line {} of its PTX", place.ptx_line),
+    text + &format!(", at {}", at(&fault.place))
+}
+
+/// The line of the source, or else of the PTX, and the instruction there.
+pub(crate) fn at(place: &Place) -> String {
+    let line = match &place.source {
+        Some((file, line)) => {
+            let name = file.rsplit('/').next().unwrap_or(file);
+            format!("{name}:{line}")
+        }
+        None => format!("line {} of its PTX", place.ptx_line),
+    };
+    format!("{line}: {}", place.instruction)
+}
+
+/// A variable of a function as the source has it: `tile` of `_ZZ4gemmPfE4tile`.
+fn variable(symbol: &str) -> &str {
+    let ends = symbol.rmatch_indices('E').map(|(at, _)| &symbol[at + 1..]);
+    let name = |end: &'_ str| -> Option<usize> {
+        let name = end.trim_start_matches(|c: char| c.is_ascii_digit());
+        let length: usize = end[..end.len() - name.len()].parse().ok()?;
+        (length == name.len()).then_some(length)
+    };
+    let mut names = ends.filter_map(name);
+    match symbol.starts_with("_ZZ").then(|| names.next()).flatten() {
+        Some(length) => &symbol[symbol.len() - length..],
+        None => symbol,
     }
-    text + &format!(": {}", place.instruction)
 }
 
 impl fmt::Display for Bounded {
@@ -603,7 +624,7 @@ impl fmt::Display for Why {
                 "`{output}[{index}]` is another function as far as terms tell, but none of {tried} fillings of the inputs shows a difference"
             ),
             Why::Unset { which, output, index } => {
-                write!(f, "in {which}, `{output}[{index}]` depends on memory that nobody has written")
+                write!(f, "in {which}, `{output}[{index}]` depends on memory that nobody has written, or on a lane that takes no part in a shuffle")
             }
             Why::Unwritten { which, output, index, elements } => {
                 write!(f, "{which} does not write `{output}[{index}]` ({elements} such elements)")

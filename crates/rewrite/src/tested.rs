@@ -6,7 +6,7 @@ use warpwright_emu::{Fault, Options as RunOptions, Outcome};
 use warpwright_launch::{Buffer, ElemType, Generator, Init, Tolerance, compare};
 
 use crate::pairing::{self, Known, Paired};
-use crate::standing::{Which, Why};
+use crate::standing::{Which, Why, at};
 use crate::{Side, Step};
 
 /// How inputs are filled.
@@ -218,6 +218,7 @@ fn run_step(
         budget,
         total,
         races: true,
+        loose_shuffles: true,
         ..RunOptions::default()
     };
     let outcome = step.program.run(&step.launch, inputs.collect(), &options);
@@ -238,16 +239,12 @@ fn run_step(
 }
 
 fn in_a_line(fault: &Fault) -> String {
-    let place = match &fault.place.source {
-        Some((file, line)) => format!("{file}:{line}"),
-        None => format!("line {} of its PTX", fault.place.ptx_line),
-    };
     let ([x, y, z], [bx, by, bz]) = (fault.thread, fault.block);
     format!(
-        "{}: {}, thread ({x}, {y}, {z}) of block ({bx}, {by}, {bz}), at {place}: {}",
+        "{}: {}, thread ({x}, {y}, {z}) of block ({bx}, {by}, {bz}), at {}",
         fault.kind.name(),
         fault.message,
-        fault.place.instruction
+        at(&fault.place)
     )
 }
 

@@ -10,7 +10,7 @@ use warpwright_launch::Launch;
 use warpwright_ptx::Module;
 use warpwright_rewrite::{Look, Looked, Side, Which, addresses};
 
-use super::{Condition, RewriteOptions, Try, known, parameters, scales};
+use super::{Condition, NEAR, RewriteOptions, Try, known, parameters, scales};
 use crate::optimise::launch_among;
 use crate::{Error, Input};
 
@@ -24,6 +24,30 @@ pub struct Limit {
     /// The next one that was tried, and what is wrong there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beyond: Option<Beyond>,
+    /// Both in a sentence: `right up to n = 46340; at 46341 …`.
+    pub text: String,
+}
+
+impl Limit {
+    fn new(name: &str, up_to: i64, beyond: Option<Beyond>) -> Limit {
+        let text = match &beyond {
+            None => format!(
+                "no index leaves its memory up to {name} = {up_to}, in the blocks looked at"
+            ),
+            Some(Beyond { value, which, why }) if *which == Which::First => format!(
+                "right up to {name} = {up_to}, as the original is: at {name} = {value} {why}"
+            ),
+            Some(Beyond { value, why, .. }) => format!(
+                "right up to {name} = {up_to}, in the blocks looked at; beyond, an index wraps: at {name} = {value} {why}"
+            ),
+        };
+        Limit {
+            name: name.to_owned(),
+            up_to,
+            beyond,
+            text,
+        }
+    }
 }
 
 /// What is wrong at a value.
@@ -41,9 +65,6 @@ pub struct Beyond {
 const EDGES: [u64; 2] = [1 << 31, 1 << 32];
 /// Bytes of a buffer that is looked at.
 const MOST: u64 = 1 << 37;
-/// Values tried for one that keeps to what is required.
-const NEAR: i64 = 64;
-
 /// The limits of each parameter, and the elements of the largest buffer in which all was right.
 pub(super) fn of(
     inputs: [&Input; 2],
@@ -115,11 +136,7 @@ impl Search<'_> {
     }
 
     fn at(&self, name: &str, value: i64) -> Try {
-        Try {
-            set: vec![(name.to_owned(), value)],
-            derived: true,
-            ..self.smallest.clone()
-        }
+        self.smallest.derived(name, value)
     }
 
     /// The launches of both sides with another value of a parameter.
@@ -225,11 +242,7 @@ impl Search<'_> {
                 }
             }
         }
-        right.map(|up_to| Limit {
-            name: name.to_owned(),
-            up_to,
-            beyond: None,
-        })
+        right.map(|up_to| Limit::new(name, up_to, None))
     }
 
     /// Between a value at which all is right and one at which it is not: where that begins.
@@ -247,14 +260,7 @@ impl Search<'_> {
                 Found::Open => break,
             }
         }
-        Limit {
-            name: name.to_owned(),
-            up_to: low,
-            beyond: Some(Beyond {
-                value: high,
-                which,
-                why,
-            }),
-        }
+        let value = high;
+        Limit::new(name, low, Some(Beyond { value, which, why }))
     }
 }

@@ -1,7 +1,8 @@
 //! Under which condition on a size a rewrite is right that is wrong at a size which nobody described.
 //!
-//! The refuted launch has one parameter that is another one than described. Of the powers of two that divide all of its
-//! values at which both agree, and none at which they differ, the smallest one is said at whose multiples both agree, too.
+//! The refuted launch has one parameter that is another one than described; or it is described, and each of its parameters
+//! is looked at. Of the powers of two that divide all of a parameter's values at which both agree, and none at which they
+//! differ, the smallest one is said at whose multiples both agree, too.
 
 use serde::Serialize;
 use warpwright_launch::Launch;
@@ -9,8 +10,8 @@ use warpwright_ptx::Module;
 use warpwright_rewrite::{Paired, Standing};
 
 use super::{
-    Condition, Contents, MOST_WORK, RewriteOptions, Rewritten, Try, Word, one, parameters, sides,
-    work,
+    Condition, Contents, MOST_WORK, RewriteOptions, Rewritten, Try, Word, one, parameters, scales,
+    sides, work,
 };
 use crate::Input;
 
@@ -25,6 +26,32 @@ pub struct Precondition {
     pub right: Vec<i64>,
     /// Those at which they do not.
     pub wrong: Vec<i64>,
+    /// All of it in a sentence.
+    pub text: String,
+}
+
+impl Precondition {
+    /// `name % by == 0`
+    fn new(name: &str, by: i64, [right, wrong]: [Vec<i64>; 2]) -> Precondition {
+        let condition = format!("{name} % {by} == 0");
+        let listed = |values: &[i64]| {
+            let all: Vec<String> = values.iter().map(i64::to_string).collect();
+            all.join(", ")
+        };
+        let text = format!(
+            "right where {condition}, as far as tried: at {name} = {}, not at {} (`--require '{condition}'` tries more of \
+             them)",
+            listed(&right),
+            listed(&wrong)
+        );
+        Precondition {
+            condition,
+            name: name.to_owned(),
+            right,
+            wrong,
+            text,
+        }
+    }
 }
 
 /// Powers of two that are tried, up to the largest block.
@@ -32,7 +59,8 @@ const POWERS: std::ops::RangeInclusive<u32> = 1..=10;
 /// Multiples of each at which both must agree: odd, so that no larger power will do in its place.
 const MULTIPLES: [i64; 2] = [3, 5];
 
-/// The condition, if the only launch that is refuted is one of a derived size, and there is one.
+/// The condition, if there is one: for a launch that is refuted as it is described, or for the only one that is of a
+/// derived size.
 pub(super) fn of(
     inputs: [&Input; 2],
     modules: &[Module; 2],
@@ -44,17 +72,49 @@ pub(super) fn of(
         let launch = launches.find(|l| l.size == at.size && l.set == at.words())?;
         Some(launch.verdict)
     };
-    let mut refuted = tries.iter().filter(|at| verdict(at) > Some(Word::Tested));
-    let at = refuted.next().filter(|at| at.derived)?;
-    let ([(name, value)], [], None) = (&at.set[..], &at.numbers[..], refuted.next()) else {
-        return None;
+    let mut refuted = tries.iter().filter(|at| verdict(at) == Some(Word::Refuted));
+    let at = refuted.next().filter(|at| at.numbers.is_empty())?;
+    let own = parameters(options, at);
+    let names: Vec<&str> = match at.derived {
+        // What was changed of the size stands last.
+        true => at.set.last().map(|(name, _)| &**name).into_iter().collect(),
+        false if is_short(found) => scales(options).0,
+        false => return None,
     };
+    if at.derived && refuted.next().is_some() {
+        return None;
+    }
     let agreed = tries.iter().filter(|at| verdict(at) <= Some(Word::Tested));
-    let agreed = agreed.filter(|at| verdict(at).is_some());
-    let values = agreed.filter_map(|at| parameters(options, at).get(name).copied());
-    let mut right: Vec<i64> = Vec::new();
-    values.for_each(|value| remember(&mut right, value));
-    let mut wrong = vec![*value];
+    let agreed: Vec<&Try> = agreed.filter(|at| verdict(at).is_some()).collect();
+    names.into_iter().find_map(|name| {
+        let values = agreed
+            .iter()
+            .filter_map(|at| parameters(options, at).get(name).copied());
+        let mut right: Vec<i64> = Vec::new();
+        values.for_each(|value| remember(&mut right, value));
+        let wrong = vec![*own.get(name)?];
+        condition((inputs, modules, options), (at, name), [right, wrong])
+    })
+}
+
+/// Terms of what was compared, above which no other sizes are tried for a launch that is wrong as described.
+const FEW_TERMS: usize = 1 << 19;
+
+fn is_short(found: &Rewritten) -> bool {
+    found
+        .launches
+        .iter()
+        .map(|launch| launch.terms)
+        .sum::<usize>()
+        <= FEW_TERMS
+}
+
+/// The condition on a parameter of a launch, of which some values are right and others are not.
+fn condition(
+    (inputs, modules, options): ([&Input; 2], &[Module; 2], &RewriteOptions<'_>),
+    (at, name): (&Try, &str),
+    [mut right, mut wrong]: [Vec<i64>; 2],
+) -> Option<Precondition> {
     for by in POWERS.map(|power| 1i64 << power) {
         if right.iter().any(|value| value % by != 0) {
             return None;
@@ -63,10 +123,7 @@ pub(super) fn of(
             continue;
         }
         let holds = MULTIPLES.iter().all(|factor| {
-            let other = Try {
-                set: vec![(name.clone(), factor * by)],
-                ..at.clone()
-            };
+            let other = at.derived(name, factor * by);
             let standing = standing(inputs, modules, options, &other);
             match standing {
                 Some(Standing::Refuted) => remember(&mut wrong, factor * by),
@@ -79,12 +136,7 @@ pub(super) fn of(
             false
         });
         if holds {
-            return Some(Precondition {
-                condition: format!("{name} % {by} == 0"),
-                name: name.clone(),
-                right,
-                wrong,
-            });
+            return Some(Precondition::new(name, by, [right, wrong]));
         }
     }
     None

@@ -137,7 +137,7 @@ fn what_pays(
     });
     Some(Advice {
         text: format!(
-            "`{first}` computes one element in a thread{also}: {}, predicted to take {} of its time on {}{}",
+            "each thread of `{first}`{also} computes alone: {}, predicted to take {} of its time on {}{}",
             command(first),
             in_words(*part),
             gpu.target(),

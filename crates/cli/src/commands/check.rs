@@ -134,10 +134,12 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
                     "--run runs a kernel that both have at `{}` and compares what it writes",
                     launch.display()
                 ),
-                None => "--block names the threads per block that count. --run --launch L.toml runs a kernel that both \
-                         have and compares what it writes; `warpwright launch A.cu -o L.toml` begins its description \
-                         from A.cu's own launch"
-                    .to_owned(),
+                None => format!(
+                    "--block names the threads per block that count. If the second has a launch of its own: \
+                     `warpwright launch {} -o a.toml` and `warpwright launch {} -o b.toml` begin descriptions of both, \
+                     and `warpwright check {} {} --launch-a a.toml --launch-b b.toml` compares them there for every input",
+                    a.name, b.name, a.name, b.name
+                ),
             };
             let note = format!("note: {run}");
             println!("{}", wrap(&note, "", "  ").join("\n"));

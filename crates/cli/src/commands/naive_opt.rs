@@ -9,6 +9,7 @@ use super::stencil_opt::{decided, request, write, written};
 use crate::args::{Floating, OptArgs, StencilArgs};
 use crate::failure::Failure;
 use crate::input::Input;
+use warpwright_diag::count;
 use warpwright_report::screen::{dropped, wrap};
 use warpwright_report::table::Table;
 
@@ -67,7 +68,7 @@ pub fn run(
 
 fn print(document: &Document) {
     let title = format!(
-        "naive kernel {} for {}: a thread computes one output element; no stencil: {}",
+        "naive kernel {} for {}: each thread computes outputs of its own; no stencil: {}",
         document.kernel, document.gpu, document.no_stencil
     );
     println!("{}\n", wrap(&title, "", "  ").join("\n"));
@@ -134,9 +135,9 @@ fn print(document: &Document) {
             }
         };
         let text = format!(
-            "agrees with the input in the emulator {how}, without races in shared memory: {} at {} launches{}",
+            "agrees with the input in the emulator {how}, without races in shared memory: {} at {}{}",
             checked.kernels.join(", "),
-            checked.sizes.len(),
+            count(checked.sizes.len(), "launch"),
             match checked.shrunk {
                 true => ", the file's constants made small",
                 false => "",

@@ -1,17 +1,17 @@
 //! `warpwright check --launch-a … --launch-b …`: a rewritten kernel at launches of its own.
 
-use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use warpwright::{Beyond, Limit, Precondition, Reason, RewriteOptions, Rewritten, Which, Word};
+use warpwright::{RewriteOptions, Word};
 use warpwright_launch::{ContentsError, LaunchFile};
+use warpwright_report::rewritten::screen;
 use warpwright_report::screen::wrap;
 
-use super::print_json;
+use super::{print_json, write_page};
 use crate::args::{CheckArgs, Cli};
 use crate::failure::Failure;
 use crate::input::{Input, contents};
-use crate::session;
+use crate::{progress, session};
 
 /// Runs the command. The exit code is 0 for what `--accept` names and better, 1 for what is refuted or wrong, else 5.
 pub fn run(cli: &Cli, args: &CheckArgs, a: &Input, b: &Input) -> Result<(), Failure> {
@@ -23,11 +23,6 @@ pub fn run(cli: &Cli, args: &CheckArgs, a: &Input, b: &Input) -> Result<(), Fail
         ));
     }
     let accepted = accepted(args.rewrite.accept.as_deref())?;
-    if args.show.report.is_some() {
-        return Err(Failure::Usage(
-            "--report has no page of rewritten kernels: --json has all of it".to_owned(),
-        ));
-    }
     let read = |at: usize| {
         let files = paths[at].iter().map(|path| session::launch_file(path));
         files.collect::<Result<Vec<LaunchFile>, Failure>>()
@@ -44,6 +39,8 @@ pub fn run(cli: &Cli, args: &CheckArgs, a: &Input, b: &Input) -> Result<(), Fail
             &args.nvcc,
         )
     };
+    let bar = progress::bar(None, "comparing");
+    bar.turn();
     let options = RewriteOptions {
         launches: [read(0)?, read(1)?],
         files: &files,
@@ -55,12 +52,20 @@ pub fn run(cli: &Cli, args: &CheckArgs, a: &Input, b: &Input) -> Result<(), Fail
         ranges: ranges(&args.rewrite.range)?,
         only_described: args.rewrite.only_described,
         nvcc: [nvcc(a, 0)?, nvcc(b, 1)?],
+        watch: &|done, of, next| bar.set_message(format!("comparing, {done} of {of} done: {next}")),
     };
     let optimizer = super::check::compiler(cli, [a, b])?;
-    let document = optimizer.check_rewrite(a, b, &options)?;
+    let document = optimizer.check_rewrite(a, b, &options);
+    bar.finish_and_clear();
+    let document = document?;
+    write_page(args.show.report.as_deref(), &document)?;
     match args.show.json {
         true => print_json(&document)?,
-        false => print(&document),
+        false => {
+            let internal = |e: &dyn std::fmt::Display| Failure::Internal(e.to_string());
+            let json = serde_json::to_value(&document).map_err(|e| internal(&e))?;
+            print!("{}", screen(&json).map_err(|e| internal(&e))?);
+        }
     }
     if !args.show.json && accepted < document.verdict && document.verdict <= Word::Tested {
         let note = format!(
@@ -68,6 +73,12 @@ pub fn run(cli: &Cli, args: &CheckArgs, a: &Input, b: &Input) -> Result<(), Fail
             accepted.name(),
             document.verdict.name()
         );
+        println!("{}", wrap(&note, "", "  ").join("\n"));
+    }
+    if !args.show.json
+        && document.verdict > Word::Tested
+        && let Some(note) = guesses([&args.rewrite.launch_a, &args.rewrite.launch_b])
+    {
         println!("{}", wrap(&note, "", "  ").join("\n"));
     }
     match document.verdict {
@@ -115,124 +126,25 @@ fn ranges(stated: &[String]) -> Result<Vec<(String, f64, f64)>, Failure> {
     all.collect()
 }
 
-fn print(document: &Rewritten) {
-    let count = document.launches.len();
-    let launches = if count == 1 { "launch" } else { "launches" };
-    let mut meaning = vec![meaning(document.verdict)];
-    if document.verdict <= Word::Tested {
-        meaning.extend(document.conditions.iter().map(String::as_str));
-    }
-    println!(
-        "{}: {} at {count} {launches}",
-        document.verdict.name(),
-        meaning.join(", ")
-    );
-    let mut said = BTreeSet::new();
-    for launch in &document.launches {
-        println!(
-            "  {}: {} ({} output elements, {} terms)",
-            at(&launch.size, &launch.set),
-            launch.verdict.name(),
-            launch.elements,
-            launch.terms
-        );
-        // What differs from what was said of an earlier launch by its numbers alone is not said again.
-        let is_new =
-            |reason: &&Reason| said.insert((launch.verdict, without_numbers(&reason.text)));
-        for reason in launch.why.iter().filter(is_new) {
-            println!("{}", wrap(&reason.text, "    ", "      ").join("\n"));
-        }
-    }
-    let mut said = BTreeSet::new();
-    let reasons = document.skipped.iter().map(|s| (s.code, &*s.why));
-    for (code, why) in reasons.filter(|reason| said.insert(*reason)) {
-        let same = document.skipped.iter().filter(|s| s.why == why);
-        let all: Vec<String> = same.map(|s| at(&s.size, &s.set)).collect();
-        let what = match code {
-            "original" => "not counted",
-            _ => "not tried",
+/// What descriptions mark as guesses of a launch, for who takes it for the rewrite's fault: a wrong one refutes as well.
+/// What buffers hold does not count: for terms it is anything.
+fn guesses(paths: [&[PathBuf]; 2]) -> Option<String> {
+    let of = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path).ok()?;
+        let file = session::launch_file(path).ok()?;
+        let of_launch = |at: &&usize| {
+            let line = text.lines().nth(**at - 1).unwrap_or_default();
+            !line.starts_with("init")
         };
-        let text = format!("{what}, {}: {why}", all.join("; "));
-        println!("{}", wrap(&text, "  ", "    ").join("\n"));
-    }
-    if let Some(found) = &document.holds_where {
-        println!("{}", wrap(&holds_where(found), "  ", "    ").join("\n"));
-    }
-    for limit in &document.limits {
-        println!("{}", wrap(&reach(limit), "  ", "    ").join("\n"));
-    }
-    for untried in &document.untried {
-        let text = format!("not tried: {}", untried.text);
-        println!("{}", wrap(&text, "  ", "    ").join("\n"));
-    }
-}
-
-/// `right where n % 4 == 0, as far as tried …`
-fn holds_where(found: &Precondition) -> String {
-    let listed = |values: &[i64]| {
-        let all: Vec<String> = values.iter().map(i64::to_string).collect();
-        all.join(", ")
+        let lines = file.guesses().iter().filter(of_launch);
+        let lines: Vec<String> = lines.map(usize::to_string).collect();
+        (!lines.is_empty()).then(|| format!("`{}` line {}", path.display(), lines.join(", ")))
     };
-    let Precondition {
-        condition,
-        name,
-        right,
-        wrong,
-    } = found;
-    format!(
-        "right where {condition}, as far as tried: at {name} = {}, not at {} (`--require '{condition}'` tries more of them)",
-        listed(right),
-        listed(wrong)
-    )
-}
-
-/// `right up to n = 46340; at 46341 …`
-fn reach(limit: &Limit) -> String {
-    let Limit {
-        name,
-        up_to,
-        beyond,
-    } = limit;
-    match beyond {
-        None => {
-            format!("no index leaves its memory up to {name} = {up_to}, in the blocks looked at")
-        }
-        Some(Beyond {
-            value,
-            which: Which::First,
-            why,
-        }) => {
-            format!("right up to {name} = {up_to}, as the original is: at {name} = {value} {why}")
-        }
-        Some(Beyond { value, why, .. }) => format!(
-            "right up to {name} = {up_to}, in the blocks looked at; beyond, an index wraps: at {name} = {value} {why}"
-        ),
-    }
-}
-
-/// `small with n=99`
-fn at(size: &str, set: &[String]) -> String {
-    match (size, set) {
-        (size, []) => size.to_owned(),
-        ("", set) => set.join(", "),
-        (size, set) => format!("{size} with {}", set.join(", ")),
-    }
-}
-
-fn without_numbers(text: &str) -> String {
-    text.chars().filter(|c| !c.is_ascii_digit()).collect()
-}
-
-fn meaning(word: Word) -> &'static str {
-    match word {
-        Word::Proved => "the same for every launch of both, and shown",
-        Word::ProvedAtLaunches => "the same bits for every input",
-        Word::EqualButForNans => "the same bits for every input, NaN payloads apart",
-        Word::EqualUpToRounding => {
-            "the same for every input, up to rounding; NaN, infinities, overflow and underflow apart"
-        }
-        Word::Tested => "the same on the inputs tried",
-        Word::Refuted => "not the same",
-        Word::WrongInput => "no judge: the original or a description is wrong",
-    }
+    let all: Vec<String> = paths.into_iter().flatten().filter_map(of).collect();
+    (!all.is_empty()).then(|| {
+        format!(
+            "note: a wrong guess refutes as well, and these are guesses: {}",
+            all.join("; ")
+        )
+    })
 }

@@ -113,6 +113,15 @@ impl Lower<'_> {
         Ok(value.kind)
     }
 
+    /// `double`, `(real_t)`
+    fn is_type_name(&self, node: Node<'_>) -> bool {
+        match self.children(node)[..] {
+            [] => node.kind() == "primitive_type",
+            [inner] => inner.kind() == "identifier",
+            _ => false,
+        }
+    }
+
     pub(super) fn call(&mut self, node: Node<'_>) -> Lowered<ExprKind> {
         let function = self.field(node, "function")?;
         let list = self.field(node, "arguments")?;
@@ -128,9 +137,13 @@ impl Lower<'_> {
             "identifier" | "qualified_identifier" | "field_expression" => {
                 Ok(ExprKind::Call(self.ident(function), arguments))
             }
-            // `double(x)` is a cast; parentheses keep the argument together.
-            "primitive_type" if arguments.len() == 1 => {
-                let ty = Type::Named(self.text(function).to_owned());
+            // `double(x)` is a cast; parentheses keep the argument together. So is `(real_t)(x)`, which the grammar takes for
+            // a call: who calls a function by its name in parentheses gets the same text again.
+            "primitive_type" | "parenthesized_expression"
+                if arguments.len() == 1 && self.is_type_name(function) =>
+            {
+                let name = self.text(function).trim_matches(['(', ')', ' ']);
+                let ty = Type::Named(name.to_owned());
                 let span = self.span(list);
                 let inner = arguments.swap_remove(0);
                 let kind = ExprKind::Paren(Box::new(inner));

@@ -210,6 +210,11 @@ impl Warp {
                 }
             };
             let from = if valid { from } else { lane };
+            in_range[lane] = valid as u64;
+            if group >> from & 1 == 0 && block.options.loose_shuffles {
+                result[lane] = UNDEFINED;
+                continue;
+            }
             if group >> from & 1 == 0 {
                 let why = match (members >> from & 1, self.exited >> from & 1) {
                     (0, _) => "is not in the member mask",
@@ -220,11 +225,13 @@ impl Warp {
                 return Err(Trouble::new(FaultKind::InactiveLane, lane, message));
             }
             result[lane] = values[from] & 0xffff_ffff;
-            in_range[lane] = valid as u64;
         }
         Ok((result, in_range))
     }
 }
+
+/// What stands for a value that is not defined.
+const UNDEFINED: u64 = 0x7fc0_dead;
 
 fn narrowed(values: &Lanes, wide: bool) -> Lanes {
     if wide {

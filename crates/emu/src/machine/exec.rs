@@ -1,12 +1,12 @@
 //! One instruction of one strand.
 
-use super::access::Trouble;
+use super::access::{Trouble, address_of};
 use super::block::Block;
 use super::warp::{Next, Wait, Warp};
 use crate::fault::FaultKind;
 use crate::lanes::{Lanes, Mask, WARP, fill, lanes_of, mask_where};
 use crate::pattern::{self, Patterns};
-use crate::program::{Op, Out, Program, Src, Step};
+use crate::program::{Access, AccessSpace, Op, Out, Program, Src, Step};
 
 impl Warp {
     /// Executes the instruction that a strand stands at.
@@ -47,6 +47,7 @@ impl Warp {
         if block.options.patterns {
             let mut own = Patterns::default();
             for access in pattern::accesses(&step.op).into_iter().flatten() {
+                self.note_reach(block, frame, access, mask);
                 let is_constant = |at| block.memory.slot(at).is_some_and(|found| found.constant);
                 let is_atomic = matches!(step.op, Op::Atomic(_) | Op::Atomic128 { .. });
                 own.note(
@@ -77,6 +78,19 @@ impl Warp {
                 .for_each(|&reg| data.mark(reg, mask, true));
         }
         Ok(next)
+    }
+
+    /// How far an access goes into global memory.
+    fn note_reach(&self, block: &mut Block<'_>, frame: usize, access: &Access, mask: Mask) {
+        if !matches!(access.space, AccessSpace::Global | AccessSpace::Generic) {
+            return;
+        }
+        let base = self.value(block, frame, access.base);
+        for address in lanes_of(mask).map(|lane| address_of(access, base, lane)) {
+            if let Some((index, offset)) = block.memory.place(address) {
+                block.counts.note_reach(index, offset + access.bytes());
+            }
+        }
     }
 
     fn execute(

@@ -117,6 +117,14 @@ impl Program {
         let buffers = setup.buffers.iter();
         Ok(Outcome::Finished(Results {
             buffers: buffers.map(|i| bytes(i).unwrap_or_default()).collect(),
+            reach: match options.patterns {
+                true => setup
+                    .buffers
+                    .iter()
+                    .map(|&i| finished.counts.reach(i))
+                    .collect(),
+                false => Vec::new(),
+            },
             statistics: finished.counts.statistics(self),
             approximate: finished.counts.approximations(self),
             printed: finished.printed,

@@ -290,6 +290,13 @@ impl Memory {
         self.allocations.get(slot_of(address)?)
     }
 
+    /// The number of the allocation that an address lies in, and the offset in it.
+    pub fn place(&self, address: u64) -> Option<(usize, u64)> {
+        let index = slot_of(address)?;
+        let (_, offset) = self.allocations.get(index)?.holds(address, 1)?;
+        Some((index, offset))
+    }
+
     /// The allocation that holds all of `size` bytes at an address, and the offset in it.
     #[inline(always)]
     pub fn find(&self, address: u64, size: u64) -> Option<(&Allocation, u64)> {

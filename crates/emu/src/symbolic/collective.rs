@@ -308,11 +308,14 @@ impl Warp {
                 }
             };
             let from = if inside { from } else { lane };
-            if group >> from & 1 == 0 {
-                return Err(m.fault(FaultClass::InactiveLane, self, (pc, lane), None));
-            }
-            let value = self.lane(m, src, from);
-            let value = m.terms.extract(value, 0, 32);
+            // Not defined (PTX ISA, 'shfl.sync'), which harms nobody who does not use it.
+            let value = match group >> from & 1 {
+                0 => m.undefined(),
+                _ => {
+                    let value = self.lane(m, src, from);
+                    m.terms.extract(value, 0, 32)
+                }
+            };
             put(&mut values, &mut sym, lane, value);
             valid[lane] = u64::from(inside);
         }

@@ -58,8 +58,6 @@ pub enum FaultClass {
     BarrierDivergence,
     /// Lanes that others wait for and that do not come.
     WarpDivergence,
-    /// A shuffle from a lane that does not take part.
-    InactiveLane,
     /// `trap`
     Trap,
     /// `assert`
@@ -226,6 +224,8 @@ pub(crate) struct Machine<'a> {
     barriers: u32,
     /// What each register holds before it is written.
     pub unset: Vec<Id>,
+    /// Values that are not defined, each another one.
+    undefined: u32,
     /// Warp instructions since anything was stored, and the terms then.
     idle: (u64, usize),
     /// A buffer that is written although its accesses are not logged.
@@ -401,6 +401,7 @@ impl<'a> Machine<'a> {
             number: 0,
             barriers: 0,
             unset,
+            undefined: 0,
             idle: (0, 0),
             unlogged: None,
             tracer: None,
@@ -563,6 +564,12 @@ impl<'a> Machine<'a> {
 
     pub fn refuse(&self, refusal: Refusal, pc: u32) -> Stop {
         Stop::Refused(refusal, Box::new(self.place(pc)))
+    }
+
+    /// A value that is not defined.
+    pub fn undefined(&mut self) -> Val {
+        self.undefined += 1;
+        Val::Term(self.terms.unset(Unset::Lane, self.undefined))
     }
 
     pub fn fault(

@@ -380,6 +380,8 @@ pub enum Unset {
     Shared,
     /// Local memory.
     Local,
+    /// What a shuffle reads of a lane that takes no part in it.
+    Lane,
     /// A buffer's element, by the buffer's number.
     Global(u32),
 }
@@ -390,7 +392,8 @@ impl Unset {
             Unset::Register => 0,
             Unset::Shared => 1,
             Unset::Local => 2,
-            Unset::Global(buffer) => 3 + buffer,
+            Unset::Lane => 3,
+            Unset::Global(buffer) => 4 + buffer,
         }
     }
 
@@ -400,7 +403,8 @@ impl Unset {
             0 => Unset::Register,
             1 => Unset::Shared,
             2 => Unset::Local,
-            buffer => Unset::Global(buffer - 3),
+            3 => Unset::Lane,
+            buffer => Unset::Global(buffer - 4),
         }
     }
 }

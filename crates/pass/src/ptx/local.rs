@@ -86,7 +86,7 @@ pub enum Index {
     Thread,
     /// A parameter.
     Parameter,
-    /// Constants, along ways that meet.
+    /// Constants, along ways that meet: branches decide.
     Computed,
 }
 
@@ -118,8 +118,9 @@ enum Held {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     var: VarId,
-    /// Where its object begins in a frame; `None` for the frame's own address.
-    start: Option<i64>,
+    /// Where its object begins in a frame, and the last place there that it may be instead: a pointer that branches set to
+    /// one element or another. `None` for the frame's own address.
+    start: Option<(i64, i64)>,
     /// Bytes from there; `None` where they are not constant.
     at: Option<i64>,
 }
@@ -128,12 +129,18 @@ impl Held {
     fn or(self, other: Held) -> Held {
         match (self, other) {
             (Held::Nothing, any) | (any, Held::Nothing) => any,
-            (Held::Place(a), Held::Place(b)) if (a.var, a.start) == (b.var, b.start) => {
-                Held::Place(Place {
+            (Held::Place(a), Held::Place(b)) if a.var == b.var => match (a.start, b.start) {
+                (own, other) if own == other => Held::Place(Place {
                     at: a.at.filter(|_| a.at == b.at),
                     ..a
-                })
-            }
+                }),
+                (Some((first, last)), Some((begin, end))) => Held::Place(Place {
+                    var: a.var,
+                    start: Some((first.min(begin), last.max(end))),
+                    at: None,
+                }),
+                _ => Held::Mixed,
+            },
             _ => Held::Mixed,
         }
     }
@@ -251,7 +258,7 @@ impl<'m> Walk<'m> {
         let far = place.at.zip(by).map(|(at, by)| at.wrapping_add(by));
         Held::Place(match (self.is_frame(place.var), place.start, far) {
             (true, None, Some(start)) => Place {
-                start: Some(start),
+                start: Some((start, start)),
                 at: Some(0),
                 ..place
             },
@@ -344,7 +351,14 @@ impl<'m> Walk<'m> {
         let mut starts: BTreeMap<VarId, BTreeSet<i64>> = BTreeMap::new();
         for found in accesses.iter().chain(&values) {
             let starts = starts.entry(found.place.var).or_default();
-            starts.extend([Some(0), found.place.start].into_iter().flatten());
+            let own = found.place.start.map(|(first, _)| first);
+            starts.extend([Some(0), own].into_iter().flatten());
+        }
+        // What one pointer may point to is one object.
+        for Place { var, start, .. } in accesses.iter().chain(&values).map(|found| found.place) {
+            if let (Some(starts), Some((first, last))) = (starts.get_mut(&var), start) {
+                starts.retain(|&other| other <= first || other > last);
+            }
         }
         let mut objects = Vec::new();
         for (var, starts) in starts {
@@ -358,7 +372,7 @@ impl<'m> Walk<'m> {
                 let is_here = |found: &&Use| {
                     let place = found.place;
                     let first = match place.start {
-                        Some(own) => own,
+                        Some((own, _)) => own,
                         // The frame's own address, and a constant.
                         None => place.at.unwrap_or(0),
                     };
@@ -399,7 +413,7 @@ impl<'m> Walk<'m> {
             Why::Indexed { at, .. } => Some(at),
             _ => accesses.first().map(|found| found.inst),
         };
-        let (copies, copy_of) = self.copied(accesses);
+        let (copies, copy_of) = self.copied(accesses, start);
         let is_store = |found: &&&Use| self.op(found.inst) != Some(Op::Ld);
         Some(LocalObject {
             var,
@@ -452,13 +466,15 @@ impl<'m> Walk<'m> {
     }
 
     /// Stores of what is loaded from the same place of one parameter, and which that is.
-    fn copied(&self, accesses: &[&Use]) -> (usize, Option<usize>) {
+    fn copied(&self, accesses: &[&Use], start: i64) -> (usize, Option<usize>) {
         let mut of = None;
         let mut count = 0;
         for found in accesses {
+            let own = found.place.start.map_or(0, |(first, _)| first - start);
             let Some(at) = found
                 .place
                 .at
+                .map(|at| at.wrapping_add(own))
                 .filter(|_| self.op(found.inst) == Some(Op::St))
             else {
                 continue;
