@@ -2186,6 +2186,36 @@ fn programs_without_the_driver_need_next_to_nothing() {
     assert_eq!(more, ["libwarpwright_inject.so"]);
 }
 
+/// What cannot open the library is not told of it, and the program's own environment stays as it is: between `vfork` and exec
+/// it is the parent's.
+fn environments_stay_the_programs() {
+    let few = workshop().expect("a toolkit").dir.path().join("few");
+    let folder = tempfile::tempdir().expect("folder");
+    let near = folder.path().join("near.so");
+    std::fs::copy(library(), &near).expect("copied");
+    let started = |preloaded: String| {
+        let mut command = Command::new(&few);
+        command.arg("ways").arg(&near).env("LD_PRELOAD", preloaded);
+        command.env("WARPWRIGHT", "with").output().expect("starts")
+    };
+    let plain = started("libm.so.6".into());
+    let says = String::from_utf8_lossy(&plain.stdout);
+    assert_eq!(says.matches(" libm.so.6\n").count(), 12, "{says}");
+    assert_eq!(says.matches(" 1\n").count(), 16, "{says}");
+    for (before, behind) in [("", ":libm.so.6"), ("libm.so.6 ", ""), ("", " libm.so.6:")] {
+        let preloaded = format!("{before}{}{behind}", near.display());
+        let with = started(preloaded.clone());
+        assert_eq!(with.status, plain.status, "{preloaded}");
+        let of = |output: &Output| {
+            String::from_utf8_lossy(&output.stdout)
+                .replace("6:\n", "6\n")
+                .replace("6 \n", "6\n")
+        };
+        assert_eq!(of(&with), says, "{preloaded}");
+        assert_eq!(with.stderr, plain.stderr, "{preloaded}");
+    }
+}
+
 /// What is loaded later, and by threads at once, changes none of the dynamic linker's answers: nobody has the driver's functions
 /// where no driver is.
 fn the_dynamic_linker_answers_as_ever() {
@@ -2494,7 +2524,11 @@ fn own_functions_are_not_called() {
 }
 
 fn main() {
-    let tests: [(&str, fn()); 47] = [
+    let tests: [(&str, fn()); 48] = [
+        (
+            "environments_stay_the_programs",
+            environments_stay_the_programs,
+        ),
         (
             "the_dynamic_linker_answers_as_ever",
             the_dynamic_linker_answers_as_ever,
