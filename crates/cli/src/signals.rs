@@ -10,6 +10,7 @@
 //! standard input, output and error is closed for it, too: Rust's start opens `/dev/null` there, and one more for what is no
 //! more than a path (`O_PATH`). It ends with this process, should that be killed: the witness sees to it.
 
+mod dump;
 mod waker;
 mod witness;
 
@@ -26,6 +27,8 @@ use std::time::{Duration, Instant};
 use nix::libc::{self, c_int, c_void, siginfo_t, sigset_t};
 use nix::unistd::{getpid, getppid, getsid};
 use warpwright_toolkit::PrivateFolder;
+
+use crate::terminal;
 
 /// The last of all signals.
 const LAST: c_int = 64;
@@ -79,6 +82,8 @@ static BEFORE: OnceLock<Vec<libc::sigaction>> = OnceLock::new();
 static SENT: AtomicU64 = AtomicU64::new(0);
 /// Why signals are not taken.
 static UNTAKEN: Mutex<Option<std::io::Error>> = Mutex::new(None);
+/// Was the memory of the program that this process ends as written down?
+static HAS_DUMPED: AtomicBool = AtomicBool::new(false);
 /// How long folders are tried to be removed.
 const PATIENCE: Duration = Duration::from_millis(500);
 static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -235,6 +240,11 @@ pub fn asked_to_end() -> bool {
     ASKED.load(Ordering::SeqCst)
 }
 
+/// Does a program run?
+pub fn is_running() -> bool {
+    PROGRAM.load(Ordering::SeqCst) != NONE
+}
+
 /// Has this process started a program?
 pub fn has_run() -> bool {
     HAS_RUN.load(Ordering::SeqCst)
@@ -254,10 +264,14 @@ pub fn wait_for_end() {
 
 /// Ends this process by the signal that asked it to, or ended its program, now that it has said all. Returns if none did.
 pub fn leave() {
-    match ENDS_BY.load(Ordering::SeqCst) {
-        0 => {}
-        signal => end(signal),
+    let signal = ENDS_BY.load(Ordering::SeqCst);
+    if signal == 0 {
+        return;
     }
+    if HAS_DUMPED.load(Ordering::SeqCst) && dump::prepare().is_err() {
+        dump::prevent();
+    }
+    end(signal)
 }
 
 /// Ends this process at once, and leaves nothing of it.
@@ -285,6 +299,7 @@ pub fn starting() {
         complain!("signals do not reach the program: {why}");
     }
     HAS_RUN.store(true, Ordering::SeqCst);
+    terminal::a_program_writes();
     PROGRAM.store(STARTING, Ordering::SeqCst);
     let _ = held();
     hold(libc::SIG_BLOCK, &set(None));
@@ -299,6 +314,7 @@ pub fn started(id: u32) {
 
 /// It has ended, by a signal or not, or did not start.
 pub fn ended(by: Option<c_int>) {
+    terminal::a_program_writes();
     PROGRAM.store(NONE, Ordering::SeqCst);
     let is_asked = |signal: c_int| {
         let is_sent = SENT.load(Ordering::SeqCst) & bit(signal) != 0;
@@ -310,12 +326,13 @@ pub fn ended(by: Option<c_int>) {
     hold(libc::SIG_SETMASK, held());
 }
 
-/// Has this process end by the signal that ended its program, once it has said all. The program's memory is what a debugger
-/// wants to see.
-#[allow(unsafe_code)]
-pub fn end_as(signal: c_int) {
-    // SAFETY: a call without memory.
-    unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) };
+/// Has this process end by the signal that ended its program, once it has said all, and with the mark of a core that one may have
+/// left. The program's memory is what a debugger wants to see.
+pub fn end_as(signal: c_int, has_dumped: bool) {
+    if !has_dumped {
+        dump::prevent();
+    }
+    HAS_DUMPED.store(has_dumped, Ordering::SeqCst);
     ENDS_BY.store(signal, Ordering::SeqCst);
 }
 
