@@ -2085,6 +2085,48 @@ fn little_memory_ends_nobody() {
     }
     // From the start.
     let (store, size) = store(&fast.cubin);
+    // In the middle of its work, with threads and modules to come, 13 MB being what 20 MiB in all leave.
+    let pieces = |run: &Run| {
+        let (said, mut pieces) = (run.stdout(), 0);
+        let others = said
+            .lines()
+            .filter(|line| match line.strip_prefix("pieces ") {
+                Some(count) => {
+                    pieces = count.parse().expect("a number");
+                    false
+                }
+                None => true,
+            });
+        let others: Vec<String> = others.map(str::to_owned).collect();
+        (others, pieces)
+    };
+    for room in [
+        200_000, 1_000_000, 3_000_000, 9_000_000, 13_000_000, 20_000_000, 45_000_000,
+    ] {
+        let room = room.to_string();
+        let more = [room.as_str()];
+        let setup = |mode| Setup {
+            mode,
+            scenario: "short-last",
+            store: Some(store.path()),
+            more: &more,
+            ..Setup::default()
+        };
+        let (expected, count) = pieces(&run(&setup("")));
+        assert_eq!(expected.len(), 4, "{room}: {expected:?}");
+        for mode in ["with", "trace", "trace+with"] {
+            let with = run(&setup(mode));
+            let (found, left) = pieces(&with);
+            let what = format!("{room} {mode}: {}", with.log);
+            assert_eq!(found, expected, "{what}");
+            // Of 64 KiB.
+            assert!(
+                (count - 2..=count + 2).contains(&left),
+                "{what}: {left}, not {count}"
+            );
+            assert!(mode != "with" || with.of_size(size) > 0, "{what}");
+        }
+    }
     for (limit, is_used) in [
         ("-v 64000", false),
         ("-v 100000000", true),
