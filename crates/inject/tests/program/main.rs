@@ -603,6 +603,7 @@ fn attributes_follow() {
         store: Some(store.path()),
         ..Setup::default()
     });
+    assert!(with.of_size(size) > 0, "{}", with.log);
     let own = format!(" image {size} ");
     let mut launches = with.launches.lines().filter(|l| l.contains(&own));
     assert!(
