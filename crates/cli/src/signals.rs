@@ -266,6 +266,7 @@ pub fn wait_for_end() {
 pub fn leave() {
     let signal = ENDS_BY.load(Ordering::SeqCst);
     if signal == 0 {
+        witness::dismiss();
         return;
     }
     if HAS_DUMPED.load(Ordering::SeqCst) && dump::prepare().is_err() {
@@ -592,6 +593,9 @@ fn send(to: i32, info: &siginfo_t) {
 /// Leaves nothing of this process behind. Other threads may still write into a folder.
 fn clear() {
     warpwright_toolkit::shut_down();
+    if !is_running() {
+        witness::dismiss();
+    }
     let mut folders = FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
     for folder in folders.drain(..) {
         let begun = Instant::now();

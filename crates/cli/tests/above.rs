@@ -947,3 +947,40 @@ fn programs_come_back_at_once() {
         }
     }
 }
+
+/// Whoever takes in orphans gets those of the program, and nobody of the command's.
+#[test]
+fn orphans_are_the_programs() {
+    let bench = Bench::new();
+    bench.build("reaper");
+    for script in [
+        "exit 4",
+        "(sleep 0.2; exit 3) & exit 1",
+        "kill -TERM $$",
+        "kill -KILL $$",
+        "setsid sh -c 'sleep 0.2; exit 7' & kill -KILL $$",
+    ] {
+        let run = |command: Option<&str>| {
+            let below = bench.below(command, &["sh", "-c", script]);
+            let mut reaper = Command::new(bench.path("reaper"));
+            reaper.arg(below.get_program()).args(below.get_args());
+            let mut reaper = bench.set(reaper);
+            // What a command says itself is none of it.
+            let said = text(
+                &reaper
+                    .stderr(Stdio::null())
+                    .output()
+                    .expect("starts")
+                    .stdout,
+            );
+            let mut ends: Vec<String> = said.lines().map(str::to_owned).collect();
+            ends.sort();
+            ends
+        };
+        let plain = run(None);
+        assert!(!plain.is_empty());
+        for command in COMMANDS {
+            assert_eq!(run(Some(command)), plain, "{command} {script}");
+        }
+    }
+}

@@ -30,6 +30,8 @@ struct Witness {
 }
 
 static WITNESS: Mutex<Option<Witness>> = Mutex::new(None);
+/// All that were started.
+static STARTED: Mutex<Vec<i32>> = Mutex::new(Vec::new());
 /// Where a program says that it starts.
 static ASK_AT: AtomicI32 = AtomicI32::new(-1);
 
@@ -41,6 +43,20 @@ pub fn stand() {
         *witness = Witness::new().ok();
         let ask = witness.as_ref().map_or(-1, |own| own.ask.as_raw_fd());
         ASK_AT.store(ask, Ordering::SeqCst);
+    }
+}
+
+/// Sends them away, now that no program runs: whoever takes in orphans is not to meet them.
+#[allow(unsafe_code)]
+pub fn dismiss() {
+    ASK_AT.store(-1, Ordering::SeqCst);
+    let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
+    for id in started.drain(..) {
+        // SAFETY: children that nobody else waits for.
+        unsafe {
+            libc::kill(id, libc::SIGKILL);
+            libc::waitpid(id, std::ptr::null_mut(), 0);
+        }
     }
 }
 
@@ -87,11 +103,15 @@ impl Witness {
             -1 => Err(std::io::Error::last_os_error()),
             // SAFETY: two descriptors of its own, and signals are held back.
             0 => unsafe { watch(asked.as_raw_fd(), tell.as_raw_fd()) },
-            _ => Ok(Witness {
-                ask,
-                told,
-                seen: Vec::new(),
-            }),
+            id => {
+                let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
+                started.push(id);
+                Ok(Witness {
+                    ask,
+                    told,
+                    seen: Vec::new(),
+                })
+            }
         }
     }
 
