@@ -524,9 +524,11 @@ impl Sender {
         // SAFETY: a signal that was sent says by whom.
         let by = unsafe { info.si_pid() };
         let is_to_all = witness::has_seen(info.si_signo, by);
-        match info.si_code {
-            1.. => Sender::Kernel,
-            _ if is_to_all => Sender::ToAll,
+        match (info.si_code, is_to_all) {
+            (1.., _) => Sender::Kernel,
+            (_, Some(true)) => Sender::ToAll,
+            // One to all is not to go further up than they are.
+            (_, None) if by == program => Sender::ToAll,
             _ if by == program => Sender::Program,
             _ => Sender::Other,
         }

@@ -984,3 +984,37 @@ fn orphans_are_the_programs() {
         }
     }
 }
+
+/// What a program sends to its whole group goes no further up, and ends the command as the program.
+#[test]
+fn signals_to_all_of_a_group_stay_there() {
+    let bench = Bench::new();
+    for command in ["", "$OWN trace --", "$OWN tune --"] {
+        // What watches beside a program may be stopped: nobody knows then who has a signal.
+        let stopped = "for one in $(cat /proc/$PPID/task/$PPID/children); do [ $one = $$ ] || kill -STOP $one; done; \
+                       trap 'exit 6' USR1; kill -USR1 0; sleep 2";
+        let stopped = stopped.replace('$', "\\$");
+        let deeds = [
+            ("kill -34 0", "162"),
+            ("trap 'exit 6' USR1; kill -USR1 0; sleep 1", "6"),
+            (&stopped, "6"),
+        ];
+        let count = if command.is_empty() { 2 } else { 3 };
+        for (deed, code) in &deeds[..count] {
+            // Whoever started the command is in another group.
+            let line = format!(
+                "trap 'echo hit' USR1 RTMIN; i=0; while [ $i -lt 5 ]; do i=$((i+1)); \
+                 setsid -w {command} bash -c \"{deed}\" 2> /dev/null; echo $?; done"
+            );
+            let mut shell = Command::new("bash");
+            shell.args(["-c", &line]);
+            shell.env("OWN", env!("CARGO_BIN_EXE_warpwright"));
+            let said = text(&bench.set(shell).output().expect("starts").stdout);
+            assert!(
+                said.lines().all(|line| line == *code),
+                "{command} {deed}: {said}"
+            );
+            assert_eq!(said.lines().count(), 5, "{command} {deed}");
+        }
+    }
+}

@@ -49,6 +49,9 @@ pub fn stand() {
 /// Sends them away, now that no program runs: whoever takes in orphans is not to meet them.
 #[allow(unsafe_code)]
 pub fn dismiss() {
+    // Nobody is asked any more.
+    let mut witness = WITNESS.lock().unwrap_or_else(PoisonError::into_inner);
+    std::mem::forget(witness.take());
     ASK_AT.store(-1, Ordering::SeqCst);
     let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
     for id in started.drain(..) {
@@ -76,22 +79,18 @@ pub fn tie() {
     }
 }
 
-/// Did it see a signal of this sender?
-pub fn has_seen(signal: c_int, by: i32) -> bool {
+/// Did it see a signal of this sender? None where that cannot be known.
+pub fn has_seen(signal: c_int, by: i32) -> Option<bool> {
     let mut witness = WITNESS.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(own) = &mut *witness else {
-        return false;
-    };
+    let own = witness.as_mut()?;
     std::thread::sleep(MEANWHILE);
-    match own.has_seen(signal, by) {
-        Ok(found) => found,
-        Err(_) => {
-            ASK_AT.store(-1, Ordering::SeqCst);
-            // It may be stopped alone. Nobody asks it any more; closed, its pipe would tell it that this process has ended.
-            std::mem::forget(witness.take());
-            false
-        }
+    let found = own.has_seen(signal, by).ok();
+    if found.is_none() {
+        ASK_AT.store(-1, Ordering::SeqCst);
+        // It may be stopped alone. Nobody asks it any more; closed, its pipe would tell it that this process has ended.
+        std::mem::forget(witness.take());
     }
+    found
 }
 
 impl Witness {
