@@ -503,7 +503,12 @@ fn as_before(signal: c_int) {
 #[allow(unsafe_code)]
 fn raise(signal: c_int) {
     // SAFETY: calls without memory.
-    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::gettid(), signal) };
+    unsafe {
+        let own = libc::getpid();
+        if libc::syscall(libc::SYS_tgkill, own, libc::gettid(), signal) != 0 {
+            libc::kill(own, signal);
+        }
+    }
 }
 
 /// Who a signal is from.

@@ -18,6 +18,7 @@ use crate::args::{Cli, DbAction, DbArgs};
 use crate::commands::print_json;
 use crate::failure::Failure;
 use crate::input::{behind_links, folder_of, write_atomically};
+use crate::threads;
 use warpwright_report::table::Table;
 
 impl From<StoreError> for Failure {
@@ -177,6 +178,7 @@ fn verify_seen(
     if trace.gpu.is_none() {
         nothing_was_seen(folder);
     }
+    threads::settle_now();
     let verdicts = verify::verify(cli, store, &trace, folder)?;
     match verdicts.is_empty() {
         true => eprintln!("no winner from elsewhere waits to be proved on this GPU"),

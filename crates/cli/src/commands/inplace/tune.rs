@@ -39,6 +39,7 @@ use crate::commands::{print_json, write_page};
 use crate::failure::Failure;
 use crate::session;
 use crate::signals::asked_to_end;
+use crate::threads;
 use warpwright::trace::{GpuFacts, notes, read};
 use warpwright_report::edit::{Edit, edit_in_place};
 use warpwright_report::table::Table;
@@ -209,6 +210,7 @@ fn tune(
         return last.show(args);
     }
     let gpu = lookup(&format!("sm_{}", facts.sm)).map_err(|e| Failure::input(e.to_string()))?;
+    threads::settle_now();
     match verify::verify(cli, store, &last.trace, &last.modules) {
         Ok(verdicts) => verify::tell(&verdicts),
         Err(failure) => drop(failure.report(false)),
