@@ -18,11 +18,11 @@ use std::io::{Read, Result};
 use std::mem::{size_of, zeroed};
 use std::os::fd::IntoRawFd;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::libc::{self, c_int, c_void, siginfo_t, sigset_t};
 use nix::unistd::{getpid, getppid, getsid};
@@ -84,8 +84,6 @@ static SENT: AtomicU64 = AtomicU64::new(0);
 static UNTAKEN: Mutex<Option<std::io::Error>> = Mutex::new(None);
 /// Was the memory of the program that this process ends as written down?
 static HAS_DUMPED: AtomicBool = AtomicBool::new(false);
-/// How long folders are tried to be removed.
-const PATIENCE: Duration = Duration::from_millis(500);
 static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// What this process was started to hold back, and to ignore.
 static HELD: OnceLock<sigset_t> = OnceLock::new();
@@ -282,12 +280,37 @@ pub fn quit(code: i32) -> ! {
     std::process::exit(code);
 }
 
-/// Makes a folder that goes when a signal ends this process. Once it ends none is made.
-pub fn removed_at_end(make: impl FnOnce() -> Result<PrivateFolder>) -> Result<PrivateFolder> {
-    let mut folders = FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
-    let folder = make()?;
-    folders.push(folder.path().to_owned());
-    Ok(folder)
+/// A folder that goes with the value, and when a signal ends this process.
+pub struct WorkFolder(PrivateFolder);
+
+impl WorkFolder {
+    /// Once this process ends none is made.
+    pub fn new() -> Result<WorkFolder> {
+        let mut folders = FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = PrivateFolder::new()?;
+        folders.push(folder.path().to_owned());
+        Ok(WorkFolder(folder))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for WorkFolder {
+    fn drop(&mut self) {
+        remove(self.path());
+    }
+}
+
+/// Removes a folder. It has another name first: what a program has left running, or another thread, writes into it no more.
+fn remove(folder: &Path) {
+    let gone = folder.with_extension("gone");
+    let _ = match std::fs::rename(folder, &gone) {
+        Ok(()) => std::fs::remove_dir_all(gone),
+        Err(_) => std::fs::remove_dir_all(folder),
+    };
 }
 
 /// A program is about to be started.
@@ -605,13 +628,7 @@ fn clear() {
     }
     let mut folders = FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
     for folder in folders.drain(..) {
-        let begun = Instant::now();
-        while std::fs::remove_dir_all(&folder).is_err()
-            && folder.exists()
-            && begun.elapsed() < PATIENCE
-        {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        remove(&folder);
     }
     std::mem::forget(folders);
 }

@@ -1018,3 +1018,24 @@ fn signals_to_all_of_a_group_stay_there() {
         }
     }
 }
+
+/// What a program leaves running may still write where it is noted: that folder goes all the same.
+#[test]
+fn folders_go_that_somebody_still_writes_into() {
+    let bench = Bench::new();
+    let writes = "exit 3 if fork; fork; fork; fork; close STDOUT; close STDERR; 1 while open my $file, '>', $ENV{WARPWRIGHT_DIR} . '/' . $$ . $i++";
+    for command in ["trace", "tune"] {
+        for _ in 0..8 {
+            let ended = bench.below(Some(command), &["perl", "-e", writes]).output();
+            let ended = ended.expect("starts");
+            assert_eq!(
+                ended.status.code(),
+                Some(3),
+                "{command}: {}",
+                text(&ended.stderr)
+            );
+            let left = std::fs::read_dir(bench.path("tmp")).expect("a folder");
+            assert_eq!(left.count(), 0, "{command}");
+        }
+    }
+}
