@@ -364,7 +364,8 @@ pub unsafe extern "C-unwind" fn system(command: *const c_char) -> c_int {
         unsafe { transmute(all::system.next()) };
     // SAFETY: the caller's.
     let mut next = || unsafe { next(command) as usize };
-    match !command.is_null() && is_out_of_reach() {
+    // Without a command it starts a shell, too, to see whether there is one.
+    match is_out_of_reach() {
         // SAFETY: the C library's starts a shell from this process's memory alone.
         true => unsafe { without_library_meanwhile(&mut next) as c_int },
         false => next() as c_int,
