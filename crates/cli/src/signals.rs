@@ -304,13 +304,21 @@ impl Drop for WorkFolder {
     }
 }
 
-/// Removes a folder. It has another name first: what a program has left running, or another thread, writes into it no more.
+/// Removes a folder. It has another name first: what a program has left running, or another thread, writes into it no more,
+/// but for what it has just begun.
 fn remove(folder: &Path) {
+    const ATTEMPTS: usize = 100;
     let gone = folder.with_extension("gone");
-    let _ = match std::fs::rename(folder, &gone) {
-        Ok(()) => std::fs::remove_dir_all(gone),
-        Err(_) => std::fs::remove_dir_all(folder),
+    let place = match std::fs::rename(folder, &gone) {
+        Ok(()) => &gone,
+        Err(_) => folder,
     };
+    for _ in 0..ATTEMPTS {
+        if std::fs::remove_dir_all(place).is_ok() || !place.exists() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// A program is about to be started.
