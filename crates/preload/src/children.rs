@@ -107,8 +107,8 @@ unsafe fn copy(text: *const u8, to: *mut u8) -> usize {
     }
 }
 
-/// Has something done with so many words of the stack. Where it would take too many there are none: a thread may have as few as
-/// 16 KiB, and these are for some 1,500 variables.
+/// Has something done with so many words of the stack. Where it would take too many there are none, and what is started is told:
+/// a handler of signals may have as little as 8 KiB, so these are 2, for some 200 variables.
 fn on_stack(words: usize, work: &mut dyn FnMut(*mut usize) -> usize) -> usize {
     #[inline(never)]
     fn with<const WORDS: usize>(work: &mut dyn FnMut(*mut usize) -> usize) -> usize {
@@ -118,7 +118,6 @@ fn on_stack(words: usize, work: &mut dyn FnMut(*mut usize) -> usize) -> usize {
     match words {
         ..=64 => with::<64>(work),
         65..=256 => with::<256>(work),
-        257..=1536 => with::<1536>(work),
         _ => work(std::ptr::null_mut()),
     }
 }

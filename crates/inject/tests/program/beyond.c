@@ -35,7 +35,7 @@ int main(int n, char **w) {
         else if (IS("spawn")) spawn(NULL);
         else if (IS("vfork")) vforks(NULL);
         else if (IS("handler")) { static char st[8192]; stack_t k = {st, 0, sizeof st}; sigaltstack(&k, NULL); sigaction(SIGUSR1, &(struct sigaction){.sa_handler = handler, .sa_flags = SA_ONSTACK}, NULL); raise(SIGUSR1); puts("handled"); }
-        else if (IS("many")) many(1000);
+        else if (IS("many")) many(150);
         else if (IS("null-argv")) { if (!(c = fork())) { execve("/bin/true", NULL, environ); _exit(errno); } waitpid(c, &s, 0); printf("null %x\n", s); }
         else if (IS("null-env")) { if (!(c = fork())) { execve("/bin/sh", sh, NULL); _exit(errno); } waitpid(c, &s, 0); printf("null %x\n", s); }
         else if (IS("no-environ")) { char **e = environ; environ = NULL; if (!(c = fork())) { execvp("/bin/sh", sh); _exit(errno); } waitpid(c, &s, 0); printf("none %x %d\n", s, system("exit 2")); environ = e; }
