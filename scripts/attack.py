@@ -60,7 +60,7 @@ class Bench:
         for out, words in [("libcuda.so.1", ["-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "fake_driver.c"]),
                            ("host", ["host.c"]), ("host-linked", ["-DLINKED", "host.c", at("libcuda.so.1")]),
                            ("short.so", ["-shared", "-fPIC", "short.c"]), ("few", ["few.c"]), ("asks", ["asks.c"]),
-                           ("terminal", ["terminal.c"]), ("chain", ["chain.c"])]:
+                           ("terminal", ["terminal.c"]), ("chain", ["chain.c"]), ("deeds", ["deeds.c", "-Wl,--no-as-needed", "-lgcc_s"]), ("beyond", ["beyond.c"])]:
             subprocess.run(["cc", "-w", "-O1", "-o", at(out), *words, "-ldl", "-lpthread"], cwd=SOURCES, check=True)
         self.ptxas = self.find_ptxas()
         self.module = self.compile("", SCALE)
@@ -1235,10 +1235,160 @@ def at_terminal(b, before, does, end):
     return all_heard, shown
 
 
+def whole(words, env, before=None, cwd=None, timeout=60):
+    """The wait status as the kernel has it, with the mark of a core, and what came out."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = subprocess.Popen(words, env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=out, stderr=err, preexec_fn=before, start_new_session=True)
+        limit, found = time.time() + timeout, (0, 0)
+        while not found[0] and time.time() < limit:
+            time.sleep(.002)
+            found = os.waitpid(process.pid, os.WNOHANG)
+        if not found[0]:
+            os.killpg(process.pid, signal.SIGKILL)
+            os.waitpid(process.pid, 0)
+        process.returncode = 0
+        out.seek(0)
+        err.seek(0)
+        return Run(found[1] if found[0] else "hangs", out.read(), err.read())
+
+
+def below(b, command):
+    """The words of a command before those of its program."""
+    return [b.binary, command, *(["--budget", "0.3"] if command == "tune" else []), "--"]
+
+
+def alike(what, command, plain, found):
+    """Is a program's end the same, with its mark, and what it says first of all?"""
+    is_refused = command in ("trace", "tune") and found.code == 256 and not found.out and b"error: " in found.err
+    if not is_refused and (plain.code != found.code or not found.out.startswith(plain.out)):
+        raise Difference(f"{command} {what}: {plain}, but then {found}")
+
+
+# What is done before the driver is asked for, behind that, and last.
+FIRST = ["fork", "system", "popen", "files", "few-files", "fsize", "data", "nproc", "core", "memlock", "sigpending", "cwd", "gone", "umask", "nobody", "lowest", "descriptors",
+         "stdin-own", "err-closed", "clearenv", "environ", "argv", "name", "new-privs", "subreaper", "children", "undumpable", "tsc", "block", "ignore", "default", "actions", "stderr"]
+NEXT = [*FIRST, "launch", "many", "load", "unload", "threads", "atexit", "global", "timer", "profile", "fault", "altstack", "fork-crash", "fork-begin", "forks", "lock", "close-range",
+        "cancel", "small-thread", "thread-64", "errno", "rounding", "info", "sleep", "chroot"]
+LAST = ["main-gone", "thread-exec", "quick", "_exit", "abort", "null", "divide", "trap", "bus", "overflow", "kill", "running"]
+
+
+def deeds(b):
+    """Programs that limit, fork, crash, close, chroot and end themselves around their launches, with cores and without."""
+    d = b.dice
+    b.store(*([b.good()] if d.random() < .7 else []))
+    words = [*d.sample(FIRST, d.choice([0, 0, 1, 2])), "begin", "launch", *d.sample(NEXT, d.choice([1, 2, 3, 5])), "launch", "show", *d.choice([[], [d.choice(LAST)]])]
+    # What depends on timing is not shown.
+    if {"forks", "cancel", "running"} & set(words):
+        words = [one for one in words if one != "show"]
+    most, command, runs = d.choice([0, resource.RLIM_INFINITY]), d.choice(["with", "with", "trace", "tune"]), []
+    env = dict(b.env, WARPWRIGHT_DB=b.at("store"), WARPWRIGHT_LOG="/dev/null", FAKE_LOG="")
+    for own in [[], below(b, command)]:
+        shutil.rmtree(b.make("place"))
+        cores = lambda: resource.setrlimit(resource.RLIMIT_CORE, (most, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+        runs.append(whole([*own, b.at("deeds"), b.original, *words], env, cores, b.make("place")))
+    alike(f"{words}, cores of {most}", command, *runs)
+
+
+def beyond(b):
+    """What is started in every way, by threads, handlers and between `vfork` and exec, while the library is out of reach."""
+    d, near, place = b.dice, b.at("near-beyond.so"), b.make("place")
+    b.store()
+    ways = d.choices(["hide", "hide", "unhide", "cancel", "cancel-spawn", "small-spawn", "small-vfork", "spawn", "vfork", "handler", "many", "null-argv", "null-env", "no-environ", "bad", "system-null",
+                      "popen-bad", "popen-e", "attributes", "script", "const", "list-20", "kept", "threads"], k=d.choice([2, 4, 7]))
+    others, runs = d.choice(["", "libm.so.6", "libm.so.6 libdl.so.2"]), []
+    if not os.path.exists(opened_by(near)):
+        shutil.copy(opened_by(b.library), opened_by(near))
+    for own in [[], below(b, "with")]:
+        shutil.copy(b.library, near)
+        env = dict(b.env, WARPWRIGHT_DB=b.at("store"), WARPWRIGHT_INJECT=near, LD_PRELOAD=others)
+        done = whole([*own, b.at("beyond"), near, *ways], env, cwd=place)
+        # Where the library is in reach it stands before the others.
+        said = re.sub(rb" +\n", b"\n", done.out.replace(near.encode() + b":", b"").replace(near.encode(), b""))
+        runs.append(Run(done.code, sorted(said.split(b"\n")) if "threads" in ways else said, done.err))
+    if runs[0] != runs[1]:
+        raise Difference(f"{ways} {others}: {runs[0]}, but then {runs[1]}")
+
+
+def groups(b):
+    """A program that signals its whole group: nobody beyond that hears of it."""
+    d = b.dice
+    b.store()
+    number = d.choice([1, 2, 3, 6, 9, 10, 11, 13, 14, 15, 17, 18, 24, 28, 31, 34, 64])
+    does = d.choice(["", f"trap 'echo got; exit 5' {number};", f"trap '' {number};", f"trap 'echo got' {number};"])
+    sends = d.choice([f"kill -{number} 0", f"(kill -{number} 0) & wait", f"perl -e 'kill -{number}, getpgrp'"])
+    script = f"{does} echo a; {sends}; sleep 0.1; echo b; exit 6"
+    env, command = dict(b.env, WARPWRIGHT_DB=b.at("store"), WARPWRIGHT_LOG="/dev/null"), d.choice(["trace", "tune", "with"])
+    alike(f"`{script}`", command, *[whole([*own, "bash", "-c", script], env) for own in [[], below(b, command)]])
+
+
+def middle(b):
+    """A `tune` that is signalled or stopped while it builds and tries: it ends as its program or by that, and nothing lives on."""
+    d = b.dice
+    b.store(*d.choice([[], [b.good()], [b.record(b.fast, standing="imported")]]))
+    mark, code = f"ATTACK={d.random()}-{os.getpid()}", d.choice([0, 3])
+    env = dict(b.env, WARPWRIGHT_DB=b.at("store"), FAKE_LOG="", HOST_REPEAT=d.choice(["1", "12"]), **dict([mark.split("=")]))
+    words = ["sh", "-c", f"{' '.join(b.words(d.choice(['dlsym', 'proc2']), d.choice(['plain', 'graph', 'threads']), b.fat))}; exit {code}"]
+    plain, send = ran(words, env), d.choice([os.kill, os.killpg])
+    number = d.choice([signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGSTOP])
+    process = subprocess.Popen([*below(b, "tune"), *words], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    time.sleep(d.random() * d.choice([.3, 1.5]))
+    for one in [number, signal.SIGCONT] if number == signal.SIGSTOP else [number]:
+        if process.poll() is None:
+            send(process.pid, one)
+            time.sleep(.2)
+    out, err = process.communicate(timeout=90)
+    is_same = process.returncode == code and out.startswith(plain.out)
+    is_ended = process.returncode in (-number, code, 128 + number) and plain.out.startswith(out) and number != signal.SIGSTOP
+    limit = time.time() + 10
+    while (left := running(mark)) and time.time() < limit:
+        time.sleep(.02)
+    if not (is_same or is_ended) or left:
+        raise Difference(f"{number} by {send.__name__}: {plain}, but then {process.returncode} {out!r} {err!r}, {left} live on")
+    b.listed("behind a tune that was ended")
+
+
+def several(b):
+    """Several searches with one store, and whoever removes from it."""
+    d, code = b.dice, b.dice.choice([0, 3])
+    b.store(*d.choice([[], [b.good()]]))
+    which, path = (d.choice(DOORS), d.choice(["plain", "library", "threads", "graph"])), b.write("export", b.record(b.fast))
+    env = dict(b.env, WARPWRIGHT_DB=b.at("store"), FAKE_LOG="/dev/null", HOST_REPEAT=d.choice(["1", "12"]))
+    words = ["sh", "-c", f"{' '.join(b.words(*which, d.choice([b.original, b.fat])))}; echo told >&2; exit {code}"]
+    plain = ran(words, env)
+    others = [[b.binary, "db", *d.choice([["remove", "scale"], ["import", "--trust", path], ["list"]])] for _ in range(d.choice([0, 3]))]
+    all_words = [[*below(b, "tune"), *words]] * d.choice([2, 3]) + others
+    started = [subprocess.Popen(one, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for one in all_words]
+    for process in started:
+        out, err = process.communicate(timeout=120)
+        is_right = process.returncode in (0, 1)
+        if process.args[1] == "tune":
+            is_right = process.returncode == code and out.startswith(plain.out) and err.count(b"told\n") == 1
+        if not is_right:
+            raise Difference(f"{process.args[1:3]} beside others: {plain}, but then {process.returncode} {out!r} {err!r}")
+    b.listed("behind several searches")
+    b.same("behind several searches", b.plain(*which), ran(b.words(*which), b.preloaded()), which)
+
+
+def scant(b):
+    """A user who may have few processes and threads."""
+    d = b.dice
+    if os.getuid() or not shutil.which("setpriv"):
+        return
+    b.store()
+    shutil.rmtree(b.make("scant"))
+    place = b.make("scant")
+    os.chmod(b.folder, 0o755)
+    os.chown(place, 4321, 4321)
+    words = d.choice([b.words(d.choice(DOORS), "plain"), ["sh", "-c", "echo a; exit 3"], ["sh", "-c", "kill -15 $$"]])
+    env, command = dict(b.env, WARPWRIGHT_DB=f"{place}/db", TMPDIR=place, HOME=place, FAKE_LOG="", WARPWRIGHT_LOG="/dev/null"), d.choice(["with", "trace", "tune"])
+    start = ["setpriv", "--reuid=4321", "--regid=4321", "--clear-groups", "prlimit", f"--nproc={d.choice([1, 2, 3, 4, 5, 6, 8, 12])}"]
+    alike(f"{start[5]} {words}", command, *[whole([*start, *own, *words], env, cwd=place) for own in [[], below(b, command)]])
+
+
 KINDS = [(damage, 25), (cubins, 30), (facts, 25), (guards, 30), (entries, 12), (exports, 8), (kills, 4), (disks, 6), (memory, 8),
          (short, 1), (together, 3), (changing, 3), (tools, 4), (logs, 6), (settings, 6), (signals, 2), (exits, 3), (limits, 2), (forbids, 1), (tunes, 2), (outputs, 2), (starts, 3), (breaks, 1),
          (inputs, 2), (descriptors, 3), (libraries, 1), (stops, 1), (reach, 2),
-         (again, 2), (scarce, 6), (standards, 6), (attributes, 4), (early, 4), (terminals, 1), (chains, 6), (starters, 5), (places, 5), (killed, 2)]
+         (again, 2), (scarce, 6), (standards, 6), (attributes, 4), (early, 4), (deeds, 6), (beyond, 4), (groups, 2), (middle, 1), (several, 1), (scant, 2), (terminals, 1), (chains, 6), (starters, 5), (places, 5), (killed, 2)]
 
 
 def arguments():

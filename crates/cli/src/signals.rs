@@ -10,6 +10,7 @@
 //! standard input, output and error is closed for it, too: Rust's start opens `/dev/null` there, and one more for what is no
 //! more than a path (`O_PATH`). It ends with this process, should that be killed: the witness sees to it.
 
+mod dump;
 mod waker;
 mod witness;
 
@@ -17,15 +18,17 @@ use std::io::{Read, Result};
 use std::mem::{size_of, zeroed};
 use std::os::fd::IntoRawFd;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::libc::{self, c_int, c_void, siginfo_t, sigset_t};
 use nix::unistd::{getpid, getppid, getsid};
 use warpwright_toolkit::PrivateFolder;
+
+use crate::terminal;
 
 /// The last of all signals.
 const LAST: c_int = 64;
@@ -79,8 +82,8 @@ static BEFORE: OnceLock<Vec<libc::sigaction>> = OnceLock::new();
 static SENT: AtomicU64 = AtomicU64::new(0);
 /// Why signals are not taken.
 static UNTAKEN: Mutex<Option<std::io::Error>> = Mutex::new(None);
-/// How long folders are tried to be removed.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// Was the memory of the program that this process ends as written down?
+static HAS_DUMPED: AtomicBool = AtomicBool::new(false);
 static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// What this process was started to hold back, and to ignore.
 static HELD: OnceLock<sigset_t> = OnceLock::new();
@@ -235,6 +238,11 @@ pub fn asked_to_end() -> bool {
     ASKED.load(Ordering::SeqCst)
 }
 
+/// Does a program run?
+pub fn is_running() -> bool {
+    PROGRAM.load(Ordering::SeqCst) != NONE
+}
+
 /// Has this process started a program?
 pub fn has_run() -> bool {
     HAS_RUN.load(Ordering::SeqCst)
@@ -254,10 +262,15 @@ pub fn wait_for_end() {
 
 /// Ends this process by the signal that asked it to, or ended its program, now that it has said all. Returns if none did.
 pub fn leave() {
-    match ENDS_BY.load(Ordering::SeqCst) {
-        0 => {}
-        signal => end(signal),
+    let signal = ENDS_BY.load(Ordering::SeqCst);
+    if signal == 0 {
+        witness::dismiss();
+        return;
     }
+    if HAS_DUMPED.load(Ordering::SeqCst) && dump::prepare().is_err() {
+        dump::prevent();
+    }
+    end(signal)
 }
 
 /// Ends this process at once, and leaves nothing of it.
@@ -267,12 +280,45 @@ pub fn quit(code: i32) -> ! {
     std::process::exit(code);
 }
 
-/// Makes a folder that goes when a signal ends this process. Once it ends none is made.
-pub fn removed_at_end(make: impl FnOnce() -> Result<PrivateFolder>) -> Result<PrivateFolder> {
-    let mut folders = FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
-    let folder = make()?;
-    folders.push(folder.path().to_owned());
-    Ok(folder)
+/// A folder that goes with the value, and when a signal ends this process.
+pub struct WorkFolder(PrivateFolder);
+
+impl WorkFolder {
+    /// Once this process ends none is made.
+    pub fn new() -> Result<WorkFolder> {
+        let mut folders = FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = PrivateFolder::new()?;
+        folders.push(folder.path().to_owned());
+        Ok(WorkFolder(folder))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for WorkFolder {
+    fn drop(&mut self) {
+        remove(self.path());
+    }
+}
+
+/// Removes a folder. It has another name first: what a program has left running, or another thread, writes into it no more,
+/// but for what it has just begun.
+fn remove(folder: &Path) {
+    const ATTEMPTS: usize = 100;
+    let gone = folder.with_extension("gone");
+    let place = match std::fs::rename(folder, &gone) {
+        Ok(()) => &gone,
+        Err(_) => folder,
+    };
+    for _ in 0..ATTEMPTS {
+        if std::fs::remove_dir_all(place).is_ok() || !place.exists() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// A program is about to be started.
@@ -285,6 +331,7 @@ pub fn starting() {
         complain!("signals do not reach the program: {why}");
     }
     HAS_RUN.store(true, Ordering::SeqCst);
+    terminal::a_program_writes();
     PROGRAM.store(STARTING, Ordering::SeqCst);
     let _ = held();
     hold(libc::SIG_BLOCK, &set(None));
@@ -299,6 +346,7 @@ pub fn started(id: u32) {
 
 /// It has ended, by a signal or not, or did not start.
 pub fn ended(by: Option<c_int>) {
+    terminal::a_program_writes();
     PROGRAM.store(NONE, Ordering::SeqCst);
     let is_asked = |signal: c_int| {
         let is_sent = SENT.load(Ordering::SeqCst) & bit(signal) != 0;
@@ -310,12 +358,13 @@ pub fn ended(by: Option<c_int>) {
     hold(libc::SIG_SETMASK, held());
 }
 
-/// Has this process end by the signal that ended its program, once it has said all. The program's memory is what a debugger
-/// wants to see.
-#[allow(unsafe_code)]
-pub fn end_as(signal: c_int) {
-    // SAFETY: a call without memory.
-    unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) };
+/// Has this process end by the signal that ended its program, once it has said all, and with the mark of a core that one may have
+/// left. The program's memory is what a debugger wants to see.
+pub fn end_as(signal: c_int, has_dumped: bool) {
+    if !has_dumped {
+        dump::prevent();
+    }
+    HAS_DUMPED.store(has_dumped, Ordering::SeqCst);
     ENDS_BY.store(signal, Ordering::SeqCst);
 }
 
@@ -485,7 +534,12 @@ fn as_before(signal: c_int) {
 #[allow(unsafe_code)]
 fn raise(signal: c_int) {
     // SAFETY: calls without memory.
-    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::gettid(), signal) };
+    unsafe {
+        let own = libc::getpid();
+        if libc::syscall(libc::SYS_tgkill, own, libc::gettid(), signal) != 0 {
+            libc::kill(own, signal);
+        }
+    }
 }
 
 /// Who a signal is from.
@@ -506,9 +560,11 @@ impl Sender {
         // SAFETY: a signal that was sent says by whom.
         let by = unsafe { info.si_pid() };
         let is_to_all = witness::has_seen(info.si_signo, by);
-        match info.si_code {
-            1.. => Sender::Kernel,
-            _ if is_to_all => Sender::ToAll,
+        match (info.si_code, is_to_all) {
+            (1.., _) => Sender::Kernel,
+            (_, Some(true)) => Sender::ToAll,
+            // One to all is not to go further up than they are.
+            (_, None) if by == program => Sender::ToAll,
             _ if by == program => Sender::Program,
             _ => Sender::Other,
         }
@@ -575,15 +631,12 @@ fn send(to: i32, info: &siginfo_t) {
 /// Leaves nothing of this process behind. Other threads may still write into a folder.
 fn clear() {
     warpwright_toolkit::shut_down();
+    if !is_running() {
+        witness::dismiss();
+    }
     let mut folders = FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
     for folder in folders.drain(..) {
-        let begun = Instant::now();
-        while std::fs::remove_dir_all(&folder).is_err()
-            && folder.exists()
-            && begun.elapsed() < PATIENCE
-        {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        remove(&folder);
     }
     std::mem::forget(folders);
 }

@@ -2,8 +2,11 @@
 //!
 //! The macros take the place of the standard ones in this crate, so that no command can forget it.
 
+mod fresh;
+
 use std::fmt;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -92,7 +95,27 @@ pub fn shown(text: &str) {
         true => marked(text),
         false => text.to_owned(),
     };
-    let _ = io::stderr().write_all(text.as_bytes());
+    let mut all = beginning(&HANGS[1], io::stderr().as_fd());
+    all.extend(text.as_bytes());
+    let _ = io::stderr().write_all(&all);
+}
+
+/// May a program's line stand at the end of stdout, of stderr?
+static HANGS: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
+
+/// A program writes from now on, or has written.
+pub fn a_program_writes() {
+    for hangs in &HANGS {
+        hangs.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What is to be written first, so that a line of ours begins on its own.
+fn beginning(hangs: &AtomicBool, to: BorrowedFd<'_>) -> Vec<u8> {
+    match hangs.swap(signals::is_running(), Ordering::Relaxed) {
+        true => fresh::beginning(to),
+        false => Vec::new(),
+    }
 }
 
 /// Does a program write there, too?
@@ -160,7 +183,11 @@ pub fn is_whole() -> Result<(), Failure> {
 
 fn written(bytes: &[u8]) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    stdout.write_all(bytes).and_then(|()| stdout.flush())
+    let first = beginning(&HANGS[0], stdout.as_fd());
+    let all = stdout
+        .write_all(&first)
+        .and_then(|()| stdout.write_all(bytes));
+    all.and_then(|()| stdout.flush())
 }
 
 /// Nothing more is to be said where stdout takes no more, and the command ends; behind a program's run it goes on, since the

@@ -52,9 +52,13 @@ impl Bench {
 
     /// A program of the folder `program`.
     fn build(&self, name: &str) {
+        self.build_as(name, name, &[]);
+    }
+
+    fn build_as(&self, name: &str, out: &str, flags: &[&str]) {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program");
         let mut cc = Command::new("cc");
-        cc.args(["-w", "-o"]).arg(self.path(name));
+        cc.args(["-w", "-o"]).arg(self.path(out)).args(flags);
         let status = cc.arg(source.join(format!("{name}.c"))).status();
         assert!(status.expect("cc").success());
     }
@@ -635,4 +639,403 @@ fn nvcc_gets_the_environment_in_its_order() {
         "{said}{}",
         text(&ended.stderr)
     );
+}
+
+/// The mark of a core in a program's end is in the command's, and the core is the program's.
+#[test]
+fn a_core_leaves_its_mark() {
+    let bench = Bench::new();
+    let pattern = std::fs::read("/proc/sys/kernel/core_pattern").expect("a pattern");
+    // A place for the cores of all is left to the program.
+    let is_left = pattern.starts_with(b"/");
+    for limit in ["unlimited", "0"] {
+        for signal in [6, 11, 15] {
+            let run = |command: Option<&str>| {
+                let place = bench.path(&format!("{}-{limit}-{signal}", command.unwrap_or("alone")));
+                std::fs::create_dir(&place).expect("made");
+                let words = format!("ulimit -c {limit}; exec \"$@\"");
+                let below = bench.below(command, &["sh", "-c", &format!("kill -{signal} $$")]);
+                let mut shell = Command::new("sh");
+                shell.args(["-c", &words, "sh"]).arg(below.get_program());
+                shell.args(below.get_args());
+                let ended = bench
+                    .set(shell)
+                    .current_dir(&place)
+                    .status()
+                    .expect("starts");
+                let cores = std::fs::read_dir(&place).expect("a folder").flatten();
+                let sizes = cores.map(|core| core.metadata().expect("a size").len());
+                (ended, sizes.filter(|size| *size > 1 << 16).count())
+            };
+            let (plain, cores) = run(None);
+            assert_eq!(plain.signal(), Some(signal));
+            for command in COMMANDS {
+                let (found, left) = run(Some(command));
+                let what = format!("{command} {limit} {signal}");
+                assert_eq!(found.signal(), Some(signal), "{what}");
+                let is_marked = plain.core_dumped() && (command == "with" || !is_left);
+                assert_eq!(found.core_dumped(), is_marked, "{what}");
+                assert_eq!(left, cores, "{what}");
+            }
+        }
+    }
+    let is_empty = || {
+        std::fs::read_dir(bench.path("tmp"))
+            .expect("a folder")
+            .count()
+            == 0
+    };
+    assert!((0..1000).any(|_| {
+        std::thread::sleep(Duration::from_millis(5));
+        is_empty()
+    }));
+}
+
+/// A line of a command begins on its own where the program's last one has no end, and nowhere else is anything added.
+#[test]
+fn lines_behind_those_of_a_program_begin_anew() {
+    let bench = Bench::new();
+    let ours = |text: &str| text.replace("warpwright: the program runs as it is\n", "");
+    for command in ["trace", "tune"] {
+        for (script, to, begins) in [
+            ("printf last >&2", "2> err", "last\nwarpwright: "),
+            ("echo last >&2", "2> err", "last\nwarpwright: "),
+            ("printf last >&2", "2>> err", "before\nlast\nwarpwright: "),
+            ("printf last", "> err 2>&1", "last\nwarpwright: "),
+            (
+                "printf last; printf ' of all' >&2",
+                "< /dev/null > err 2>&1",
+                "last of all\nwarpwright: ",
+            ),
+            ("printf '\\n' >&2", "2> err", "\nwarpwright: "),
+            (":", "2> err", "warpwright: "),
+            (":", "2>> err", "before\nwarpwright: "),
+            // What is behind the place that is written to is nobody's line.
+            (":", "2<> err", "warpwright: "),
+            // What waits there is the reader's.
+            (
+                "printf last >&2",
+                "2>&1 > /dev/null | (sleep 0.3; cat > err)",
+                "lastwarpwright: ",
+            ),
+        ] {
+            std::fs::write(bench.path("err"), "before\n").expect("written");
+            let line = format!("$OWN {command} -- sh -c \"{script}\" {to}");
+            bench.shell(&line);
+            let said = ours(&std::fs::read_to_string(bench.path("err")).expect("text"));
+            assert!(said.starts_with(begins), "{line}: {said}");
+            assert!(!said.contains("\n\nw"), "{line}: {said}");
+        }
+    }
+    // A terminal's next line begins behind as many columns as it has, and this one not.
+    let spaces = " ".repeat(20);
+    for (terminal, begins) in [
+        ("xterm", format!("last{spaces}\rwarpwright: ")),
+        ("dumb", "lastwarpwright: ".into()),
+    ] {
+        let words = "stty cols 20; $OWN trace -- sh -c 'printf last >&2'";
+        let line = format!("TERM={terminal} script -qec \"{words}\" /dev/null < /dev/null");
+        let said = text(&bench.shell(&line).stdout);
+        assert!(said.contains(&begins), "{said:?}");
+    }
+}
+
+/// A connection whose other end has gone without reading what it was sent is an error for each run, and no end.
+#[test]
+fn an_input_that_is_reset_is_no_end() {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+    let bench = Bench::new();
+    let program = "for (1 .. 4) { my $n = sysread STDIN, my $b, 1 << 20; print defined $n ? \"read $n\n\" : 'error ' . ($! + 0) . \"\n\" } \
+                   $SIG{PIPE} = 'IGNORE'; print defined syswrite(STDIN, 'x') ? \"wrote\n\" : 'error ' . ($! + 0) . \"\n\"; exit 3";
+    for (bytes, is_reset) in [(0, true), (7, true), (0, false), (7, false)] {
+        let [plain, below] = [None, Some("tune")].map(|command| {
+            let (mut own, mut other) = UnixStream::pair().expect("sockets");
+            other.write_all(&vec![b'x'; bytes]).expect("written");
+            own.write_all(b"y").expect("written");
+            if !is_reset {
+                other.read_exact(&mut [0]).expect("read");
+            }
+            drop(other);
+            let mut run = bench.below(command, &["perl", "-e", program]);
+            let ended = run.stdin(std::os::fd::OwnedFd::from(own)).output();
+            let ended = ended.expect("starts");
+            (text(&ended.stdout), ended.status.code())
+        });
+        assert_eq!(plain.0.contains("error 104\n"), is_reset, "{}", plain.0);
+        assert_eq!(plain, below, "{bytes} {is_reset}");
+    }
+}
+
+/// What watches beside a program may be stopped alone, and late: that ends nobody.
+#[test]
+fn a_witness_that_is_late_ends_nobody() {
+    let bench = Bench::new();
+    let script = "trap 'echo one' USR1; echo $$ > pid; echo ready >&2; i=0; while [ $i -lt 30 ]; do sleep 0.05; i=$((i+1)); done; echo end; exit 4";
+    for command in ["trace", "tune"] {
+        let child = started(bench.below(Some(command), &["sh", "-c", script]));
+        let program = std::fs::read_to_string(bench.path("pid")).expect("a number");
+        let id = child.id();
+        let all = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children"));
+        let all = all.expect("children");
+        let mut others = all.split_whitespace().filter(|one| *one != program.trim());
+        let (witness, more) = (others.next().expect("a witness"), others.next());
+        assert_eq!(more, None);
+        kill(&["-STOP", witness], &child);
+        kill(&["-USR1", "ID"], &child);
+        // Longer than it is waited for.
+        std::thread::sleep(Duration::from_millis(700));
+        kill(&["-CONT", witness], &child);
+        let ended = child.wait_with_output().expect("ends");
+        assert!(
+            text(&ended.stdout).starts_with("one\nend\n"),
+            "{command}: {}",
+            text(&ended.stdout)
+        );
+        assert_eq!(ended.status.code(), Some(4), "{command}");
+    }
+}
+
+/// A command that is killed between the fork and the start of its program has that end all the same.
+#[test]
+fn what_a_killed_command_was_about_to_start_ends() {
+    let bench = Bench::new();
+    bench.build_as("late", "late.so", &["-shared", "-fPIC"]);
+    let mark = bench.path("tmp").display().to_string();
+    let live = || {
+        let all = std::fs::read_dir("/proc").expect("processes").flatten();
+        let is_ours = |environment: Vec<u8>| {
+            environment
+                .windows(mark.len())
+                .any(|part| part == mark.as_bytes())
+        };
+        let with_mark =
+            all.filter(|one| std::fs::read(one.path().join("environ")).is_ok_and(is_ours));
+        with_mark.count()
+    };
+    for command in ["trace", "tune"] {
+        for wait in [100, 300, 420] {
+            let mut run = bench.below(Some(command), &["sleep", "60"]);
+            run.env("LD_PRELOAD", bench.path("late.so"));
+            let mut child = run.stderr(Stdio::null()).spawn().expect("starts");
+            std::thread::sleep(Duration::from_millis(wait));
+            child.kill().expect("killed");
+            child.wait().expect("ended");
+            let is_over = (0..400).any(|_| {
+                std::thread::sleep(Duration::from_millis(25));
+                live() == 0
+            });
+            assert!(is_over, "{command} {wait}: {} live on", live());
+        }
+    }
+}
+
+/// The library's own terminal of the tests, built, and what it hears.
+fn terminal(bench: &Bench) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../inject/tests/program/terminal.c");
+    let mut cc = Command::new("cc");
+    cc.args(["-w", "-o"])
+        .arg(bench.path("terminal"))
+        .arg(source);
+    assert!(cc.status().expect("cc").success());
+}
+
+fn heard(bench: &Bench, what: &str) -> usize {
+    let all = std::fs::read_to_string(bench.path("heard")).unwrap_or_default();
+    all.lines().filter(|line| line.starts_with(what)).count()
+}
+
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let waits = (0..4000).any(|_| {
+        std::thread::sleep(Duration::from_millis(5));
+        is_so()
+    });
+    assert!(waits, "{what}");
+}
+
+/// What stops a group and has it go on within any time is heard once each.
+#[test]
+fn groups_that_go_on_at_once_are_not_left_behind() {
+    let bench = Bench::new();
+    terminal(&bench);
+    // As a command waits for a program that has stopped: shorter, as long, longer.
+    let pauses = [0, 1, 5, 15, 28, 30, 32, 35, 60];
+    for command in [None, Some("trace"), Some("tune")] {
+        for signal in ["-TSTP", "-STOP", "-TTIN"] {
+            let _ = std::fs::remove_file(bench.path("heard"));
+            let mut run = bench.below(command, &["./terminal"]);
+            run.env("LOG", bench.path("heard")).process_group(0);
+            run.stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null());
+            let mut child = run.spawn().expect("starts");
+            let what = format!("{command:?} {signal}");
+            until(&what, || heard(&bench, "ready") == 1);
+            for (number, pause) in pauses.iter().enumerate() {
+                kill(&[signal, "--", "-ID"], &child);
+                std::thread::sleep(Duration::from_millis(*pause));
+                kill(&["-CONT", "--", "-ID"], &child);
+                until(&what, || heard(&bench, "signal 18") == number + 1);
+            }
+            std::thread::sleep(Duration::from_millis(150));
+            assert_eq!(heard(&bench, "signal 18"), pauses.len(), "{what}");
+            assert_ne!(state(child.id()), 'T', "{what}");
+            kill(&["-QUIT", "--", "-ID"], &child);
+            assert_eq!(child.wait().expect("ends").code(), Some(9), "{what}");
+            assert_eq!(heard(&bench, "signal 3"), 1, "{what}");
+        }
+    }
+}
+
+/// At a terminal a program is back in front however soon `fg` is typed behind what the shell says of its stop.
+#[test]
+fn programs_come_back_at_once() {
+    use std::io::{Read, Write};
+    use std::sync::{Arc, Mutex};
+    let bench = Bench::new();
+    terminal(&bench);
+    for command in ["", "$OWN trace -- ", "$OWN tune -- "] {
+        let _ = std::fs::remove_file(bench.path("heard"));
+        let mut script = Command::new("script");
+        script.args([
+            "-qfec",
+            "PS1=PROMPT bash --norc --noprofile -i",
+            "/dev/null",
+        ]);
+        script.env("OWN", env!("CARGO_BIN_EXE_warpwright"));
+        script.env("LOG", bench.path("heard"));
+        script.env("HISTFILE", "/dev/null").env("TERM", "dumb");
+        script.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut shell = bench.set(script).spawn().expect("starts");
+        let shown = Arc::new(Mutex::new(Vec::new()));
+        let (all, mut out) = (shown.clone(), shell.stdout.take().expect("a pipe"));
+        let reads = std::thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(count @ 1..) = out.read(&mut piece) {
+                all.lock().expect("bytes").extend(&piece[..count]);
+            }
+        });
+        let prompts = || {
+            text(&shown.lock().expect("bytes"))
+                .matches("PROMPT")
+                .count()
+        };
+        let mut keys = shell.stdin.take().expect("a pipe");
+        let mut types = |text: &str| keys.write_all(text.as_bytes()).expect("typed");
+        until("a prompt", || prompts() == 1);
+        types(&format!("{command}./terminal\n"));
+        until(command, || heard(&bench, "ready 1") == 1);
+        let pauses = [0, 0, 0, 2, 10, 20, 29, 31, 100];
+        for (number, pause) in pauses.iter().enumerate() {
+            types("\x1a");
+            until(&format!("{command} stops"), || prompts() == number + 2);
+            std::thread::sleep(Duration::from_millis(*pause));
+            types("fg\n");
+            let is_back = || heard(&bench, "front 1") == number + 1;
+            until(&format!("{command}{pause}"), is_back);
+        }
+        types("\x1c");
+        until("the end", || prompts() == pauses.len() + 2);
+        types("echo code $? >> $LOG\nexit\n");
+        assert!(shell.wait().expect("ends").success(), "{command}");
+        reads.join().expect("read");
+        let shown = text(&shown.lock().expect("bytes"));
+        let stops = shown.matches("Stopped").count();
+        assert_eq!(stops, pauses.len(), "{command}: {shown}");
+        for (what, count) in [("signal 18", stops), ("signal 3", 1), ("code 9", 1)] {
+            assert_eq!(heard(&bench, what), count, "{command} {what}");
+        }
+    }
+}
+
+/// Whoever takes in orphans gets those of the program, and nobody of the command's.
+#[test]
+fn orphans_are_the_programs() {
+    let bench = Bench::new();
+    bench.build("reaper");
+    for script in [
+        "exit 4",
+        "(sleep 0.2; exit 3) & exit 1",
+        "kill -TERM $$",
+        "kill -KILL $$",
+        "setsid sh -c 'sleep 0.2; exit 7' & kill -KILL $$",
+    ] {
+        let run = |command: Option<&str>| {
+            let below = bench.below(command, &["sh", "-c", script]);
+            let mut reaper = Command::new(bench.path("reaper"));
+            reaper.arg(below.get_program()).args(below.get_args());
+            let mut reaper = bench.set(reaper);
+            // What a command says itself is none of it.
+            let said = text(
+                &reaper
+                    .stderr(Stdio::null())
+                    .output()
+                    .expect("starts")
+                    .stdout,
+            );
+            let mut ends: Vec<String> = said.lines().map(str::to_owned).collect();
+            ends.sort();
+            ends
+        };
+        let plain = run(None);
+        assert!(!plain.is_empty());
+        for command in COMMANDS {
+            assert_eq!(run(Some(command)), plain, "{command} {script}");
+        }
+    }
+}
+
+/// What a program sends to its whole group goes no further up, and ends the command as the program.
+#[test]
+fn signals_to_all_of_a_group_stay_there() {
+    let bench = Bench::new();
+    for command in ["", "$OWN trace --", "$OWN tune --"] {
+        // What watches beside a program may be stopped: nobody knows then who has a signal.
+        let stopped = "for one in $(cat /proc/$PPID/task/$PPID/children); do [ $one = $$ ] || kill -STOP $one; done; \
+                       trap 'exit 6' USR1; kill -USR1 0; sleep 2";
+        let stopped = stopped.replace('$', "\\$");
+        let deeds = [
+            ("kill -34 0", "162"),
+            ("trap 'exit 6' USR1; kill -USR1 0; sleep 1", "6"),
+            (&stopped, "6"),
+        ];
+        let count = if command.is_empty() { 2 } else { 3 };
+        for (deed, code) in &deeds[..count] {
+            // Whoever started the command is in another group.
+            let line = format!(
+                "trap 'echo hit' USR1 RTMIN; i=0; while [ $i -lt 5 ]; do i=$((i+1)); \
+                 setsid -w {command} bash -c \"{deed}\" 2> /dev/null; echo $?; done"
+            );
+            let mut shell = Command::new("bash");
+            shell.args(["-c", &line]);
+            shell.env("OWN", env!("CARGO_BIN_EXE_warpwright"));
+            let said = text(&bench.set(shell).output().expect("starts").stdout);
+            assert!(
+                said.lines().all(|line| line == *code),
+                "{command} {deed}: {said}"
+            );
+            assert_eq!(said.lines().count(), 5, "{command} {deed}");
+        }
+    }
+}
+
+/// What a program leaves running may still write where it is noted: that folder goes all the same.
+#[test]
+fn folders_go_that_somebody_still_writes_into() {
+    let bench = Bench::new();
+    let writes = "exit 3 if fork; fork; fork; fork; close STDOUT; close STDERR; 1 while open my $file, '>', $ENV{WARPWRIGHT_DIR} . '/' . $$ . $i++";
+    for command in ["trace", "tune"] {
+        for _ in 0..8 {
+            let ended = bench.below(Some(command), &["perl", "-e", writes]).output();
+            let ended = ended.expect("starts");
+            assert_eq!(
+                ended.status.code(),
+                Some(3),
+                "{command}: {}",
+                text(&ended.stderr)
+            );
+            let left = std::fs::read_dir(bench.path("tmp")).expect("a folder");
+            assert_eq!(left.count(), 0, "{command}");
+        }
+    }
 }

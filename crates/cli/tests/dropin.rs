@@ -880,6 +880,20 @@ fn a_winner_stands_in_where_launches_do_not_matter() {
     let open = std::fs::Permissions::from_mode(0o777);
     std::fs::set_permissions(bench.path("winners"), open).unwrap();
     assert_eq!(made("recorded"), original);
+    // Whatever else lies there costs none of the others.
+    std::fs::remove_dir_all(bench.path("winners")).unwrap();
+    let good = store.put(&winner("NVIDIA H200", &other, 64)).unwrap();
+    let key = good.file_name().unwrap().to_string_lossy()[..32].to_owned();
+    let place = |name: &str| good.with_file_name(format!("{key}-{name}.winner"));
+    std::fs::create_dir(place("folder")).unwrap();
+    let made_pipe = Command::new("mkfifo").arg(place("pipe")).status();
+    assert!(made_pipe.unwrap().success());
+    for (name, to) in [("device", "/dev/zero"), ("vanished", "/no/such/file")] {
+        std::os::unix::fs::symlink(to, place(name)).unwrap();
+    }
+    let huge = std::fs::File::create(place("huge")).unwrap();
+    huge.set_len(1 << 30).unwrap();
+    assert_eq!(made("recorded"), other);
     // A damaged file is as good as none.
     std::fs::remove_dir_all(bench.path("winners")).unwrap();
     store.put(&winner("NVIDIA H200", &other, 64)).unwrap();

@@ -543,14 +543,15 @@ fn tune_ends_on_a_full_disk_and_without_threads() {
         let is_told = code == Some(1) && out(&tune).is_empty() && bytes == "0";
         assert!(is_told || out(&tune).starts_with(&plain), "{what}");
     }
-    for command in ["trace", "tune"] {
-        let ended = run(command, "SHORT_THREADS", "1");
-        assert_eq!(ended.status.code(), Some(0), "{command}: {}", err(&ended));
-        assert!(
-            out(&ended).starts_with(&plain),
-            "{command}: {}",
-            err(&ended)
-        );
+    for limit in ["SHORT_THREADS", "SHORT_LATER"] {
+        for command in ["trace", "tune"] {
+            let ended = run(command, limit, "1");
+            let what = format!("{command} {limit}: {}", err(&ended));
+            assert_eq!(ended.status.code(), Some(0), "{what}");
+            assert!(out(&ended).starts_with(&plain), "{what}");
+            let is_tried = err(&ended).contains("runs with the winners");
+            assert_eq!(is_tried, command == "tune", "{what}");
+        }
     }
 }
 

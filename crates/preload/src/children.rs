@@ -1,31 +1,35 @@
 //! What a program starts has the library, too, if it can open it. Where it cannot (after `chroot`, as another user, with other
-//! mounts, or if the library is gone) the dynamic linker would say so on its standard error: then the environment that it gets
-//! names the library no more.
+//! mounts, or if the library is gone) the dynamic linker would say so on its standard error: then it is given an environment
+//! that does not name the library.
 //!
-//! This runs in signal handlers and between `vfork` and exec, so nothing is called or allocated: the words of the environment
-//! that name the library are written over where they stand. Whoever calls the kernel itself goes past this. `posix_spawn` is the
-//! one of today, which takes no file for a script that does not say so, also for programs from before 2012.
+//! This runs in signal handlers and between `vfork` and exec, where all memory is the parent's: nothing is called or allocated,
+//! and nothing of the program's is written. What is given stands on the stack. `system` and `popen` take the program's own
+//! environment, so there the words that name the library are written over where they stand, until they return. Whoever calls
+//! the kernel itself goes past this. `posix_spawn` is the one of today, which takes no file for a script that does not say so,
+//! also for programs from before 2012.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::{c_char, c_int, c_void};
+use std::mem::{MaybeUninit, transmute};
 
 use warpwright_linkage::captured::{environment, is_same, kernel, own_name};
 
 use crate::sealed::are_children_sealed;
-use crate::ways::{SAVED, Way, ways};
+use crate::ways::{SAVED, Way, known, ways};
 
 static NAME: [u8; 11] = *b"LD_PRELOAD=";
 
+/// Texts, behind the last of them a null.
+type Texts = *const *mut u8;
+
 /// Can what is started not open the library? It may have no descriptor left for that.
-///
-/// # Safety
-/// A name that ends in a zero.
-unsafe fn is_out_of_reach(library: *const c_char) -> bool {
+fn is_out_of_reach() -> bool {
     const HOW: usize = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
-    if are_children_sealed() {
-        return true;
+    let library = own_name();
+    if library.is_null() || are_children_sealed() {
+        return !library.is_null();
     }
     let here = libc::AT_FDCWD as isize as usize;
-    // SAFETY: the caller's name, and a descriptor of our own.
+    // SAFETY: the dynamic linker's name, and a descriptor of our own.
     unsafe {
         let opened = kernel(libc::SYS_openat, [here, library.addr(), HOW]);
         if opened >= 0 {
@@ -35,12 +39,13 @@ unsafe fn is_out_of_reach(library: *const c_char) -> bool {
     }
 }
 
-/// Writes a list of libraries anew, without one of them. Words end in a space or a colon.
+/// Writes a list of libraries anew, without this one. Words end in a space or a colon.
 ///
 /// # Safety
-/// Both end in a zero, and the list may be written.
-unsafe fn take_out(list: *mut u8, library: *const u8) {
+/// It ends in a zero, and may be written.
+unsafe fn take_out(list: *mut u8) {
     let ends = |byte: u8| matches!(byte, 0 | b' ' | b':');
+    let library: *const u8 = own_name().cast();
     let (mut from, mut to) = (list, list);
     // SAFETY: nothing is read behind the zero, and nothing written behind what was read.
     unsafe {
@@ -66,73 +71,401 @@ unsafe fn take_out(list: *mut u8, library: *const u8) {
     }
 }
 
+/// Is it the variable that names the library?
+///
 /// # Safety
-/// Null, or words that end in a zero and may be written, behind the last of them a null.
-unsafe fn mend(mut variable: *const *mut u8) {
-    let library = own_name();
+/// It ends in a zero.
+unsafe fn names_library(variable: *const u8) -> bool {
+    let mut at = 0;
+    // SAFETY: a byte is there if those before it are no zeros.
+    unsafe {
+        while at < NAME.len() && variable.add(at).read_volatile() == NAME[at] {
+            at += 1;
+        }
+    }
+    at == NAME.len()
+}
+
+/// Copies a text; returns how many words it takes.
+///
+/// # Safety
+/// It ends in a zero, and there is room, or `to` is null.
+unsafe fn copy(text: *const u8, to: *mut u8) -> usize {
+    let mut at = 0;
     // SAFETY: the caller's.
     unsafe {
-        if library.is_null() || variable.is_null() || !is_out_of_reach(library) {
-            return;
-        }
-        while !(*variable).is_null() {
-            let mut at = 0;
-            while at < NAME.len() && (*variable).add(at).read_volatile() == NAME[at] {
-                at += 1;
+        loop {
+            let byte = text.add(at).read_volatile();
+            if !to.is_null() {
+                to.add(at).write_volatile(byte);
             }
-            if at == NAME.len() {
-                take_out((*variable).add(at), library.cast());
+            at += 1;
+            if byte == 0 {
+                return at.div_ceil(size_of::<usize>());
             }
-            variable = variable.add(1);
         }
     }
 }
 
-/// Where it goes on. Without an environment of its own a function means the program's.
-///
-/// # Safety
-/// As for [`mend`].
-unsafe extern "C" fn on_the_way(way: &Way, own: *const *mut u8) -> *mut c_void {
-    // SAFETY: the caller's.
-    unsafe { mend(if own.is_null() { environment() } else { own }) };
-    way.next()
+/// Has something done with so many words of the stack. Where it would take too many there are none, and what is started is told:
+/// a handler of signals may have as little as 8 KiB, so these are 2, for some 200 variables.
+fn on_stack(words: usize, work: &mut dyn FnMut(*mut usize) -> usize) -> usize {
+    #[inline(never)]
+    fn with<const WORDS: usize>(work: &mut dyn FnMut(*mut usize) -> usize) -> usize {
+        let mut place = MaybeUninit::<[usize; WORDS]>::uninit();
+        work(place.as_mut_ptr().cast())
+    }
+    match words {
+        ..=64 => with::<64>(work),
+        65..=256 => with::<256>(work),
+        _ => work(std::ptr::null_mut()),
+    }
 }
 
-/// Where the second to sixth argument stand on the stack.
-const REGISTERS: [usize; 5] = [4, 3, 2, 1, 0];
+/// How many texts there are, and how many words an environment without the library takes; as many as there are texts, and a null,
+/// where none names it.
+///
+/// # Safety
+/// Null, or texts that end in a zero.
+unsafe fn size(all: Texts) -> (usize, usize) {
+    let (mut count, mut words) = (0, 1);
+    // SAFETY: the caller's.
+    unsafe {
+        while !all.is_null() && !(*all.add(count)).is_null() {
+            let text = *all.add(count);
+            words += 1;
+            if names_library(text) {
+                words += 1 + copy(text, std::ptr::null_mut());
+            }
+            count += 1;
+        }
+    }
+    (count, words)
+}
 
-/// The same for a function whose environment stands behind the null that ends its arguments.
+/// Has something done with an environment that does not name the library.
+///
+/// # Safety
+/// Null, or texts that end in a zero.
+unsafe fn without_library(all: Texts, work: &mut dyn FnMut(Texts) -> usize) -> usize {
+    // SAFETY: the caller's.
+    let (count, words) = unsafe { size(all) };
+    if words == count + 1 {
+        return work(all);
+    }
+    on_stack(words, &mut |place| {
+        if place.is_null() {
+            return work(all);
+        }
+        let new: *mut *mut u8 = place.cast();
+        // SAFETY: there are so many words.
+        unsafe {
+            let (mut at, mut behind) = (0, place.add(count + 1));
+            while at <= count {
+                let mut text = *all.add(at);
+                if at < count && names_library(text) {
+                    let words = copy(text, behind.cast());
+                    text = behind.cast();
+                    take_out(text.add(NAME.len()));
+                    behind = behind.add(words);
+                }
+                new.add(at).write_volatile(text);
+                at += 1;
+            }
+        }
+        work(new)
+    })
+}
+
+/// The same in the program's own environment, which is as it was behind that.
+///
+/// # Safety
+/// It is not the parent's.
+unsafe fn without_library_meanwhile(work: &mut dyn FnMut() -> usize) -> usize {
+    let all = environment();
+    // SAFETY: the program's environment.
+    let (count, words) = unsafe { size(all) };
+    if words == count + 1 {
+        return work();
+    }
+    on_stack(words, &mut |place| {
+        if place.is_null() {
+            return work();
+        }
+        // SAFETY: there are so many words; texts of the environment are not given back.
+        unsafe {
+            let (mut at, mut kept) = (0, place);
+            while at < count {
+                let text = *all.add(at);
+                if names_library(text) {
+                    kept.write_volatile(text.expose_provenance());
+                    kept = kept.add(1 + copy(text, kept.add(1).cast()));
+                    take_out(text.add(NAME.len()));
+                }
+                at += 1;
+            }
+            kept.write_volatile(0);
+            let done = work();
+            kept = place;
+            while kept.read_volatile() != 0 {
+                let text = std::ptr::with_exposed_provenance_mut(kept.read_volatile());
+                kept = kept.add(1 + copy(kept.add(1).cast(), text));
+            }
+            done
+        }
+    })
+}
+
+/// What starts a program with arguments and an environment.
+type Start = unsafe extern "C" fn(usize, Texts, Texts) -> c_int;
+
+/// Goes on there.
+///
+/// # Safety
+/// As the C library's.
+unsafe fn start(way: &Way, what: usize, words: Texts, own: Texts) -> c_int {
+    // SAFETY: it is one.
+    let next: Start = unsafe { transmute(way.next()) };
+    match is_out_of_reach() {
+        // SAFETY: the caller's.
+        true => unsafe {
+            without_library(own, &mut |own| next(what, words, own) as usize) as c_int
+        },
+        // SAFETY: the caller's.
+        false => unsafe { next(what, words, own) },
+    }
+}
+
+/// The same for one without an environment, which means the program's, and one with it.
+///
+/// # Safety
+/// As the C library's.
+unsafe fn start_as(bare: &Way, way: &Way, what: usize, words: Texts) -> c_int {
+    // SAFETY: it is one.
+    let next: unsafe extern "C" fn(usize, Texts) -> c_int = unsafe { transmute(bare.next()) };
+    match is_out_of_reach() {
+        // SAFETY: the caller's.
+        true => unsafe { start(way, what, words, environment()) },
+        // SAFETY: the caller's.
+        false => unsafe { next(what, words) },
+    }
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn execve(path: usize, words: Texts, own: Texts) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { start(&all::execve, path, words, own) }
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn execvpe(file: usize, words: Texts, own: Texts) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { start(&all::execvpe, file, words, own) }
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn fexecve(file: c_int, words: Texts, own: Texts) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { start(&all::fexecve, file as usize, words, own) }
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn execv(path: usize, words: Texts) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { start_as(&all::execv, &all::execve, path, words) }
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn execvp(file: usize, words: Texts) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { start_as(&all::execvp, &all::execvpe, file, words) }
+}
+
+/// What `posix_spawn` is given before the environment.
+type Spawned = (
+    *mut c_int,
+    *const c_char,
+    *const c_void,
+    *const c_void,
+    Texts,
+);
+
+/// # Safety
+/// As the C library's.
+unsafe fn spawn(way: &Way, (id, what, actions, attributes, words): Spawned, own: Texts) -> c_int {
+    type Spawn = unsafe extern "C" fn(
+        *mut c_int,
+        *const c_char,
+        *const c_void,
+        *const c_void,
+        Texts,
+        Texts,
+    ) -> c_int;
+    // SAFETY: it is one.
+    let next: Spawn = unsafe { transmute(way.next()) };
+    // SAFETY: the caller's.
+    let mut next = |own| unsafe { next(id, what, actions, attributes, words, own) as usize };
+    match is_out_of_reach() {
+        // SAFETY: the caller's.
+        true => unsafe { without_library(own, &mut next) as c_int },
+        false => next(own) as c_int,
+    }
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn posix_spawn(
+    id: *mut c_int,
+    path: *const c_char,
+    actions: *const c_void,
+    attributes: *const c_void,
+    words: Texts,
+    own: Texts,
+) -> c_int {
+    let given = (id, path, actions, attributes, words);
+    // SAFETY: the caller's.
+    unsafe { spawn(&all::posix_spawn, given, own) }
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn posix_spawnp(
+    id: *mut c_int,
+    file: *const c_char,
+    actions: *const c_void,
+    attributes: *const c_void,
+    words: Texts,
+    own: Texts,
+) -> c_int {
+    let given = (id, file, actions, attributes, words);
+    // SAFETY: the caller's.
+    unsafe { spawn(&all::posix_spawnp, given, own) }
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn system(command: *const c_char) -> c_int {
+    // SAFETY: it is one.
+    let next: unsafe extern "C" fn(*const c_char) -> c_int =
+        unsafe { transmute(all::system.next()) };
+    // SAFETY: the caller's.
+    let mut next = || unsafe { next(command) as usize };
+    // Without a command it starts a shell, too, to see whether there is one.
+    match is_out_of_reach() {
+        // SAFETY: the C library's starts a shell from this process's memory alone.
+        true => unsafe { without_library_meanwhile(&mut next) as c_int },
+        false => next() as c_int,
+    }
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn popen(command: *const c_char, how: *const c_char) -> usize {
+    type Open = unsafe extern "C" fn(*const c_char, *const c_char) -> usize;
+    // SAFETY: it is one.
+    let next: Open = unsafe { transmute(all::popen.next()) };
+    // SAFETY: the caller's.
+    let mut next = || unsafe { next(command, how) };
+    match is_out_of_reach() {
+        // SAFETY: as above.
+        true => unsafe { without_library_meanwhile(&mut next) },
+        false => next(),
+    }
+}
+
+/// Where the second to sixth argument stand on the stack, and the first.
+const REGISTERS: [usize; 5] = [4, 3, 2, 1, 0];
+const FIRST: usize = 5;
+
+/// What could not be started.
+unsafe extern "C" fn failed() -> c_int {
+    -1
+}
+
+/// Starts a program whose arguments are the caller's own, up to a null, if the library is out of its reach: `way` takes them as a
+/// list. Behind them may stand an environment.
 ///
 /// # Safety
 /// Words as [`ways`] leaves them on the stack.
-unsafe extern "C" fn behind_arguments(way: &Way, saved: *const *const *mut u8) -> *mut c_void {
-    let mut number = 0;
-    // SAFETY: the caller's; arguments up to a null, and one behind it.
-    unsafe {
-        let mut next = || {
-            let at = match REGISTERS.get(number) {
-                Some(at) => *at,
-                None => SAVED + number - REGISTERS.len(),
-            };
-            number += 1;
-            saved.add(at).read_volatile()
-        };
-        while !next().is_null() {}
-        on_the_way(way, next())
+unsafe fn start_listed(own: &Way, way: &Way, saved: *const usize, has_own: bool) -> *mut c_void {
+    if !is_out_of_reach() {
+        return own.next();
     }
+    // SAFETY: the caller's.
+    let word = |number: usize| unsafe {
+        let at = match REGISTERS.get(number) {
+            Some(at) => *at,
+            None => SAVED + number - REGISTERS.len(),
+        };
+        saved.add(at).read_volatile()
+    };
+    let mut count = 0;
+    while word(count) != 0 {
+        count += 1;
+    }
+    let own = match has_own {
+        true => std::ptr::with_exposed_provenance(word(count + 1)),
+        false => environment(),
+    };
+    on_stack(count + 1, &mut |place| {
+        if place.is_null() {
+            return 0;
+        }
+        let mut at = 0;
+        // SAFETY: there are so many words; the rest is the caller's.
+        unsafe {
+            while at <= count {
+                place.add(at).write_volatile(word(at));
+                at += 1;
+            }
+            let what = saved.add(FIRST).read_volatile();
+            start(way, what, place.cast_const().cast(), own) as usize
+        }
+    });
+    failed as *mut c_void
+}
+
+/// # Safety
+/// As for [`start_listed`].
+unsafe extern "C-unwind" fn listed(way: &Way, saved: *const usize) -> *mut c_void {
+    // SAFETY: the caller's.
+    unsafe { start_listed(way, &all::execve, saved, false) }
+}
+
+/// # Safety
+/// As for [`start_listed`].
+unsafe extern "C-unwind" fn listed_with_own(way: &Way, saved: *const usize) -> *mut c_void {
+    // SAFETY: the caller's.
+    unsafe { start_listed(way, &all::execve, saved, true) }
+}
+
+/// # Safety
+/// As for [`start_listed`].
+unsafe extern "C-unwind" fn listed_and_searched(way: &Way, saved: *const usize) -> *mut c_void {
+    // SAFETY: the caller's.
+    unsafe { start_listed(way, &all::execvpe, saved, false) }
+}
+
+known! {
+    execv execvp execve execvpe fexecve posix_spawn posix_spawnp system popen execl execlp execle
 }
 
 ways! {
-    execv "xor esi, esi" on_the_way,
-    execvp "xor esi, esi" on_the_way,
-    execl "xor esi, esi" on_the_way,
-    execlp "xor esi, esi" on_the_way,
-    system "xor esi, esi" on_the_way,
-    popen "xor esi, esi" on_the_way,
-    execve "mov rsi, rdx" on_the_way,
-    execvpe "mov rsi, rdx" on_the_way,
-    fexecve "mov rsi, rdx" on_the_way,
-    posix_spawn "mov rsi, r9" on_the_way,
-    posix_spawnp "mov rsi, r9" on_the_way,
-    execle "mov rsi, rsp" behind_arguments,
+    execl listed,
+    execle listed_with_own,
+    execlp listed_and_searched,
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use warpwright_linkage::captured::{is_captured, kernel};
 
 use crate::inside::opened;
-use crate::ways::{Way, ways};
+use crate::ways::{Way, known, ways};
 
 /// The first, second, third and fourth argument.
 ///
@@ -108,7 +108,11 @@ unsafe extern "C" fn of_kernel(way: &Way, saved: *const usize) -> *mut c_void {
     way.next()
 }
 
+known! {
+    prctl syscall
+}
+
 ways! {
-    prctl "mov rsi, rsp" of_process,
-    syscall "mov rsi, rsp" of_kernel,
+    prctl of_process,
+    syscall of_kernel,
 }

@@ -34,10 +34,9 @@ impl Way {
 /// sixth the first), and where the call came from.
 pub const SAVED: usize = 8;
 
-/// Defines functions that do something, to which they give what an instruction puts into `rsi`, and go on in the one behind with
-/// registers and stack as they were, however many arguments there are.
-macro_rules! ways {
-    ($($name:ident $environment:literal $ours:ident,)*) => {
+/// Functions of the C library, found when this library is loaded: later it may be a bad moment.
+macro_rules! known {
+    ($($name:ident)*) => {
         mod all {
             use crate::ways::Way;
             $(
@@ -48,7 +47,6 @@ macro_rules! ways {
                 };
             )*
 
-            /// Looked for when the library is loaded: later it may be a bad moment.
             #[used]
             #[unsafe(link_section = ".init_array")]
             static AT_START: extern "C" fn() = {
@@ -58,7 +56,13 @@ macro_rules! ways {
                 look
             };
         }
+    };
+}
 
+/// Defines such functions that do something, with the words that were put on the stack, and go on in what that answers with
+/// registers and stack as they were, however many arguments there are.
+macro_rules! ways {
+    ($($name:ident $ours:ident,)*) => {
         $(
             /// # Safety
             /// As the C library's.
@@ -73,7 +77,7 @@ macro_rules! ways {
                     "push rcx",
                     "push r8",
                     "push r9",
-                    $environment,
+                    "mov rsi, rsp",
                     "lea rdi, [rip + {way}]",
                     "call {ours}",
                     "mov r11, rax",
@@ -93,4 +97,4 @@ macro_rules! ways {
     };
 }
 
-pub(crate) use ways;
+pub(crate) use {known, ways};

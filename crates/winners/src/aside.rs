@@ -1,8 +1,9 @@
 //! Files that get their name once they are whole: whoever reads finds all of it, or what was there before.
 //!
-//! Where the file system can do so, a file has no name at all while it is written: a writer that is killed leaves nothing.
+//! Where the file system can do so, a file has no name at all while it is written: a writer that is killed leaves nothing. Where it
+//! has one it is locked meanwhile: what is not goes with the next writer.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -14,7 +15,9 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
 
 /// How the endings of files begin that are being written.
 const PART: &str = "part-";
-/// What a writer that was killed left is swept away after this time.
+/// A file that was written to so shortly ago may not have its lock yet.
+const YOUNG: Duration = Duration::from_secs(60);
+/// One that was not for so long is nobody's, where none can be locked.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// A file that is being written beside the place where it belongs; dropped, it leaves nothing. Only its owner may read it.
@@ -42,6 +45,8 @@ impl Aside {
                 (named.open(&part)?, Some(part))
             }
         };
+        // Some file systems have no locks.
+        let _ = file.try_lock();
         Ok(Aside {
             file,
             folder: folder.to_owned(),
@@ -108,17 +113,34 @@ fn part_in(folder: &Path) -> PathBuf {
     folder.join(format!(".warpwright.{PART}{process}-{number:016x}"))
 }
 
-/// Removes what killed writers left long ago.
+/// Removes what killed writers left.
 pub fn sweep(folder: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     for entry in entries {
         let path = entry.path();
         let ending = path.extension().and_then(|ending| ending.to_str());
         let is_part = ending.is_some_and(|ending| ending.starts_with(PART));
-        let age = entry.metadata().and_then(|data| data.modified());
-        let age = age.map(|at| SystemTime::now().duration_since(at));
-        if is_part && matches!(age, Ok(Ok(age)) if age > ABANDONED) {
+        if is_part && entry.metadata().is_ok_and(|data| is_left(&path, &data)) {
             let _ = fs::remove_file(path);
         }
+    }
+}
+
+fn is_left(part: &Path, data: &fs::Metadata) -> bool {
+    let at = data.modified().ok();
+    let Some(age) = at.and_then(|at| SystemTime::now().duration_since(at).ok()) else {
+        return false;
+    };
+    if !data.is_file() || age < YOUNG {
+        return false;
+    }
+    match File::options()
+        .write(true)
+        .open(part)
+        .map(|file| file.try_lock())
+    {
+        Ok(Ok(())) => true,
+        Ok(Err(TryLockError::WouldBlock)) => false,
+        Ok(Err(TryLockError::Error(_))) | Err(_) => age > ABANDONED,
     }
 }

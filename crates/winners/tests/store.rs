@@ -502,18 +502,29 @@ fn parts_are_private_and_swept() {
     let store = Store::at(folder.path());
     let good = winner("aa", "H200", 1);
     store.put(&good).expect("written");
-    let parts = ["old", "new"].map(|name| folder.path().join(format!("{name}.part-1-2")));
-    for part in &parts {
+    let names = ["old", "held", "new", "folder"];
+    let parts = names.map(|name| folder.path().join(format!("{name}.part-1-2")));
+    for part in &parts[..3] {
         fs::write(part, "cut").expect("written");
     }
-    let old = fs::File::options()
-        .write(true)
-        .open(&parts[0])
-        .expect("open");
-    let before = SystemTime::now() - Duration::from_secs(7200);
-    old.set_modified(before).expect("dated");
+    fs::create_dir(&parts[3]).expect("made");
+    let of = |part: &Path| fs::File::options().write(true).open(part).expect("open");
+    // A writer that lives holds it, however long that takes.
+    let held = of(&parts[1]);
+    held.lock().expect("locked");
+    for part in &parts[..2] {
+        let before = SystemTime::now() - Duration::from_secs(7200);
+        of(part).set_modified(before).expect("dated");
+    }
     store.put(&good).expect("written");
-    assert_eq!(parts.map(|part| part.exists()), [false, true]);
+    let are_there = || parts.each_ref().map(|part| part.exists());
+    assert_eq!(are_there(), [false, true, true, true]);
+    drop(held);
+    of(&parts[2])
+        .set_modified(SystemTime::now() - Duration::from_secs(90))
+        .expect("dated");
+    store.put(&good).expect("written");
+    assert_eq!(are_there(), [false, false, false, true]);
     let aside = folder.path().join("aside");
     warpwright_winners::store::write_whole(&aside, b"x").expect("written");
     let mode = fs::metadata(&aside).expect("there").permissions().mode();

@@ -93,7 +93,7 @@ pub struct Ran {
     /// How it ended, where that leaves something to be said.
     ended: Option<Ended>,
     /// What was kept lies there.
-    _folder: warpwright_toolkit::PrivateFolder,
+    _folder: crate::signals::WorkFolder,
 }
 
 /// Why a run is not the whole one.

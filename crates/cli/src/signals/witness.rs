@@ -30,6 +30,8 @@ struct Witness {
 }
 
 static WITNESS: Mutex<Option<Witness>> = Mutex::new(None);
+/// All that were started.
+static STARTED: Mutex<Vec<i32>> = Mutex::new(Vec::new());
 /// Where a program says that it starts.
 static ASK_AT: AtomicI32 = AtomicI32::new(-1);
 
@@ -41,6 +43,23 @@ pub fn stand() {
         *witness = Witness::new().ok();
         let ask = witness.as_ref().map_or(-1, |own| own.ask.as_raw_fd());
         ASK_AT.store(ask, Ordering::SeqCst);
+    }
+}
+
+/// Sends them away, now that no program runs: whoever takes in orphans is not to meet them.
+#[allow(unsafe_code)]
+pub fn dismiss() {
+    // Nobody is asked any more.
+    let mut witness = WITNESS.lock().unwrap_or_else(PoisonError::into_inner);
+    std::mem::forget(witness.take());
+    ASK_AT.store(-1, Ordering::SeqCst);
+    let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
+    for id in started.drain(..) {
+        // SAFETY: children that nobody else waits for.
+        unsafe {
+            libc::kill(id, libc::SIGKILL);
+            libc::waitpid(id, std::ptr::null_mut(), 0);
+        }
     }
 }
 
@@ -60,21 +79,18 @@ pub fn tie() {
     }
 }
 
-/// Did it see a signal of this sender?
-pub fn has_seen(signal: c_int, by: i32) -> bool {
+/// Did it see a signal of this sender? None where that cannot be known.
+pub fn has_seen(signal: c_int, by: i32) -> Option<bool> {
     let mut witness = WITNESS.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(own) = &mut *witness else {
-        return false;
-    };
+    let own = witness.as_mut()?;
     std::thread::sleep(MEANWHILE);
-    match own.has_seen(signal, by) {
-        Ok(found) => found,
-        Err(_) => {
-            ASK_AT.store(-1, Ordering::SeqCst);
-            *witness = None;
-            false
-        }
+    let found = own.has_seen(signal, by).ok();
+    if found.is_none() {
+        ASK_AT.store(-1, Ordering::SeqCst);
+        // It may be stopped alone. Nobody asks it any more; closed, its pipe would tell it that this process has ended.
+        std::mem::forget(witness.take());
     }
+    found
 }
 
 impl Witness {
@@ -86,11 +102,15 @@ impl Witness {
             -1 => Err(std::io::Error::last_os_error()),
             // SAFETY: two descriptors of its own, and signals are held back.
             0 => unsafe { watch(asked.as_raw_fd(), tell.as_raw_fd()) },
-            _ => Ok(Witness {
-                ask,
-                told,
-                seen: Vec::new(),
-            }),
+            id => {
+                let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
+                started.push(id);
+                Ok(Witness {
+                    ask,
+                    told,
+                    seen: Vec::new(),
+                })
+            }
         }
     }
 

@@ -2,15 +2,21 @@
  *   files     no file may be opened
  *   prctl     `openat` is refused, by a filter that is set so
  *   syscall   the same
- *   vfork     the same in a child between `vfork` and exec; the program is started once more behind it, without the library
+ *   vfork     the same in a child between `vfork` and exec; the program is started once more behind it
+ *   ways      PROGRAM alone is moved away while a shell is started in every way, in children of `vfork` as well
  *   none      nothing
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <fcntl.h>
+#include <spawn.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -30,6 +36,67 @@ static void forbid(int by_prctl) {
     else syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
 }
 
+extern char **environ;
+static char *shell[] = {"sh", "-c", "echo $0 $LD_PRELOAD", NULL, NULL};
+
+/* An environment that nobody may write. */
+static char **constant(void) {
+    char **made = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    made[0] = (char *)(made + 3);
+    made[1] = made[0] + sprintf(made[0], "B=1") + 1;
+    snprintf(made[1], 4096, "LD_PRELOAD=%s", getenv("LD_PRELOAD"));
+    mprotect(made, 8192, PROT_READ);
+    return made;
+}
+
+static void become(int way) {
+    char *word = shell[3];
+    switch (way) {
+    case 0: execv("/bin/sh", shell); break;
+    case 1: execve("/bin/sh", shell, environ); break;
+    case 2: execvp("sh", shell); break;
+    case 3: execvpe("sh", shell, environ); break;
+    case 4: execl("/bin/sh", "sh", "-c", "echo $*", "0", "1", "2", "3", "4", "5", "6", "7", "8", word, NULL); break;
+    case 5: execlp("sh", "sh", "-c", shell[2], word, NULL); break;
+    case 6: execle("/bin/sh", "sh", "-c", shell[2], word, NULL, environ); break;
+    case 7: fexecve(open("/bin/sh", O_RDONLY | O_CLOEXEC), shell, environ); break;
+    case 8: execve("/bin/sh", shell, constant()); break;
+    case 9: execv("/nowhere", shell); break;
+    case 10: execl("/nowhere", "sh", "-c", shell[2], word, NULL); break;
+    case 11: execve("/bin/sh", shell, NULL); break;
+    }
+    _exit(errno);
+}
+
+static int spawned(int how) {
+    int status, child;
+    int code = how ? posix_spawnp(&child, "sh", NULL, NULL, shell, environ) : posix_spawn(&child, "/bin/sh", NULL, NULL, shell, environ);
+    return code ? code : waitpid(child, &status, 0) == child ? status : -1;
+}
+
+static void ways(const char *library) {
+    char away[4096], word[16], before[4096];
+    snprintf(away, sizeof away, "%s.away", library);
+    snprintf(before, sizeof before, "%s", getenv("LD_PRELOAD"));
+    shell[3] = word;
+    for (int way = 0; way < 17; way++) {
+        int status = 0, child;
+        snprintf(word, sizeof word, "way-%d", way);
+        rename(library, away);
+        if (way < 12) {
+            if (!(child = vfork())) become(way);
+            waitpid(child, &status, 0);
+        }
+        if (way == 12 || way == 13) status = spawned(way == 13);
+        if (way == 14) status = system("echo system $LD_PRELOAD; exit 3");
+        if (way == 15) status = pclose(popen("echo popen $LD_PRELOAD; exit 4", "w"));
+        if (way == 16) status = system(NULL);
+        rename(away, library);
+        printf("%d %d %d\n", way, status, !strcmp(before, getenv("LD_PRELOAD")));
+        fflush(stdout);
+    }
+}
+
 int main(int count, char **words) {
     const char *kind = words[1];
     if (!strcmp(kind, "files")) setrlimit(RLIMIT_NOFILE, &(struct rlimit){3, 3});
@@ -42,6 +109,10 @@ int main(int count, char **words) {
             _exit(9);
         }
         waitpid(child, &status, 0);
+    }
+    if (!strcmp(kind, "ways")) {
+        ways(words[2]);
+        return 0;
     }
     execv(words[2], words + 2);
     return 8;

@@ -478,6 +478,27 @@ int main(int argc, char **argv) {
         DO(cuModuleLoadData, &module, image);
         DO(cuModuleGetFunction, &function, module, "scale");
     }
+    if (IS("short-last")) { /* in the middle of its work; what is left is for threads, modules, and then all taken */
+        pthread_t threads[3];
+        H other, f;
+        static void *taken[10000];
+        int count = 0, made = 0;
+        for (int i = 0; i < 3; i++) DO(launch, function, 4, 256, 0, NULL);
+        little_memory(atol(argv[4]));
+        n = 1;
+        while (made < 3 && !pthread_create(&threads[made], NULL, thread, NULL)) made++;
+        for (int i = 0; i < made; i++) pthread_join(threads[i], NULL);
+        n = 1000;
+        printf("threads %d\n", made);
+        while (count < 10000 && (taken[count] = malloc(64 << 10))) count++;
+        printf("pieces %d\n", count);
+        for (int i = 0; i < 3; i++) DO(launch, function, 4, 256, 0, NULL);
+        for (int i = 0; i < count; i++) free(taken[i]);
+        Code code = cuModuleLoadData(&other, image);
+        if (!code) code = cuModuleGetFunction(&f, other, "scale");
+        printf("load %u\n", code);
+        for (int i = 0; i < 3; i++) DO(launch, code ? function : f, 4, 256, 0, NULL);
+    }
     if (IS("short-later")) little_memory(atol(argv[4])); /* with the module loaded, before the first launch */
     if (IS("forbidden")) {
         DO(launch, function, 4, 256, 0, NULL);

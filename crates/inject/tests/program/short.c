@@ -1,6 +1,7 @@
 /* Preloaded into what is to run short of something:
  *   SHORT_DISK=N     regular files take N bytes from this process, then the disk is full; with SHORT_KILL=1 it is killed there
  *   SHORT_THREADS=1  no thread starts
+ *   SHORT_LATER=1    none does once this process has forked
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -13,6 +14,10 @@
 #include <unistd.h>
 
 static size_t written;
+static int has_forked;
+
+static void note(void) { has_forked = 1; }
+__attribute__((constructor)) static void begin(void) { pthread_atfork(NULL, note, NULL); }
 
 static int is_full(int file, size_t bytes) {
     const char *most = getenv("SHORT_DISK");
@@ -37,7 +42,7 @@ ssize_t writev(int file, const struct iovec *parts, int count) {
 int pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*work)(void *), void *with) {
     static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
     extern void *dlvsym(void *, const char *, const char *);
-    if (getenv("SHORT_THREADS")) return EAGAIN;
+    if (getenv("SHORT_THREADS") || (has_forked && getenv("SHORT_LATER"))) return EAGAIN;
     if (!real) real = dlvsym((void *)-1L, "pthread_create", "GLIBC_2.34");
 #ifdef __x86_64__
     if (!real) real = dlvsym((void *)-1L, "pthread_create", "GLIBC_2.2.5");

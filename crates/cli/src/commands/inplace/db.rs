@@ -19,6 +19,7 @@ use crate::commands::print_json;
 use crate::failure::Failure;
 use crate::input::{behind_links, folder_of, write_atomically};
 use crate::session;
+use crate::threads;
 use warpwright_report::table::Table;
 
 impl From<StoreError> for Failure {
@@ -178,6 +179,7 @@ fn verify_seen(
     if trace.gpu.is_none() {
         nothing_was_seen(folder);
     }
+    threads::settle_now();
     let toolkit = session::toolkit(cli).ok();
     let verdicts = verify::verify(toolkit.as_ref(), store, &trace, folder)?;
     match verdicts.is_empty() {

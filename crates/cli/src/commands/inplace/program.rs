@@ -227,15 +227,23 @@ pub fn become_it(program: Program) -> Failure {
 pub enum End {
     /// With this exit code.
     Code(u8),
-    /// By this signal.
-    Signal(i32),
+    /// By a signal.
+    Signal {
+        /// Which.
+        number: i32,
+        /// Was its memory written down?
+        has_dumped: bool,
+    },
 }
 
 impl End {
     fn of(status: ExitStatus) -> End {
         match (status.code(), status.signal()) {
             (Some(code), _) => End::Code(code as u8),
-            (None, signal) => End::Signal(signal.unwrap_or(libc::SIGKILL)),
+            (None, signal) => End::Signal {
+                number: signal.unwrap_or(libc::SIGKILL),
+                has_dumped: status.core_dumped(),
+            },
         }
     }
 }
@@ -244,7 +252,7 @@ impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             End::Code(code) => write!(f, "exit code {code}"),
-            End::Signal(signal) => write!(f, "signal {signal}"),
+            End::Signal { number, .. } => write!(f, "signal {number}"),
         }
     }
 }
@@ -346,7 +354,7 @@ fn run_beside(
         wait(child.id())
     });
     signals::ended(match end {
-        Ok(End::Signal(signal)) => Some(signal),
+        Ok(End::Signal { number, .. }) => Some(number),
         _ => None,
     });
     if let Ok(end) = end {
@@ -387,9 +395,9 @@ pub fn failed_anyhow(failure: Failure) -> Failure {
 fn as_it(end: End) -> Failure {
     match end {
         End::Code(code) => Failure::Quiet(code),
-        End::Signal(signal) => {
-            signals::end_as(signal);
-            Failure::Quiet(128 + signal as u8)
+        End::Signal { number, has_dumped } => {
+            signals::end_as(number, has_dumped);
+            Failure::Quiet(128 + number as u8)
         }
     }
 }
@@ -404,10 +412,12 @@ fn not_started(name: &OsStr, why: &std::io::Error) -> Failure {
 /// Did a program that ended so end because nothing more could be written where its output goes? Where all is taken it might
 /// never end.
 pub fn is_cut_off(end: End) -> bool {
-    // A shell tells so of what it has run.
-    let ends = [libc::SIGPIPE, libc::SIGXFSZ]
-        .map(|signal| [End::Signal(signal), End::Code(128 + signal as u8)]);
-    ends.iter().flatten().any(|other| *other == end) || (end != End::Code(0) && has_no_reader())
+    let by = match end {
+        End::Signal { number, .. } => number,
+        // A shell tells so of what it has run.
+        End::Code(code) => i32::from(code) - 128,
+    };
+    [libc::SIGPIPE, libc::SIGXFSZ].contains(&by) || (end != End::Code(0) && has_no_reader())
 }
 
 /// Is standard output a pipe or socket that nobody reads any more?

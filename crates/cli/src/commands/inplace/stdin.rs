@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
+use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, SpliceFFlags, fcntl, tee};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{
@@ -119,36 +120,74 @@ impl AsFd for Mouth {
 /// What a run writes where it reads, which goes to the source if its output is shown.
 struct Back {
     socket: UnixStream,
-    is_over: Arc<AtomicBool>,
+    ends: Arc<Ends>,
     thread: JoinHandle<()>,
+}
+
+/// How that ends.
+#[derive(Default)]
+struct Ends {
+    /// The run has ended, and did not say that it writes no more.
+    with_run: AtomicBool,
+    /// Nobody takes anything any more: what comes from now on is left unread.
+    at_once: AtomicBool,
 }
 
 impl Back {
     fn new(socket: &UnixStream, is_shown: bool) -> Result<Back> {
-        let is_over = Arc::new(AtomicBool::new(false));
-        let (mut ours, over) = (socket.try_clone()?, is_over.clone());
+        let ends = Arc::<Ends>::default();
+        let (mut ours, seen) = (socket.try_clone()?, ends.clone());
         let mut source = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
         let hand_back = move || {
             let _ = match is_shown {
-                true => std::io::copy(&mut ours, &mut source),
-                false => std::io::copy(&mut ours, &mut std::io::sink()),
+                true => hand_back(&mut ours, &mut source, &seen),
+                false => hand_back(&mut ours, &mut std::io::sink(), &seen),
             };
-            if is_shown && !over.load(Ordering::SeqCst) {
+            if is_shown && !seen.with_run.load(Ordering::SeqCst) {
                 let _ = shutdown(source.as_raw_fd(), nix::sys::socket::Shutdown::Write);
             }
         };
         Ok(Back {
             socket: socket.try_clone()?,
-            is_over,
+            ends,
             thread: Builder::new().spawn(hand_back)?,
         })
     }
 
+    /// Leaves the run without its other end, which has something unread: that makes an error of what the run reads next
+    /// (ECONNRESET). `theirs` is the run's own.
+    fn reset(self, theirs: &UnixStream) {
+        self.ends.with_run.store(true, Ordering::SeqCst);
+        self.ends.at_once.store(true, Ordering::SeqCst);
+        // One that wakes the thread, and one that nobody takes.
+        let _ = (&*theirs).write(&[0]);
+        let _ = self.thread.join();
+        let _ = (&*theirs).write(&[0]);
+    }
+
     /// The run has ended, and all that it wrote is to be there.
     fn end(self) {
-        self.is_over.store(true, Ordering::SeqCst);
+        self.ends.with_run.store(true, Ordering::SeqCst);
         let _ = self.socket.shutdown(Shutdown::Both);
         let _ = self.thread.join();
+    }
+}
+
+/// Hands on what comes until nothing does, or is to.
+fn hand_back(from: &mut UnixStream, to: &mut dyn Write, ends: &Ends) -> Result<()> {
+    let mut piece = vec![0; PIECE];
+    loop {
+        let mut one = [PollFd::new(from.as_fd(), PollFlags::POLLIN)];
+        if poll(&mut one, PollTimeout::NONE) == Err(Errno::EINTR) {
+            continue;
+        }
+        if ends.at_once.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        match from.read(&mut piece)? {
+            0 => return Ok(()),
+            count => to.write_all(&piece[..count])?,
+        }
     }
 }
 
@@ -158,6 +197,8 @@ struct State {
     taken: u64,
     /// As many of them are kept.
     kept: u64,
+    /// Behind them is an error, and no end: whoever wrote there has gone without reading what he was sent.
+    is_reset: bool,
     runs: Vec<Run>,
 }
 
@@ -281,8 +322,12 @@ impl Stream {
         // It may have read until it closed its input.
         let mut state = self.lock();
         let _ = self.account(&mut state, number);
-        if let Some(mouth) = state.runs[number].mouth.take() {
-            mouth.end();
+        let is_reset = state.is_reset && state.runs[number].handed == state.taken;
+        let run = &mut state.runs[number];
+        match (run.mouth.take().as_deref(), run.back.take_if(|_| is_reset)) {
+            (Some(Mouth::Socket { theirs, .. }), Some(back)) => back.reset(theirs),
+            (Some(mouth), _) => mouth.end(),
+            (None, _) => {}
         }
     }
 
@@ -380,6 +425,10 @@ impl Stream {
             handed if handed == state.taken && has_unread => return Ok(Next::Reader),
             handed => match self.look(&mut piece) {
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(Next::Source(mouth)),
+                Err(e) if e.kind() == ErrorKind::ConnectionReset => {
+                    state.is_reset = true;
+                    return Ok(Next::Over);
+                }
                 Ok(0) => return Ok(Next::Over),
                 count => {
                     piece.truncate(count?);

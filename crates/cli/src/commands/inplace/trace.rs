@@ -45,7 +45,7 @@ fn tell(args: &TraceArgs, folder: &Path, end: End) -> Result<(), Failure> {
     caches::find_ptx(folder);
     let mut trace = read(folder, &args.program, warpwright_gpu::utc_now())?;
     // Of a program that was ended before it launched anything there is nothing to keep, and perhaps an older trace.
-    let is_cut = trace.gpu.is_none() && matches!(end, End::Signal(_));
+    let is_cut = trace.gpu.is_none() && matches!(end, End::Signal { .. });
     if let Some(output) = args.output.as_ref().filter(|_| !is_cut) {
         trace.modules_in = Some(keep_modules(folder, output)?);
         let text = serde_json::to_string_pretty(&trace)

@@ -37,6 +37,7 @@ use crate::failure::Failure;
 use crate::input::write_atomically;
 use crate::session;
 use crate::signals::asked_to_end;
+use crate::threads;
 
 /// The program is started again so often, each time without the candidate that took it down.
 const MOST_RUNS: usize = 9;
@@ -80,6 +81,7 @@ fn tune(
         return last.show(args);
     }
     let gpu = lookup(&format!("sm_{}", facts.sm)).map_err(|e| Failure::input(e.to_string()))?;
+    threads::settle_now();
     let toolkit = session::toolkit(cli).ok();
     match verify::verify(toolkit.as_ref(), store, &last.trace, &last.modules) {
         Ok(verdicts) => tell(&verdicts),

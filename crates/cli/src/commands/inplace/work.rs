@@ -2,16 +2,13 @@
 
 use std::path::Path;
 
-use warpwright_toolkit::PrivateFolder;
-
 use crate::failure::Failure;
-use crate::signals::removed_at_end;
+use crate::signals::WorkFolder;
 
 /// A new one.
-pub fn folder() -> Result<PrivateFolder, Failure> {
+pub fn folder() -> Result<WorkFolder, Failure> {
     super::limits::check()?;
-    removed_at_end(PrivateFolder::new)
-        .map_err(|e| Failure::input(format!("no folder to work in: {e}")))
+    WorkFolder::new().map_err(|e| Failure::input(format!("no folder to work in: {e}")))
 }
 
 /// Is it there behind a program's run?
