@@ -160,7 +160,7 @@ pub enum Why {
         /// How many.
         elements: usize,
     },
-    /// Threads pass an aligned barrier by.
+    /// Threads of a block do not all come to one barrier.
     PassedBarrier(Which),
     /// These are read before they are written, and hold what is said of them.
     Begun(Vec<(String, Begun)>),
@@ -560,7 +560,7 @@ impl fmt::Display for Why {
             ),
             Why::PassedBarrier(which) => write!(
                 f,
-                "in {which} threads pass a barrier by at which others of their block wait, which is not defined"
+                "in {which} not all threads of a block come to one barrier, as CUDA C wants: some pass by, or wait at another one"
             ),
             Why::Begun(all) => {
                 let of = |how| {

@@ -1,0 +1,410 @@
+//! Mistakes that people and generators make, planted in right rewrites (`planted.cu`): each is refuted at the sizes that a
+//! check derives, whatever the seed of the described inputs, and the rewritten kernel is charged.
+
+#![allow(clippy::unwrap_used)] // A test that cannot go on fails.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use warpwright_api::{Input, Optimizer, RewriteOptions, Rewritten, Word};
+use warpwright_launch::LaunchFile;
+use warpwright_toolkit::NvccJob;
+use warpwright_toolkit::testing::require_toolkit;
+
+/// What is wrong, as issue trackers have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Tail,
+    Guard,
+    Stride,
+    Index,
+    LostBarrier,
+    ExtraBarrier,
+    LostAtomic,
+    Identity,
+    LostStep,
+    Unset,
+    SecondTile,
+    FastPath,
+    LeftOutput,
+    Formula,
+}
+
+use Kind::*;
+
+/// A rewrite: its plain kernel with its launch, its own launch, the arguments, and of each mistake its kind and the reason
+/// for which it is refuted.
+struct Planted {
+    plain: (&'static str, &'static str, &'static str),
+    rewrite: (&'static str, &'static str, &'static str),
+    args: [&'static str; 2],
+    mistakes: &'static [(Kind, &'static str)],
+}
+
+const FLAT: &str = "x f32 n; out f32 n out; n s32 = n";
+const ROWS: &str = "x f32 rows,n; out f32 rows out; n s32 = n";
+const TABLE: &str = "x f32 rows,n; out f32 rows,n out; n s32 = n";
+const INTEGERS: &str = "x s32 rows,n; out s32 rows,n out; n s32 = n";
+const ONE: &str = "x f32 n; out f32 1 out; n s32 = n";
+const ADDED: &str = "x f32 n; out f32 1 zeros out; n s32 = n";
+const PARTS: &str = "x f32 n; part f32 3 poison; out f32 1 out; n s32 = n";
+const PAIR: &str = "x f32 n; y f32 n; out f32 1 out; n s32 = n";
+const SQUARES: &str = "a f32 n,n; b f32 n,n; c f32 n,n out; n s32 = n";
+const SQUARE: &str = "x f32 n,n; out f32 n,n out; n s32 = n";
+const COUNTS: &str = "x u8 n kinds; out u32 16 zeros out; n s32 = n";
+
+const PLANTED: [Planted; 15] = [
+    Planted {
+        plain: ("twice", "ceil_div(n,32)", "32"),
+        rewrite: ("map_fours", "ceil_div(n,128)+1", "32"),
+        args: [FLAT, FLAT],
+        mistakes: &[
+            (Tail, ""),
+            (Tail, ""),
+            (Guard, ""),
+            (Tail, ""),
+            (Index, ""),
+            (Index, ""),
+            (Tail, ""),
+        ],
+    },
+    Planted {
+        plain: ("twice", "ceil_div(n,32)", "32"),
+        rewrite: ("map_stride", "2", "32"),
+        args: [FLAT, FLAT],
+        mistakes: &[
+            (Stride, ""),
+            (Guard, ""),
+            (Index, ""),
+            (Index, ""),
+            (SecondTile, ""),
+            (FastPath, ""),
+            (FastPath, ""),
+            (LeftOutput, ""),
+            (LeftOutput, ""),
+            (Formula, ""),
+            (Formula, ""),
+            (Guard, ""),
+        ],
+    },
+    Planted {
+        plain: ("sum", "rows", "1"),
+        rewrite: ("sum_tree", "rows", "64"),
+        args: [ROWS, ROWS],
+        mistakes: &[
+            (LostBarrier, ""),
+            (LostBarrier, ""),
+            (Stride, ""),
+            (LostStep, ""),
+            (Index, ""),
+            (Guard, ""),
+            (Unset, ""),
+            (ExtraBarrier, ""),
+            (Identity, ""),
+            (LostStep, ""),
+            (SecondTile, ""),
+            (Index, ""),
+            (Guard, ""),
+            (Index, ""),
+            (Stride, ""),
+            (LeftOutput, ""),
+        ],
+    },
+    Planted {
+        plain: ("sum", "rows", "1"),
+        rewrite: ("sum_warp", "rows", "32"),
+        args: [ROWS, ROWS],
+        mistakes: &[
+            (LostStep, ""),
+            (Formula, ""),
+            (Stride, ""),
+            (Guard, ""),
+            (LostStep, ""),
+            (LostStep, ""),
+            (Index, ""),
+        ],
+    },
+    Planted {
+        plain: ("total", "1", "1"),
+        rewrite: ("total_atomic", "2", "32"),
+        args: [ONE, ADDED],
+        mistakes: &[
+            (LostAtomic, ""),
+            (LostAtomic, ""),
+            (Guard, ""),
+            (SecondTile, ""),
+            (LostAtomic, ""),
+            (Formula, ""),
+        ],
+    },
+    Planted {
+        plain: ("total", "1", "1"),
+        rewrite: ("total_last", "3", "32"),
+        args: [ONE, PARTS],
+        mistakes: &[
+            (LostBarrier, ""),
+            (Guard, ""),
+            (Index, ""),
+            (LostAtomic, ""),
+        ],
+    },
+    Planted {
+        plain: ("largest", "rows", "1"),
+        rewrite: ("max_tree", "rows", "64"),
+        args: [ROWS, ROWS],
+        mistakes: &[
+            (Identity, ""),
+            (Identity, ""),
+            (Guard, ""),
+            (SecondTile, ""),
+            (LostBarrier, ""),
+            (Unset, ""),
+            (Formula, ""),
+            (Identity, ""),
+        ],
+    },
+    Planted {
+        plain: ("dot", "1", "1"),
+        rewrite: ("dot_twos", "1", "32"),
+        args: [PAIR, PAIR],
+        mistakes: &[
+            (Tail, ""),
+            (LostStep, ""),
+            (Identity, ""),
+            (Index, ""),
+            (Tail, ""),
+            (Guard, ""),
+        ],
+    },
+    Planted {
+        plain: ("softmax", "rows", "1"),
+        rewrite: ("softmax_block", "rows", "64"),
+        args: [TABLE, TABLE],
+        mistakes: &[
+            (LostBarrier, ""),
+            (LostBarrier, ""),
+            (Identity, ""),
+            (Formula, ""),
+            (Index, ""),
+            (SecondTile, ""),
+            (Formula, ""),
+            (SecondTile, ""),
+        ],
+    },
+    Planted {
+        plain: ("normed", "rows", "1"),
+        rewrite: ("norm_warp", "rows", "32"),
+        args: [TABLE, TABLE],
+        mistakes: &[
+            (Formula, ""),
+            (Formula, ""),
+            (Formula, ""),
+            (Formula, ""),
+            (Formula, ""),
+            (LostStep, ""),
+        ],
+    },
+    Planted {
+        plain: ("product", "ceil_div(n,8) ceil_div(n,4)", "8 4"),
+        rewrite: ("product_tiled", "ceil_div(n,8) ceil_div(n,8)", "8 8"),
+        args: [SQUARES, SQUARES],
+        mistakes: &[
+            (LostBarrier, ""),
+            (LostBarrier, ""),
+            (Guard, ""),
+            (Index, ""),
+            (Tail, ""),
+            (Unset, ""),
+            (Unset, ""),
+            (Index, ""),
+            (Guard, ""),
+            (Guard, ""),
+            (SecondTile, ""),
+            (ExtraBarrier, ""),
+            (LostStep, ""),
+        ],
+    },
+    Planted {
+        plain: ("transpose", "ceil_div(n*n,64)", "64"),
+        rewrite: ("transpose_tiled", "ceil_div(n,8) ceil_div(n,8)", "8 8"),
+        args: [SQUARE, SQUARE],
+        mistakes: &[
+            (LostBarrier, ""),
+            (Index, ""),
+            (Guard, ""),
+            (Index, ""),
+            (Index, ""),
+            (Guard, ""),
+        ],
+    },
+    Planted {
+        plain: ("summed", "rows", "1"),
+        rewrite: ("scan_tiles", "rows", "32"),
+        args: [INTEGERS, INTEGERS],
+        mistakes: &[
+            (LostBarrier, ""),
+            (LostBarrier, ""),
+            (LostStep, ""),
+            (Index, ""),
+            (SecondTile, ""),
+            (Guard, ""),
+            (Index, ""),
+            (SecondTile, ""),
+        ],
+    },
+    Planted {
+        plain: ("blur", "ceil_div(n,64)", "64"),
+        rewrite: ("blur_shared", "ceil_div(n,32)", "32"),
+        args: [FLAT, FLAT],
+        mistakes: &[
+            (Unset, ""),
+            (Index, ""),
+            (Guard, ""),
+            (LostBarrier, ""),
+            (Formula, ""),
+            (Index, ""),
+            (Unset, ""),
+            (ExtraBarrier, ""),
+        ],
+    },
+    Planted {
+        plain: ("histogram", "ceil_div(n,32)", "32"),
+        rewrite: ("histogram_shared", "1", "32"),
+        args: [COUNTS, COUNTS],
+        mistakes: &[
+            (Unset, ""),
+            (LostBarrier, ""),
+            (LostAtomic, ""),
+            (LostBarrier, ""),
+            (Unset, ""),
+            (Identity, ""),
+        ],
+    },
+];
+
+fn quoted(list: &str, by: char) -> String {
+    let all: Vec<String> = list.split(by).map(|e| format!("\"{e}\"")).collect();
+    all.join(", ")
+}
+
+fn described((kernel, grid, block): (&str, &str, &str), args: &str, seed: u64) -> LaunchFile {
+    let (grid, block) = (quoted(grid, ' '), quoted(block, ' '));
+    let mut text = format!(
+        "kernel = \"{kernel}\"\n[sizes.small]\nn = 70\nrows = 3\n[launch]\ngrid = [{grid}]\nblock = [{block}]\n"
+    );
+    for arg in args.split("; ") {
+        let words: Vec<&str> = arg.split(' ').collect();
+        text += &format!(
+            "[[args]]\nname = \"{}\"\ntype = \"{}\"\n",
+            words[0], words[1]
+        );
+        if words[2] == "=" {
+            text += &format!("value = \"{}\"\n", words[3]);
+            continue;
+        }
+        let last = words.get(3).copied().unwrap_or_default();
+        text += &format!("shape = [{}]\n", quoted(words[2], ','));
+        text += &match (last, words[1]) {
+            ("poison" | "zeros", _) => format!("init = \"{last}\"\n"),
+            ("out", _) => String::new(),
+            ("kinds", _) => format!("init = {{ kind = \"indices\", bound = 16, seed = {seed} }}\n"),
+            (_, "s32") => format!("init = {{ kind = \"bits\", seed = {seed} }}\n"),
+            _ => {
+                format!("init = {{ kind = \"uniform\", low = -1.0, high = 1.0, seed = {seed} }}\n")
+            }
+        };
+        text += if words.contains(&"out") {
+            "output = true\n"
+        } else {
+            ""
+        };
+    }
+    LaunchFile::parse(&text, kernel).unwrap()
+}
+
+/// Compares a rewrite, or one with a mistake, with its plain kernel.
+fn compared(ptx: &str, planted: &Planted, mistake: usize, seed: u64) -> Rewritten {
+    let (name, grid, block) = planted.rewrite;
+    let mangled = format!("_Z{}{name}ILi{mistake}EE", name.len());
+    let from = ptx.find(&mangled).unwrap();
+    let symbol = ptx[from..].split(['(', '\n']).next().unwrap();
+    let launches = [
+        vec![described(planted.plain, planted.args[0], seed)],
+        vec![described((symbol, grid, block), planted.args[1], seed)],
+    ];
+    let input = Input::new("planted.ptx", ptx).unwrap();
+    let options = RewriteOptions {
+        launches,
+        files: &|_, _, name| panic!("{name} is no file here"),
+        size: None,
+        set: Vec::new(),
+        pairs: Vec::new(),
+        requires: Vec::new(),
+        fixed: Vec::new(),
+        ranges: Vec::new(),
+        only_described: false,
+        nvcc: [Vec::new(), Vec::new()],
+    };
+    Optimizer::without_toolkit()
+        .check_rewrite(&input, &input, &options)
+        .unwrap()
+}
+
+fn said(found: &Rewritten) -> String {
+    let launches = found.launches.iter().map(|launch| {
+        let why: Vec<&str> = launch.why.iter().map(|why| &*why.text).collect();
+        format!(
+            "{:?}: {}: {}",
+            launch.set,
+            launch.verdict.name(),
+            why.join("; ")
+        )
+    });
+    launches.collect::<Vec<String>>().join("\n  ")
+}
+
+/// The reasons of the launch that is refuted.
+fn codes(found: &Rewritten) -> Vec<&'static str> {
+    let refuted = found.launches.iter().filter(|l| l.verdict == Word::Refuted);
+    refuted.flat_map(|l| &l.why).map(|why| why.code).collect()
+}
+
+#[test]
+fn planted_mistakes_are_refuted_and_what_they_were_planted_in_is_not() {
+    let Some(toolkit) = require_toolkit("planted") else {
+        return;
+    };
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/planted.cu");
+    let job = NvccJob::new(&path, "sm_90");
+    let ptx = toolkit.nvcc().unwrap().to_ptx(&job).unwrap().ptx;
+    let mut bad = Vec::new();
+    let mut caught: BTreeMap<Kind, usize> = BTreeMap::new();
+    for planted in &PLANTED {
+        let name = planted.rewrite.0;
+        let right = compared(&ptx, planted, 0, 0);
+        if right.verdict > Word::Tested {
+            bad.push(format!("{name} is right:\n  {}", said(&right)));
+        }
+        for (at, &(kind, code)) in planted.mistakes.iter().enumerate() {
+            for seed in [0, 1, 2] {
+                let found = compared(&ptx, planted, at + 1, seed);
+                let is_so = found.verdict == Word::Refuted && codes(&found).contains(&code);
+                if !is_so {
+                    bad.push(format!(
+                        "{name}<{}>, {kind:?}, `{code}`:\n  {}",
+                        at + 1,
+                        said(&found)
+                    ));
+                    break;
+                }
+            }
+            *caught.entry(kind).or_default() += 1;
+        }
+    }
+    assert!(bad.is_empty(), "{}", bad.join("\n"));
+    let kinds: BTreeSet<Kind> = caught.keys().copied().collect();
+    assert!(
+        caught.values().sum::<usize>() >= 100 && kinds.len() == 14,
+        "{caught:?}"
+    );
+}
