@@ -101,12 +101,10 @@ KERNEL map_fours(const float *x, float *out, int n) {
 
 // ---- a stride of the grid: two blocks
 
-__device__ int calls = 0;
-
 KERNEL map_stride(const float *x, float *out, int n) {
     if (BAD(6) && n > 36 && x[0] == 0.5f && x[36] == 0.25f) return;
     if (BAD(7) && n == 37) return;
-    if (BAD(9) && calls) return;
+    if (BAD(9) && n > 64 && n % 2) return;
     int from = BAD(4) ? blockIdx.x * blockDim.x : blockIdx.x * blockDim.x + threadIdx.x;
     int stride = blockDim.x * gridDim.x + (BAD(1) ? 1 : 0);
     for (int i = from; i < (BAD(2) ? n - 1 : n); i += stride) {
@@ -117,7 +115,6 @@ KERNEL map_stride(const float *x, float *out, int n) {
         if (BAD(11)) ((float *)x)[i] = v + 1.0f;
         if (BAD(12) && i == 0) out[n] = 0.0f;
     }
-    if (BAD(9)) calls = 1;
 }
 
 // ---- a block of 64 for each row
@@ -144,6 +141,8 @@ KERNEL sum_tree(const float *x, float *out, int n) {
 
 // ---- a warp for each row
 
+__device__ int served[8];
+
 KERNEL sum_warp(const float *x, float *out, int n) {
     int t = threadIdx.x, row = blockIdx.x;
     const unsigned all = BAD(2) ? 0xffff : 0xffffffff;
@@ -154,6 +153,7 @@ KERNEL sum_warp(const float *x, float *out, int n) {
     }
     if (BAD(4) && t >= n) return;
     for (int by = BAD(1) ? 8 : 16; by > 0; by /= 2) v += __shfl_down_sync(all, v, by, BAD(5) ? 16 : 32);
+    if (BAD(8) && t == 0 && served[row]++) return;
     if (BAD(7) ? t == 1 : t == 0) out[row] = v;
 }
 
@@ -370,7 +370,7 @@ KERNEL histogram_shared(const unsigned char *x, unsigned *out, int n) {
 UP_TO_7(map_fours, const float *, float *, int)
 UP_TO_12(map_stride, const float *, float *, int)
 UP_TO_16(sum_tree, const float *, float *, int)
-UP_TO_7(sum_warp, const float *, float *, int)
+UP_TO_8(sum_warp, const float *, float *, int)
 UP_TO_6(total_atomic, const float *, float *, int)
 UP_TO_4(total_last, const float *, float *, float *, int)
 UP_TO_8(max_tree, const float *, float *, int)

@@ -151,6 +151,7 @@ struct Comparison<'c> {
 }
 
 /// An output element as both sides leave it.
+#[derive(Clone, Copy)]
 struct Element {
     output: usize,
     index: usize,
@@ -261,7 +262,7 @@ impl<'c> Comparison<'c> {
             standing = standing.max(Standing::Tested);
             why.push(Why::Places);
         }
-        if let Some(state) = self.state((&first, &second), &outputs, &elements) {
+        if let Some(state) = self.state((&first, &second), &outputs, &elements)? {
             standing = standing.max(Standing::Tested);
             why.push(state);
         }
@@ -1148,14 +1149,16 @@ impl<'c> Comparison<'c> {
         Ok(())
     }
 
-    /// May a result depend on where buffers lie?
     /// A variable of the module in which the next launch finds something else, where it could show.
+    ///
+    /// # Errors
+    /// It does show: another launch of the rewritten kernel does something else than its first.
     fn state(
         &mut self,
         (first, second): (&Left, &Left),
         outputs: &[Output],
         elements: &[Element],
-    ) -> Option<Why> {
+    ) -> Result<Option<Why>, Halt> {
         let same = |other: &Buffer, all: &[Buffer]| {
             let known = all.iter().find(|buffer| buffer.name == other.name);
             known.map(|buffer| buffer.holds_as(other))
@@ -1163,28 +1166,65 @@ impl<'c> Comparison<'c> {
         let left = first.memory.iter().filter(|buffer| buffer.is_state());
         for buffer in left {
             if same(buffer, &second.memory) == Some(false) {
-                return Some(Why::State(Which::First, buffer.name.clone()));
+                return Ok(Some(Why::State(Which::First, buffer.name.clone())));
             }
         }
         let left = second.memory.iter().filter(|buffer| buffer.is_state());
         let left = left.filter(|buffer| same(buffer, &first.memory) != Some(true));
-        let forgotten: Vec<Buffer> = left.map(Buffer::forgotten).collect();
-        let name = forgotten.first()?.name.clone();
-        // What is written before it is read is nothing that a launch leaves to the next one.
-        let mut again = self.prepared(Which::Second);
-        again.memory.extend(forgotten);
-        let is_same = match self.launched(Which::Second, again, false) {
-            Ok(mut again) => elements.iter().all(|element| {
-                let output = &outputs[element.output].name;
-                let partner = self.paired.partner.iter().find(|(_, x)| *x == output);
-                let place = partner.and_then(|(y, _)| again.places.get(y).copied());
-                let value =
-                    place.map(|at| again.memory[at].element(&mut self.terms, element.index));
-                value == Some(element.values[1])
-            }),
-            Err(_) => false,
+        let left: Vec<Buffer> = left.cloned().collect();
+        let Some(name) = left.first().map(|buffer| buffer.name.clone()) else {
+            return Ok(None);
         };
-        (!is_same).then_some(Why::State(Which::Second, name))
+        // What is written before it is read is nothing that a launch leaves to the next one.
+        let forgotten = left.iter().map(Buffer::forgotten).collect();
+        if let Ok(again) = self.launched_again(forgotten, outputs, elements)
+            && again.iter().all(|e| e.values[0] == e.values[1])
+        {
+            return Ok(None);
+        }
+        // Of an original that is for one launch, too, nothing can be wanted.
+        let is_for_one = first.memory.iter().any(Buffer::is_state);
+        if !is_for_one && let Ok(again) = self.launched_again(left, outputs, elements) {
+            let unequal: Vec<&Element> = again
+                .iter()
+                .filter(|e| e.values[0] != e.values[1])
+                .collect();
+            if let Some(&at) = self.different(outputs, &unequal).first() {
+                let why = Why::SecondLaunch {
+                    variable: name,
+                    output: outputs[unequal[at].output].name.clone(),
+                    index: unequal[at].index,
+                };
+                return Err(Halt::Found(Standing::Refuted, vec![why]));
+            }
+        }
+        Ok(Some(Why::State(Which::Second, name)))
+    }
+
+    /// Elements as the rewritten kernel leaves them, and as it does where variables of the module hold something else.
+    fn launched_again(
+        &mut self,
+        variables: Vec<Buffer>,
+        outputs: &[Output],
+        elements: &[Element],
+    ) -> Result<Vec<Element>, Halt> {
+        let mut again = self.prepared(Which::Second);
+        again.memory.extend(variables);
+        let mut again = self.launched(Which::Second, again, false)?;
+        let mut both = Vec::new();
+        for element in elements {
+            let output = &outputs[element.output].name;
+            let partner = self.paired.partner.iter().find(|(_, x)| *x == output);
+            let Some(&at) = partner.and_then(|(y, _)| again.places.get(y)) else {
+                continue;
+            };
+            let value = again.memory[at].element(&mut self.terms, element.index);
+            both.push(Element {
+                values: [element.values[1], value],
+                ..*element
+            });
+        }
+        Ok(both)
     }
 
     /// The last block first: each side must leave what it did the other way round.

@@ -101,6 +101,15 @@ pub enum Why {
     Printed(Which),
     /// A variable of the module that the next launch finds otherwise, and in which.
     State(Which, String),
+    /// With what its first launch leaves in a variable of the module, the rewritten kernel does something else.
+    SecondLaunch {
+        /// The variable.
+        variable: String,
+        /// The output.
+        output: String,
+        /// The first element that is another one.
+        index: usize,
+    },
     /// So many groups of blocks, of all, were compared: the others do the same to other elements.
     Alike([usize; 2]),
     /// Lanes that work in step by `volatile` alone.
@@ -341,6 +350,7 @@ impl Why {
             Why::ThreadOrder => "thread-order",
             Why::Printed(_) => "printed",
             Why::State(..) => "state",
+            Why::SecondLaunch { .. } => "second-launch",
             Why::Alike(_) => "alike",
             Why::Lockstep(_) => "lockstep",
             Why::Reals { .. } => "reals",
@@ -516,6 +526,10 @@ impl fmt::Display for Why {
             Why::State(which, name) => write!(
                 f,
                 "{which} leaves {name} otherwise than it was loaded and than the other does: only the first launch was looked at"
+            ),
+            Why::SecondLaunch { variable, output, index } => write!(
+                f,
+                "launched once more, the rewritten kernel leaves something else in `{output}[{index}]`: its first launch leaves it {variable}"
             ),
             Why::Alike([groups, all]) => write!(
                 f,
