@@ -196,7 +196,10 @@ KERNEL max_tree(const float *x, float *out, int n) {
     __shared__ float s[64];
     int t = threadIdx.x, row = blockIdx.x;
     float m = BAD(1) ? 0.0f : BAD(2) ? 1.175494351e-38f : -INFINITY;
-    for (int i = t; i < (BAD(3) ? n - 1 + (n == 1) : n); i += 64) m = fmaxf(m, x[row * n + i]);
+    for (int i = t; i < (BAD(3) ? n - 1 + (n == 1) : n); i += 64) {
+        m = fmaxf(m, x[row * n + i]);
+        if (BAD(9)) __syncthreads();
+    }
     if (BAD(4) && n > 64) m = x[row * n + t];
     if (BAD(8)) m = t < n ? m : 0.0f;
     if (!BAD(6) || t < n) s[t] = m;
@@ -247,8 +250,10 @@ KERNEL softmax_block(const float *x, float *out, int n) {
         if (!BAD(2)) __syncthreads();
     }
     float scale = BAD(4) ? 1.0f / n : 1.0f / s[BAD(5) ? 1 : 0];
-    for (int i = t; i < (BAD(6) ? min(n, 64) : n); i += 64)
+    for (int i = t; i < (BAD(6) ? min(n, 64) : n); i += 64) {
+        if (BAD(9)) __syncthreads();
         out[row * n + i] = expf(r[i] - m) * (BAD(8) && i >= 64 ? 1.0f : scale);
+    }
 }
 
 // ---- layer norm: a warp for each row
@@ -292,8 +297,11 @@ KERNEL product_tiled(const float *a, const float *b, float *c, int n) {
 KERNEL transpose_tiled(const float *x, float *out, int n) {
     __shared__ float s[8][9];
     int p = threadIdx.x, q = threadIdx.y, col = blockIdx.x * 8 + p, row = blockIdx.y * 8 + q;
-    if (row < n && (BAD(3) || col < n)) s[q][p] = x[row * n + col];
-    if (!BAD(1)) __syncthreads();
+    if (row < n && (BAD(3) || col < n)) {
+        s[q][p] = x[row * n + col];
+        if (BAD(7)) __syncthreads();
+    }
+    if (!BAD(1) && !BAD(7)) __syncthreads();
     if (!BAD(5)) {
         col = blockIdx.y * 8 + p;
         row = blockIdx.x * 8 + q;
@@ -361,8 +369,9 @@ KERNEL histogram_shared(const unsigned char *x, unsigned *out, int n) {
 #define UP_TO_6(K, ...) UP_TO_4(K, __VA_ARGS__) INSTANCE(K, 5, __VA_ARGS__) INSTANCE(K, 6, __VA_ARGS__)
 #define UP_TO_7(K, ...) UP_TO_6(K, __VA_ARGS__) INSTANCE(K, 7, __VA_ARGS__)
 #define UP_TO_8(K, ...) UP_TO_7(K, __VA_ARGS__) INSTANCE(K, 8, __VA_ARGS__)
+#define UP_TO_9(K, ...) UP_TO_8(K, __VA_ARGS__) INSTANCE(K, 9, __VA_ARGS__)
 #define UP_TO_12(K, ...) \
-    UP_TO_8(K, __VA_ARGS__) INSTANCE(K, 9, __VA_ARGS__) INSTANCE(K, 10, __VA_ARGS__) INSTANCE(K, 11, __VA_ARGS__) INSTANCE(K, 12, __VA_ARGS__)
+    UP_TO_9(K, __VA_ARGS__) INSTANCE(K, 10, __VA_ARGS__) INSTANCE(K, 11, __VA_ARGS__) INSTANCE(K, 12, __VA_ARGS__)
 #define UP_TO_13(K, ...) UP_TO_12(K, __VA_ARGS__) INSTANCE(K, 13, __VA_ARGS__)
 #define UP_TO_16(K, ...) \
     UP_TO_13(K, __VA_ARGS__) INSTANCE(K, 14, __VA_ARGS__) INSTANCE(K, 15, __VA_ARGS__) INSTANCE(K, 16, __VA_ARGS__)
@@ -373,12 +382,12 @@ UP_TO_16(sum_tree, const float *, float *, int)
 UP_TO_8(sum_warp, const float *, float *, int)
 UP_TO_6(total_atomic, const float *, float *, int)
 UP_TO_4(total_last, const float *, float *, float *, int)
-UP_TO_8(max_tree, const float *, float *, int)
+UP_TO_9(max_tree, const float *, float *, int)
 UP_TO_6(dot_twos, const float *, const float *, float *, int)
-UP_TO_8(softmax_block, const float *, float *, int)
+UP_TO_9(softmax_block, const float *, float *, int)
 UP_TO_6(norm_warp, const float *, float *, int)
 UP_TO_13(product_tiled, const float *, const float *, float *, int)
-UP_TO_6(transpose_tiled, const float *, float *, int)
+UP_TO_7(transpose_tiled, const float *, float *, int)
 UP_TO_8(scan_tiles, const int *, int *, int)
 UP_TO_8(blur_shared, const float *, float *, int)
 UP_TO_6(histogram_shared, const unsigned char *, unsigned *, int)

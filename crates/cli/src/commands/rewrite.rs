@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use warpwright::{Beyond, Limit, Precondition, Reason, RewriteOptions, Rewritten, Which, Word};
+use warpwright::{
+    Beyond, InPlace, Limit, Precondition, Reason, RewriteOptions, Rewritten, Which, Word,
+};
 use warpwright_launch::{ContentsError, LaunchFile};
 use warpwright_report::screen::wrap;
 
@@ -143,6 +145,12 @@ fn print(document: &Rewritten) {
             println!("{}", wrap(&reason.text, "    ", "      ").join("\n"));
         }
     }
+    if let Some(smallest) = &document.smallest {
+        let why: Vec<&str> = smallest.why.iter().map(|why| &*why.text).collect();
+        let place = at(&smallest.size, &smallest.set);
+        let text = format!("the smallest that shows it, {place}: {}", why.join("; "));
+        println!("{}", wrap(&text, "  ", "    ").join("\n"));
+    }
     let mut said = BTreeSet::new();
     let reasons = document.skipped.iter().map(|s| (s.code, &*s.why));
     for (code, why) in reasons.filter(|reason| said.insert(*reason)) {
@@ -157,6 +165,9 @@ fn print(document: &Rewritten) {
     }
     if let Some(found) = &document.holds_where {
         println!("{}", wrap(&holds_where(found), "  ", "    ").join("\n"));
+    }
+    for found in &document.in_place {
+        println!("{}", wrap(&in_place(found), "  ", "    ").join("\n"));
     }
     for limit in &document.limits {
         println!("{}", wrap(&reach(limit), "  ", "    ").join("\n"));
@@ -184,6 +195,29 @@ fn holds_where(found: &Precondition) -> String {
         listed(right),
         listed(wrong)
     )
+}
+
+/// `in place, `out` being `x`: proved-at-launches`
+fn in_place(found: &InPlace) -> String {
+    let InPlace {
+        output,
+        input,
+        verdict,
+        why,
+    } = found;
+    match verdict {
+        Word::WrongInput => {
+            format!("not in place, `{output}` being `{input}`: nor is the original right there")
+        }
+        Word::Refuted => {
+            let why: Vec<&str> = why.iter().map(|why| &*why.text).collect();
+            format!(
+                "not in place, `{output}` being `{input}`, where the original is right: {}",
+                why.join("; ")
+            )
+        }
+        word => format!("in place, `{output}` being `{input}`: {}", word.name()),
+    }
 }
 
 /// `right up to n = 46340; at 46341 …`
