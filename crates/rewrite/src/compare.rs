@@ -14,7 +14,7 @@ use crate::errors::{self, Root};
 use crate::field::Value;
 use crate::guards;
 use crate::pairing::{self, Known, Paired, buffers};
-use crate::reals::{Reals, is_whole};
+use crate::reals::{Reals, Roots, is_whole};
 use crate::standing::{AtLaunch, Begun, Standing, Which, Why};
 use crate::tested::{
     self, Difference, FILLINGS, Filling, Memory, differences, filled, run, run_within,
@@ -81,8 +81,16 @@ pub fn compare(a: &Side, b: &Side, paired: &Paired, options: &Options) -> AtLaun
     }
 }
 
+/// No rounded value decides anything.
+struct Undecided;
+
 /// Behind the name of an input that the rewritten kernel alone has.
 const OTHERS: &str = " of the rewritten kernel";
+
+/// Elements that tell of others.
+const SAMPLE: usize = 8;
+/// For how many each of them tells at least.
+const MANY: usize = 128;
 
 /// Characters of a term that is shown.
 const SHOWN: usize = 100;
@@ -741,7 +749,7 @@ impl<'c> Comparison<'c> {
             };
             return Ok((standing, None));
         }
-        let different = self.different(outputs, &unequal);
+        let (different, decided) = self.over_the_reals(outputs, &unequal);
         let Some(&first) = different.first() else {
             // Integers that are equal modulo the primes may still be others modulo a power of two.
             let are_integers = |e: &&&Element| !domain(outputs[e.output].ty).is_float();
@@ -758,7 +766,6 @@ impl<'c> Comparison<'c> {
                 of: self.elements,
                 probability,
             };
-            let decided = self.decided(outputs, &unequal);
             let exactly = match same {
                 0 => Standing::BitForBit,
                 _ => Standing::ButNans,
@@ -807,24 +814,41 @@ impl<'c> Comparison<'c> {
         }
     }
 
-    /// Those of some elements that are not the same even where the bits of a NaN do not count.
+    /// Those of some elements that are not the same even where the bits of a NaN do not count. Of many, where that is so of
+    /// none of those looked at first, it is not asked of the others: what is the same so is over the reals, too.
     fn but_for_nans<'e>(
         &mut self,
         outputs: &[Output],
         elements: Vec<&'e Element>,
     ) -> Vec<&'e Element> {
-        let is_number = |e: &Element| domain(outputs[e.output].ty).is_float();
-        let numbers = elements.iter().filter(|e| is_number(e));
-        let values: Vec<Val> = numbers.flat_map(|e| e.values).collect();
-        let roots: Vec<Id> = values.into_iter().map(|v| self.terms.term(v)).collect();
-        let found = self.terms.without_nans(&roots);
-        let mut found = found.as_chunks::<2>().0.iter().map(|[x, y]| x == y);
-        let mut is_same = |e: &Element| is_number(e) && found.next() == Some(true);
+        let is_number = |e: &&Element| domain(outputs[e.output].ty).is_float();
+        let numbers: Vec<&Element> = elements.iter().copied().filter(is_number).collect();
+        let every = numbers.len() / SAMPLE;
+        let few = numbers.iter().step_by(every.max(1)).copied();
+        if every > MANY && !self.are_same_numbers(few).contains(&true) {
+            return elements;
+        }
+        let mut found = self.are_same_numbers(numbers.into_iter()).into_iter();
+        let mut is_same = |e: &&Element| is_number(e) && found.next() == Some(true);
         elements.into_iter().filter(|e| !is_same(e)).collect()
     }
 
-    /// The first of some elements that are equal over the reals where not the same is decided by the same bits.
-    fn decided(&mut self, outputs: &[Output], elements: &[&Element]) -> Option<Why> {
+    /// Of each element, whether both values are one where the bits of a NaN do not count.
+    fn are_same_numbers<'e>(&mut self, elements: impl Iterator<Item = &'e Element>) -> Vec<bool> {
+        let values = elements.flat_map(|e| e.values);
+        let roots: Vec<Id> = values.map(|value| self.terms.term(value)).collect();
+        let found = self.terms.without_nans(&roots);
+        let pairs = found.as_chunks::<2>().0.iter();
+        pairs.map(|[x, y]| x == y).collect()
+    }
+
+    /// The first of some elements that are equal over the reals where not the same is decided by the same bits; `Err`:
+    /// nothing is decided in any.
+    fn decided(
+        &mut self,
+        outputs: &[Output],
+        elements: &[&Element],
+    ) -> Result<Option<Why>, Undecided> {
         const SEED: u64 = 3;
         let mut roots = Vec::new();
         for element in elements {
@@ -836,16 +860,19 @@ impl<'c> Comparison<'c> {
                 roots.push((id, own.unwrap_or(domain)));
             }
         }
+        let roots = Roots::new(&self.terms, roots);
+        if !roots.decide(&self.terms) {
+            return Err(Undecided);
+        }
         let exact = Reals::exact(&self.terms, SEED).evaluated(&roots);
         let values = Reals::deciding(&self.terms, SEED, exact).of(&roots);
         let pairs = values.as_chunks::<2>().0.iter().zip(elements);
         let mut apart = pairs.filter(|([x, y], _)| x.p != y.p).map(|(_, e)| e);
-        let first = apart.next()?;
-        Some(Why::Decided {
+        Ok(apart.next().map(|first| Why::Decided {
             output: outputs[first.output].name.clone(),
             index: first.index,
             elements: first.weight + apart.map(|e| e.weight).sum::<usize>(),
-        })
+        }))
     }
 
     /// Are elements integers made of integers alone?
@@ -887,8 +914,16 @@ impl<'c> Comparison<'c> {
         }
     }
 
-    /// Elements that are other functions over the reals, by their place among those given.
-    fn different(&mut self, outputs: &[Output], elements: &[&Element]) -> Vec<usize> {
+    /// Elements that are other functions over the reals, by their place among those given; if there are none, what
+    /// decides otherwise in one where roundings differ.
+    ///
+    /// Two random points are tried. Where something decides, the second one is that at which equal values are made of
+    /// equal decisions: these are equal functions all the more.
+    fn over_the_reals(
+        &mut self,
+        outputs: &[Output],
+        elements: &[&Element],
+    ) -> (Vec<usize>, Option<Why>) {
         let mut roots = Vec::new();
         for element in elements {
             let domain = domain(outputs[element.output].ty);
@@ -896,32 +931,28 @@ impl<'c> Comparison<'c> {
                 roots.push((self.terms.term(value), domain));
             }
         }
-        let all: Vec<usize> = (0..elements.len()).collect();
-        let mut different = self.apart(&roots, &all, 1);
-        // Those that agree at one point are looked at once more, at another.
-        let known: BTreeSet<usize> = different.iter().copied().collect();
-        let equal: Vec<usize> = all.into_iter().filter(|at| !known.contains(at)).collect();
-        different.extend(self.apart(&roots, &equal, 2));
-        different.sort_unstable();
-        different
+        let is_whole = roots.iter().any(|&(_, domain)| is_whole(domain));
+        let roots = Roots::new(&self.terms, roots);
+        let first = self.apart(&roots, 1);
+        if !first.is_empty() {
+            return (first, None);
+        }
+        let decided = self.decided(outputs, elements);
+        match decided {
+            Ok(None) if !is_whole => (Vec::new(), None),
+            decided => (self.apart(&roots, 2), decided.unwrap_or_default()),
+        }
     }
 
-    /// Of some pairs of roots those whose values differ at a random point.
-    fn apart(&self, roots: &[(Id, Domain)], pairs: &[usize], seed: u64) -> Vec<usize> {
-        let wanted: Vec<(Id, Domain)> = pairs
-            .iter()
-            .flat_map(|&at| [roots[2 * at], roots[2 * at + 1]])
-            .collect();
-        let values = Reals::new(&self.terms, seed).of(&wanted);
-        let found = values.as_chunks::<2>().0.iter().zip(pairs);
-        let differs = |x: &Value, y: &Value, domain| match is_whole(domain) {
+    /// Pairs of roots whose values differ at a random point.
+    fn apart(&self, roots: &Roots, seed: u64) -> Vec<usize> {
+        let values = Reals::new(&self.terms, seed).of(roots);
+        let pairs = values.as_chunks::<2>().0.iter().enumerate();
+        let differs = |&(at, [x, y]): &(usize, &[Value; 2])| match is_whole(roots.domain(2 * at)) {
             true => x != y,
             false => x.p != y.p,
         };
-        found
-            .filter(|([x, y], at)| differs(x, y, roots[2 * **at].1))
-            .map(|(_, &at)| at)
-            .collect()
+        pairs.filter(differs).map(|(at, _)| at).collect()
     }
 
     /// Schwartz and Zippel: the degree is below the number of terms, the field has 2⁵⁷ elements, two points are tried.
@@ -1189,7 +1220,7 @@ impl<'c> Comparison<'c> {
                 .iter()
                 .filter(|e| e.values[0] != e.values[1])
                 .collect();
-            if let Some(&at) = self.different(outputs, &unequal).first() {
+            if let Some(&at) = self.over_the_reals(outputs, &unequal).0.first() {
                 let why = Why::SecondLaunch {
                     variable: name,
                     output: outputs[unequal[at].output].name.clone(),
@@ -1247,7 +1278,7 @@ impl<'c> Comparison<'c> {
                 .filter(|e| e.values[0] != e.values[1])
                 .collect();
             let mixed: Vec<&Element> = mixed.iter().collect();
-            let different = self.different(outputs, &mixed);
+            let (different, _) = self.over_the_reals(outputs, &mixed);
             if !self.are_exact(outputs, &mixed) {
                 standing = Standing::UpToRounding;
             }
