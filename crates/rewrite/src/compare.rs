@@ -30,6 +30,8 @@ pub struct Options {
     pub fixed: Vec<String>,
     /// Buffers with the numbers that they hold, from the least to the largest.
     pub ranges: Vec<(String, f64, f64)>,
+    /// What terms do not do is left at that: no buffer is fixed for it, and nothing is tried on numbers.
+    pub terms_alone: bool,
 }
 
 /// Compares two sides at their launches.
@@ -52,6 +54,7 @@ pub fn compare(a: &Side, b: &Side, paired: &Paired, options: &Options) -> AtLaun
         let (standing, mut why) = match found {
             Ok(found) => found,
             Err(Halt::Found(standing, why)) => (standing, why),
+            Err(Halt::Refused(why, _)) if options.terms_alone => (Standing::Tested, vec![*why]),
             Err(Halt::Refused(why, more)) => {
                 let new: Vec<String> = more
                     .into_iter()

@@ -134,9 +134,10 @@ fn print(document: &Document) {
             }
         };
         let text = format!(
-            "agrees with the input in the emulator {how}, without races in shared memory: {} at {} launches{}",
+            "agrees with the input in the emulator {how}, without races in shared memory: {} at {} launches{}{}",
             checked.kernels.join(", "),
             checked.sizes.len(),
+            super::for_every_input(checked.proved, checked.compared),
             match checked.shrunk {
                 true => ", the file's constants made small",
                 false => "",
