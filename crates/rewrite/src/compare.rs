@@ -262,6 +262,9 @@ impl<'c> Comparison<'c> {
         let shows = |side: &Shown| !side.is_empty();
         if has(Note::BlockOrder) || has(Note::Fragments) || shown.iter().any(shows) {
             let order = self.other_order(&outputs, &elements)?;
+            if order == Standing::Tested {
+                why.push(Why::OrderOpen);
+            }
             standing = standing.max(order);
         }
         if has(Note::OrderShown) {
@@ -1283,9 +1286,19 @@ impl<'c> Comparison<'c> {
             let mixed: Vec<&Element> = mixed.iter().collect();
             let (different, _) = self.over_the_reals(outputs, &mixed);
             if !self.are_exact(outputs, &mixed) {
-                standing = Standing::UpToRounding;
+                standing = standing.max(Standing::UpToRounding);
             }
-            if let Some(&at) = different.first() {
+            // Functions with a choice in them may be one and have no form that tells.
+            let is_told = |comparison: &mut Self, at: usize| {
+                let domain = domain(outputs[mixed[at].output].ty);
+                let places = mixed[at]
+                    .values
+                    .map(|value| (comparison.terms.term(value), domain));
+                let roots = Roots::new(&comparison.terms, places.to_vec());
+                !roots.decide(&comparison.terms)
+            };
+            let told = different.iter().copied().find(|&at| is_told(self, at));
+            if let Some(at) = told {
                 let element = mixed[at];
                 let standing = match which {
                     Which::First => Standing::WrongInput,
@@ -1298,6 +1311,9 @@ impl<'c> Comparison<'c> {
                     values: element.values.map(|value| self.shown(value)),
                 };
                 return Err(Halt::Found(standing, vec![why]));
+            }
+            if !different.is_empty() {
+                standing = Standing::Tested;
             }
         }
         Ok(standing)

@@ -93,6 +93,8 @@ pub enum Why {
     AtomicSums,
     /// The order of blocks could show: both orders were compared.
     BothOrders,
+    /// With the last block first terms are others, and whether as functions is not known.
+    OrderOpen,
     /// The rewritten kernel does something with addresses that the original does not: a few places were tried.
     Places,
     /// An atomic operation shows which thread of a block came first, and nothing says which does.
@@ -346,6 +348,7 @@ impl Why {
             Why::Fusible(_) => "fusible",
             Why::AtomicSums => "atomic-sums",
             Why::BothOrders => "both-orders",
+            Why::OrderOpen => "order-open",
             Why::Places => "places",
             Why::ThreadOrder => "thread-order",
             Why::Printed(_) => "printed",
@@ -515,6 +518,9 @@ impl fmt::Display for Why {
             Why::AtomicSums => f.write_str("atomic sums of floating point have no stated order"),
             Why::BothOrders => f.write_str(
                 "the order of blocks could show: the result is the same with the first block first and last",
+            ),
+            Why::OrderOpen => f.write_str(
+                "with the last block first the terms are others: whether they are other functions is not known",
             ),
             Why::Places => f.write_str(
                 "the two do different things with addresses: only a few places of buffers and variables were tried",
