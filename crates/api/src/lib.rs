@@ -34,7 +34,9 @@ pub use explain::Explained;
 pub use input::{Input, Level};
 pub use optimise::{Emit, Optimizer, Options, Outcome, Report, Unwatched, Watch};
 pub use refused::{Made, RefusedPtx, placed};
-pub use rewrite::{Beyond, Limit, Precondition, Reason, RewriteOptions, Rewritten, Word};
+pub use rewrite::{
+    Beyond, InPlace, Limit, Precondition, Reason, RewriteOptions, Rewritten, Smallest, Word,
+};
 pub use warpwright_driver::{Candidate, KernelReport};
 pub use warpwright_host::Counted;
 pub use warpwright_launch::{Launch, LaunchFile};

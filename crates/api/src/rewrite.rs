@@ -11,11 +11,15 @@ use warpwright_rewrite::{
     addresses, compare, outputs,
 };
 
+mod in_place;
 mod limits;
 mod preconditions;
+mod smallest;
 
+pub use in_place::InPlace;
 pub use limits::{Beyond, Limit};
 pub use preconditions::Precondition;
+pub use smallest::Smallest;
 
 use crate::optimise::launch_among;
 use crate::{CheckOptions, Error, Input, Optimizer};
@@ -145,6 +149,12 @@ pub struct Rewritten {
     /// Up to where addresses are right.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<Limit>,
+    /// The smallest launch at which the rewritten kernel is at fault, on plain inputs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub smallest: Option<Smallest>,
+    /// What both do where an output is an input; the verdict is not about it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub in_place: Vec<InPlace>,
     /// Where both agree although they do not at every size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holds_where: Option<Precondition>,
@@ -293,6 +303,8 @@ impl Optimizer {
             launches: Vec::new(),
             skipped,
             limits: Vec::new(),
+            smallest: None,
+            in_place: Vec::new(),
             holds_where: None,
             untried: Vec::new(),
         };
@@ -341,6 +353,7 @@ impl Optimizer {
             found.launches.push(verdict(at, &result));
         }
         found.holds_where = preconditions::of(inputs, &modules, options, (&found, &tries));
+        found.smallest = smallest::of(inputs, &modules, options, (&found, &tries));
         if !found.has_failed() {
             let large = found.large(options)?;
             largest = large.into_iter().try_fold(largest, |largest, at| {
@@ -361,6 +374,9 @@ impl Optimizer {
                 let (limits, elements) = limits::of(inputs, &modules, options, (smallest, sides));
                 found.limits = limits;
                 largest = largest.max(elements);
+                if terms <= MOST_TERMS {
+                    found.in_place = in_place::of(inputs, &modules, options, smallest)?;
+                }
             }
             found.untried.extend(constants(options));
             found.untried.extend(other_numbers(options));
@@ -654,7 +670,9 @@ fn other_numbers(options: &RewriteOptions<'_>) -> Vec<Reason> {
     });
     let overlap = Reason {
         code: "overlap",
-        text: "buffers that share memory: each was one of its own".to_owned(),
+        text:
+            "buffers that share memory, but for an output that is an input: each was one of its own"
+                .to_owned(),
     };
     let alignment = Reason {
         code: "alignment",

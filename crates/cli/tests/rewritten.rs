@@ -737,3 +737,56 @@ fn the_condition_under_which_both_agree_is_said() {
     let (code, document, _) = of(&wrong, &[]);
     assert_eq!((code, &document["holds_where"]), (1, &Value::Null));
 }
+
+/// The last element is looked at by one thread too few: of all that differs, the least and the plainest is shown.
+#[test]
+fn the_smallest_launch_and_the_plainest_inputs_are_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let twice = map("k", "x", "y", "add.rn.f32 %f1, %f0, %f0;");
+    let third = "mov.f32 %f1, 0f00000000; setp.eq.u32 %p, %r4, 2; @!%p add.rn.f32 %f1, %f0, %f0;";
+    let third = map("k", "x", "y", third);
+    let toml = launch("k", 64, "x", "y", true);
+    let of = |toml: &str| described(folder.path(), [&twice, &third], [toml; 2], &[]);
+    let (code, document, screen) = of(&toml);
+    let smallest = &document["smallest"];
+    assert_eq!((code, &smallest["set"][0]), (1, &Value::from("n=3")));
+    let said = "the smallest that shows it, small with n=3: with `x[2]` = 1, zeros elsewhere in `x`, `y[2]` is 0 in place of 2";
+    assert!(screen.contains(said), "{screen}");
+    // Numbers that the description does not have are none of a witness.
+    let (_, _, screen) = of(&toml.replace("low = -1.0", "low = 0.5"));
+    let said = "with zeros or ones elsewhere in `x`, `y[2]` is 0 in place of 2";
+    assert!(screen.contains(said), "{screen}");
+}
+
+/// What a caller may do whom no description keeps from it is said, and decides nothing.
+#[test]
+fn an_output_that_is_an_input_is_tried() {
+    let folder = tempfile::tempdir().unwrap();
+    let twice = map("k", "x", "y", "add.rn.f32 %f1, %f0, %f0;");
+    let other = map("k", "x", "y", "mul.rn.f32 %f1, %f0, 0f40000000;");
+    let zero = "mov.f32 %f3, 0f00000000; st.global.f32 [%d4], %f3; ld.global.f32 %f0, [%d3]; add.rn.f32 %f1, %f0, %f0;";
+    let zero = map("k", "x", "y", zero);
+    let toml = launch("k", 64, "x", "y", true);
+    let of = |kernels: [&str; 2]| described(folder.path(), kernels, [&*toml; 2], &[]);
+    for (kernels, word, said) in [
+        (
+            [&*twice, &*other],
+            "equal-up-to-rounding",
+            "in place, `y` being `x`: equal-up-to-rounding",
+        ),
+        (
+            [&twice, &zero],
+            "refuted",
+            "not in place, `y` being `x`, where the original is right: `x[0]` is another function",
+        ),
+        (
+            [&zero, &twice],
+            "refuted",
+            "not in place, `y` being `x`, where the original is right: `x[0]` is another function",
+        ),
+    ] {
+        let (code, document, screen) = of(kernels);
+        assert_eq!(document["in_place"][0]["verdict"], word, "{screen}");
+        assert!(screen.contains(said) && code != 1, "{screen}");
+    }
+}

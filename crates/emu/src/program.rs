@@ -30,7 +30,7 @@ pub struct Program {
     pub(crate) ordered: bool,
     /// Its blocks wait for each other.
     pub(crate) cooperative: bool,
-    /// Has it a fence that reaches other blocks, or an access that is one?
+    /// Has it a fence that reaches other blocks, or an access that is one, and a store by which they learn of it?
     pub(crate) fenced: bool,
     /// Does it call `malloc`?
     pub(crate) heap: bool,

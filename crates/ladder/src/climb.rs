@@ -6,6 +6,7 @@ use std::sync::Arc;
 use warpwright_ptx::Module;
 
 use crate::emulated::{run, symbol};
+use crate::terms::{Said, said};
 use crate::variables::with_variables;
 use crate::{
     Array, Checked, Compile, CompileError, Element, Fall, Launch, NotRun, Original, Run, Rung,
@@ -151,6 +152,19 @@ impl Trial {
                 });
             }
             checked.distance = checked.distance.max(distance);
+        }
+        checked.compared += 1;
+        match said(self, run, module) {
+            Said::Proved => checked.proved += 1,
+            Said::Nothing => {}
+            Said::Refuted(fault) => {
+                let kernel = run.launches.last().map(|launch| launch.kernel.clone());
+                return Err(Fall::Fault {
+                    kernel: kernel.unwrap_or_default(),
+                    sizes: self.sizes.clone(),
+                    fault,
+                });
+            }
         }
         for launch in &run.launches {
             if !checked.kernels.contains(&launch.kernel) {

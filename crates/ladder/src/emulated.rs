@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use warpwright_emu::{DecodeError, EmuError, Emulator, Fault, Options, Outcome};
+use warpwright_emu::{DecodeError, EmuError, Emulator, Fault, Options, Outcome, Program};
 use warpwright_launch::{LaunchError, LaunchFile};
 use warpwright_ptx::{Module, Type, TypeKind};
 
@@ -28,13 +28,23 @@ pub(crate) enum RunError {
     Fault(Box<Fault>),
 }
 
-/// Runs it: what the arguments point to changes in `memory`. The arrays miss multiples of 256 by so many bytes.
-pub(crate) fn run(
+/// What the bytes behind an argument are: the words of a launch description that say type, elements and contents.
+pub(crate) type Buffers<'b> = &'b dyn Fn(Option<usize>) -> (String, String);
+
+/// A launch, its kernel, and the place of each of its buffers in memory.
+pub(crate) struct Described {
+    pub launch: warpwright_launch::Launch,
+    pub program: Program,
+    pub places: Vec<Option<usize>>,
+}
+
+/// How it is launched. The arrays miss multiples of 256 by so many bytes.
+pub(crate) fn described(
     module: &Module,
     launch: &Launch,
     (arguments, offset): (&[Argument], usize),
-    memory: &mut [Vec<u8>],
-) -> Result<(), RunError> {
+    buffers: Buffers<'_>,
+) -> Result<Described, RunError> {
     let kernel = symbol(module, &launch.kernel).ok_or(RunError::Missing)?;
     let function = module.function(&kernel).map(|id| &module.functions[id]);
     let params = function.map_or(&[][..], |function| &function.params);
@@ -48,52 +58,74 @@ pub(crate) fn run(
         "kernel = \"{kernel}\"\n[sizes.trial]\nq = 1\n[launch]\ngrid = {:?}\nblock = {:?}\ndynamic_smem = {}\n",
         launch.grid, launch.block, launch.shared
     );
-    let mut inputs = Vec::new();
     let mut places = Vec::new();
     for (number, (argument, param)) in arguments.iter().zip(params).enumerate() {
-        let _ = writeln!(text, "[[args]]\nname = \"a{number}\"");
-        let place = match argument {
-            Argument::Array(place) => Some(*place),
-            Argument::Unused => None,
-            Argument::Structure(members, align) => {
-                let _ = writeln!(text, "{}", structure(members, *align));
-                continue;
+        let own = format!("a{number}");
+        let (name, what, place) = match argument {
+            Argument::Array(_) | Argument::Unused => {
+                let place = match argument {
+                    Argument::Array(place) => Some(*place),
+                    _ => None,
+                };
+                let (name, what) = buffers(place);
+                let name = if name.is_empty() { own } else { name };
+                (name, format!("{what}\noffset = {offset}"), Some(place))
             }
+            Argument::Structure(members, align) => (own, structure(members, *align), None),
             Argument::Real(_) | Argument::Integer(_) => {
                 let ty = module.variables[param.var].ty;
-                let _ = writeln!(text, "{}", value(ty, argument)?);
-                continue;
+                (own, value(ty, argument)?, None)
             }
         };
-        let bytes = place.and_then(|place| Some(std::mem::take(memory.get_mut(place)?)));
-        let bytes = bytes.unwrap_or_else(|| vec![0; 64]);
-        let _ = writeln!(
-            text,
-            "type = \"u8\"\nshape = [{}]\noutput = true\ninit = \"zeros\"\noffset = {offset}",
-            bytes.len(),
-        );
-        inputs.push(bytes);
-        places.push(place);
+        let _ = writeln!(text, "[[args]]\nname = \"{name}\"\n{what}");
+        places.extend(place);
     }
     let file = LaunchFile::parse(&text, "trial.toml")?;
-    let launch = file.resolve("trial", &[])?;
-    let emulator = Emulator::new(module, &kernel)?;
+    Ok(Described {
+        launch: file.resolve("trial", &[])?,
+        program: Emulator::new(module, &kernel)?,
+        places,
+    })
+}
+
+/// Runs it: what the arguments point to changes in `memory`.
+pub(crate) fn run(
+    module: &Module,
+    launch: &Launch,
+    arguments: (&[Argument], usize),
+    memory: &mut [Vec<u8>],
+) -> Result<(), RunError> {
+    let held = |place: Option<usize>| place.and_then(|place| memory.get(place));
+    let bytes = |place| {
+        let len = held(place).map_or(UNUSED, Vec::len);
+        let what = format!("type = \"u8\"\nshape = [{len}]\noutput = true\ninit = \"zeros\"");
+        (String::new(), what)
+    };
+    let described = described(module, launch, arguments, &bytes)?;
+    let inputs = described.places.iter().map(|&place| {
+        let bytes = place.and_then(|place| Some(std::mem::take(memory.get_mut(place)?)));
+        bytes.unwrap_or_else(|| vec![0; UNUSED])
+    });
+    let inputs = inputs.collect();
     let options = Options {
         races: true,
         ..Options::default()
     };
-    let outcome = emulator.run(&launch, inputs, &options);
+    let outcome = described.program.run(&described.launch, inputs, &options);
     let results = match outcome? {
         Outcome::Finished(results) => results,
         Outcome::Faulted(fault) => return Err(RunError::Fault(fault)),
     };
-    for (place, bytes) in places.into_iter().zip(results.buffers) {
+    for (place, bytes) in described.places.into_iter().zip(results.buffers) {
         if let Some(slot) = place.and_then(|place| memory.get_mut(place)) {
             *slot = bytes;
         }
     }
     Ok(())
 }
+
+/// Bytes behind a pointer that is not used.
+const UNUSED: usize = 64;
 
 /// A structure by value, in the words of launch descriptions.
 fn structure(members: &[Member], align: Option<usize>) -> String {

@@ -4,11 +4,15 @@
 //! Both stand in one text, which nvcc compiles without fusing multiplications and additions: it may choose other pairs
 //! in other texts. Every bit must be equal, except where sums were reordered with permission.
 //!
+//! What agrees there is compared on terms too, for every input of the same launches: what only numbers other than these
+//! show, and races at any, are found.
+//!
 //! A source compiler says in [`Trial`]s what is launched; [`climb`] compiles, runs and compares.
 
 mod climb;
 mod emulated;
 mod names;
+mod terms;
 mod variables;
 
 use std::sync::Arc;
@@ -163,6 +167,10 @@ pub struct Checked {
     pub kernels: Vec<String>,
     /// The largest difference over the largest magnitude; 0 where bits had to be equal.
     pub distance: f64,
+    /// Comparisons.
+    pub compared: usize,
+    /// Of these such in which both are the same for every input.
+    pub proved: usize,
     /// The file's constants were made smaller for it.
     pub shrunk: bool,
 }

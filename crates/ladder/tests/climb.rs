@@ -23,6 +23,7 @@ fn text() -> String {
         ("same", ""),
         ("twice", "add.f32 %f3, %f3, %f1;"),
         ("near", "add.f32 %f3, %f3, 0f34000000;"),
+        ("clamped", "max.f32 %f3, %f3, 0f00000000;"),
         ("beyond", "st.global.f32 [%d1+64], %f3;"),
     ];
     let kernels = kernels.map(|(name, what)| kernel(name, what)).concat();
@@ -69,12 +70,27 @@ fn climbs(original: &str, name: &str, is_reordered: bool) -> Rung<&'static str> 
 #[test]
 fn what_computes_the_same_agrees() {
     let Rung::Agrees(Checked {
-        kernels, distance, ..
+        kernels,
+        distance,
+        compared,
+        proved,
+        ..
     }) = climbs("k", "same", false)
     else {
         panic!("it is the same");
     };
     assert_eq!((kernels, distance), (vec!["same".to_owned()], 0.0));
+    assert_eq!((compared, proved), (1, 1));
+}
+
+/// All sample data are positive.
+#[test]
+fn what_differs_on_other_inputs_alone_falls() {
+    let rung = climbs("k", "clamped", false);
+    assert!(
+        matches!(&rung, Rung::Falls(Fall::Fault { fault, .. }) if fault.contains("is another function")),
+        "{rung:?}"
+    );
 }
 
 #[test]

@@ -250,9 +250,9 @@ impl<'a> Bounds<'a> {
             let node = self.terms.node(place.0);
             let own = self.terms.domain(place.0);
             let reader = if own == Domain::Any { place.1 } else { own };
-            let parts = match self.exponential(&node) {
+            let parts: Vec<Place> = match self.exponential(&node) {
                 Some(x) => vec![(x, Domain::F32)],
-                None => operands(self.terms, &node, reader),
+                None => operands(self.terms, &node, reader).collect(),
             };
             let mut parts = parts.into_iter();
             let open = parts.find(|&at| !self.value(at).is_ok_and(|bound| !bound.is_none()));
@@ -396,10 +396,9 @@ impl<'a> Bounds<'a> {
         {
             return self.natural_power(x);
         }
-        let parts = operands(self.terms, node, own);
         let mut x = [Bound::exact(0.0, 0.0); 3];
-        for (bound, part) in x.iter_mut().zip(&parts) {
-            *bound = self.value(*part)?;
+        for (bound, part) in x.iter_mut().zip(operands(self.terms, node, own)) {
+            *bound = self.value(part)?;
             if bound.is_none() {
                 return Ok(Bound::NONE);
             }
@@ -409,7 +408,7 @@ impl<'a> Bounds<'a> {
             Kind::Select => self.selected(place.0, node, x)?,
             Kind::Cmp | Kind::Not | Kind::And | Kind::Xor => predicate(x),
             Kind::FMin | Kind::FMax => self.extreme(place.0, node, x),
-            Kind::App => self.named(node, &x[..parts.len()])?,
+            Kind::App => self.named(node, &x[..node.args().count()])?,
             Kind::Pair => Bound {
                 error: x[0].error.max(x[1].error),
                 ..Bound::exact(0.0, 0.0)
@@ -571,7 +570,10 @@ impl<'a> Bounds<'a> {
             return x == most;
         }
         let (own, all) = (self.members(x), self.members(most));
-        self.sets.union(own, all) == all
+        match self.sets.only(own) {
+            Some(member) => self.sets.has(all, member),
+            None => self.sets.union(own, all) == all,
+        }
     }
 
     fn extreme(&mut self, id: Id, node: &Node, [a, b, _]: [Bound; 3]) -> Bound {

@@ -14,7 +14,7 @@ use crate::errors::{self, Root};
 use crate::field::Value;
 use crate::guards;
 use crate::pairing::{self, Known, Paired, buffers};
-use crate::reals::{Reals, is_whole};
+use crate::reals::{Reals, Roots, is_whole};
 use crate::standing::{AtLaunch, Begun, Standing, Which, Why, at};
 use crate::tested::{
     self, Difference, FILLINGS, Filling, Memory, differences, filled, run, run_within,
@@ -30,6 +30,8 @@ pub struct Options {
     pub fixed: Vec<String>,
     /// Buffers with the numbers that they hold, from the least to the largest.
     pub ranges: Vec<(String, f64, f64)>,
+    /// What terms do not do is left at that: no buffer is fixed for it, and nothing is tried on numbers.
+    pub terms_alone: bool,
 }
 
 /// Compares two sides at their launches.
@@ -52,6 +54,7 @@ pub fn compare(a: &Side, b: &Side, paired: &Paired, options: &Options) -> AtLaun
         let (standing, mut why) = match found {
             Ok(found) => found,
             Err(Halt::Found(standing, why)) => (standing, why),
+            Err(Halt::Refused(why, _)) if options.terms_alone => (Standing::Tested, vec![*why]),
             Err(Halt::Refused(why, more)) => {
                 let new: Vec<String> = more
                     .into_iter()
@@ -81,8 +84,16 @@ pub fn compare(a: &Side, b: &Side, paired: &Paired, options: &Options) -> AtLaun
     }
 }
 
+/// No rounded value decides anything.
+struct Undecided;
+
 /// Behind the name of an input that the rewritten kernel alone has.
 const OTHERS: &str = " of the rewritten kernel";
+
+/// Elements that tell of others.
+const SAMPLE: usize = 8;
+/// For how many each of them tells at least.
+const MANY: usize = 128;
 
 /// Characters of a term that is shown.
 const SHOWN: usize = 100;
@@ -151,6 +162,7 @@ struct Comparison<'c> {
 }
 
 /// An output element as both sides leave it.
+#[derive(Clone, Copy)]
 struct Element {
     output: usize,
     index: usize,
@@ -250,6 +262,9 @@ impl<'c> Comparison<'c> {
         let shows = |side: &Shown| !side.is_empty();
         if has(Note::BlockOrder) || has(Note::Fragments) || shown.iter().any(shows) {
             let order = self.other_order(&outputs, &elements)?;
+            if order == Standing::Tested {
+                why.push(Why::OrderOpen);
+            }
             standing = standing.max(order);
         }
         if has(Note::OrderShown) {
@@ -261,7 +276,7 @@ impl<'c> Comparison<'c> {
             standing = standing.max(Standing::Tested);
             why.push(Why::Places);
         }
-        if let Some(state) = self.state((&first, &second), &outputs, &elements) {
+        if let Some(state) = self.state((&first, &second), &outputs, &elements)? {
             standing = standing.max(Standing::Tested);
             why.push(state);
         }
@@ -737,7 +752,7 @@ impl<'c> Comparison<'c> {
             };
             return Ok((standing, None));
         }
-        let different = self.different(outputs, &unequal);
+        let (different, decided) = self.over_the_reals(outputs, &unequal);
         let Some(&first) = different.first() else {
             // Integers that are equal modulo the primes may still be others modulo a power of two.
             let are_integers = |e: &&&Element| !domain(outputs[e.output].ty).is_float();
@@ -754,7 +769,6 @@ impl<'c> Comparison<'c> {
                 of: self.elements,
                 probability,
             };
-            let decided = self.decided(outputs, &unequal);
             let exactly = match same {
                 0 => Standing::BitForBit,
                 _ => Standing::ButNans,
@@ -803,24 +817,41 @@ impl<'c> Comparison<'c> {
         }
     }
 
-    /// Those of some elements that are not the same even where the bits of a NaN do not count.
+    /// Those of some elements that are not the same even where the bits of a NaN do not count. Of many, where that is so of
+    /// none of those looked at first, it is not asked of the others: what is the same so is over the reals, too.
     fn but_for_nans<'e>(
         &mut self,
         outputs: &[Output],
         elements: Vec<&'e Element>,
     ) -> Vec<&'e Element> {
-        let is_number = |e: &Element| domain(outputs[e.output].ty).is_float();
-        let numbers = elements.iter().filter(|e| is_number(e));
-        let values: Vec<Val> = numbers.flat_map(|e| e.values).collect();
-        let roots: Vec<Id> = values.into_iter().map(|v| self.terms.term(v)).collect();
-        let found = self.terms.without_nans(&roots);
-        let mut found = found.as_chunks::<2>().0.iter().map(|[x, y]| x == y);
-        let mut is_same = |e: &Element| is_number(e) && found.next() == Some(true);
+        let is_number = |e: &&Element| domain(outputs[e.output].ty).is_float();
+        let numbers: Vec<&Element> = elements.iter().copied().filter(is_number).collect();
+        let every = numbers.len() / SAMPLE;
+        let few = numbers.iter().step_by(every.max(1)).copied();
+        if every > MANY && !self.are_same_numbers(few).contains(&true) {
+            return elements;
+        }
+        let mut found = self.are_same_numbers(numbers.into_iter()).into_iter();
+        let mut is_same = |e: &&Element| is_number(e) && found.next() == Some(true);
         elements.into_iter().filter(|e| !is_same(e)).collect()
     }
 
-    /// The first of some elements that are equal over the reals where not the same is decided by the same bits.
-    fn decided(&mut self, outputs: &[Output], elements: &[&Element]) -> Option<Why> {
+    /// Of each element, whether both values are one where the bits of a NaN do not count.
+    fn are_same_numbers<'e>(&mut self, elements: impl Iterator<Item = &'e Element>) -> Vec<bool> {
+        let values = elements.flat_map(|e| e.values);
+        let roots: Vec<Id> = values.map(|value| self.terms.term(value)).collect();
+        let found = self.terms.without_nans(&roots);
+        let pairs = found.as_chunks::<2>().0.iter();
+        pairs.map(|[x, y]| x == y).collect()
+    }
+
+    /// The first of some elements that are equal over the reals where not the same is decided by the same bits; `Err`:
+    /// nothing is decided in any.
+    fn decided(
+        &mut self,
+        outputs: &[Output],
+        elements: &[&Element],
+    ) -> Result<Option<Why>, Undecided> {
         const SEED: u64 = 3;
         let mut roots = Vec::new();
         for element in elements {
@@ -832,16 +863,19 @@ impl<'c> Comparison<'c> {
                 roots.push((id, own.unwrap_or(domain)));
             }
         }
+        let roots = Roots::new(&self.terms, roots);
+        if !roots.decide(&self.terms) {
+            return Err(Undecided);
+        }
         let exact = Reals::exact(&self.terms, SEED).evaluated(&roots);
         let values = Reals::deciding(&self.terms, SEED, exact).of(&roots);
         let pairs = values.as_chunks::<2>().0.iter().zip(elements);
         let mut apart = pairs.filter(|([x, y], _)| x.p != y.p).map(|(_, e)| e);
-        let first = apart.next()?;
-        Some(Why::Decided {
+        Ok(apart.next().map(|first| Why::Decided {
             output: outputs[first.output].name.clone(),
             index: first.index,
             elements: first.weight + apart.map(|e| e.weight).sum::<usize>(),
-        })
+        }))
     }
 
     /// Are elements integers made of integers alone?
@@ -883,8 +917,16 @@ impl<'c> Comparison<'c> {
         }
     }
 
-    /// Elements that are other functions over the reals, by their place among those given.
-    fn different(&mut self, outputs: &[Output], elements: &[&Element]) -> Vec<usize> {
+    /// Elements that are other functions over the reals, by their place among those given; if there are none, what
+    /// decides otherwise in one where roundings differ.
+    ///
+    /// Two random points are tried. Where something decides, the second one is that at which equal values are made of
+    /// equal decisions: these are equal functions all the more.
+    fn over_the_reals(
+        &mut self,
+        outputs: &[Output],
+        elements: &[&Element],
+    ) -> (Vec<usize>, Option<Why>) {
         let mut roots = Vec::new();
         for element in elements {
             let domain = domain(outputs[element.output].ty);
@@ -892,32 +934,28 @@ impl<'c> Comparison<'c> {
                 roots.push((self.terms.term(value), domain));
             }
         }
-        let all: Vec<usize> = (0..elements.len()).collect();
-        let mut different = self.apart(&roots, &all, 1);
-        // Those that agree at one point are looked at once more, at another.
-        let known: BTreeSet<usize> = different.iter().copied().collect();
-        let equal: Vec<usize> = all.into_iter().filter(|at| !known.contains(at)).collect();
-        different.extend(self.apart(&roots, &equal, 2));
-        different.sort_unstable();
-        different
+        let is_whole = roots.iter().any(|&(_, domain)| is_whole(domain));
+        let roots = Roots::new(&self.terms, roots);
+        let first = self.apart(&roots, 1);
+        if !first.is_empty() {
+            return (first, None);
+        }
+        let decided = self.decided(outputs, elements);
+        match decided {
+            Ok(None) if !is_whole => (Vec::new(), None),
+            decided => (self.apart(&roots, 2), decided.unwrap_or_default()),
+        }
     }
 
-    /// Of some pairs of roots those whose values differ at a random point.
-    fn apart(&self, roots: &[(Id, Domain)], pairs: &[usize], seed: u64) -> Vec<usize> {
-        let wanted: Vec<(Id, Domain)> = pairs
-            .iter()
-            .flat_map(|&at| [roots[2 * at], roots[2 * at + 1]])
-            .collect();
-        let values = Reals::new(&self.terms, seed).of(&wanted);
-        let found = values.as_chunks::<2>().0.iter().zip(pairs);
-        let differs = |x: &Value, y: &Value, domain| match is_whole(domain) {
+    /// Pairs of roots whose values differ at a random point.
+    fn apart(&self, roots: &Roots, seed: u64) -> Vec<usize> {
+        let values = Reals::new(&self.terms, seed).of(roots);
+        let pairs = values.as_chunks::<2>().0.iter().enumerate();
+        let differs = |&(at, [x, y]): &(usize, &[Value; 2])| match is_whole(roots.domain(2 * at)) {
             true => x != y,
             false => x.p != y.p,
         };
-        found
-            .filter(|([x, y], at)| differs(x, y, roots[2 * **at].1))
-            .map(|(_, &at)| at)
-            .collect()
+        pairs.filter(differs).map(|(at, _)| at).collect()
     }
 
     /// Schwartz and Zippel: the degree is below the number of terms, the field has 2⁵⁷ elements, two points are tried.
@@ -1145,14 +1183,16 @@ impl<'c> Comparison<'c> {
         Ok(())
     }
 
-    /// May a result depend on where buffers lie?
     /// A variable of the module in which the next launch finds something else, where it could show.
+    ///
+    /// # Errors
+    /// It does show: another launch of the rewritten kernel does something else than its first.
     fn state(
         &mut self,
         (first, second): (&Left, &Left),
         outputs: &[Output],
         elements: &[Element],
-    ) -> Option<Why> {
+    ) -> Result<Option<Why>, Halt> {
         let same = |other: &Buffer, all: &[Buffer]| {
             let known = all.iter().find(|buffer| buffer.name == other.name);
             known.map(|buffer| buffer.holds_as(other))
@@ -1160,28 +1200,65 @@ impl<'c> Comparison<'c> {
         let left = first.memory.iter().filter(|buffer| buffer.is_state());
         for buffer in left {
             if same(buffer, &second.memory) == Some(false) {
-                return Some(Why::State(Which::First, buffer.name.clone()));
+                return Ok(Some(Why::State(Which::First, buffer.name.clone())));
             }
         }
         let left = second.memory.iter().filter(|buffer| buffer.is_state());
         let left = left.filter(|buffer| same(buffer, &first.memory) != Some(true));
-        let forgotten: Vec<Buffer> = left.map(Buffer::forgotten).collect();
-        let name = forgotten.first()?.name.clone();
-        // What is written before it is read is nothing that a launch leaves to the next one.
-        let mut again = self.prepared(Which::Second);
-        again.memory.extend(forgotten);
-        let is_same = match self.launched(Which::Second, again, false) {
-            Ok(mut again) => elements.iter().all(|element| {
-                let output = &outputs[element.output].name;
-                let partner = self.paired.partner.iter().find(|(_, x)| *x == output);
-                let place = partner.and_then(|(y, _)| again.places.get(y).copied());
-                let value =
-                    place.map(|at| again.memory[at].element(&mut self.terms, element.index));
-                value == Some(element.values[1])
-            }),
-            Err(_) => false,
+        let left: Vec<Buffer> = left.cloned().collect();
+        let Some(name) = left.first().map(|buffer| buffer.name.clone()) else {
+            return Ok(None);
         };
-        (!is_same).then_some(Why::State(Which::Second, name))
+        // What is written before it is read is nothing that a launch leaves to the next one.
+        let forgotten = left.iter().map(Buffer::forgotten).collect();
+        if let Ok(again) = self.launched_again(forgotten, outputs, elements)
+            && again.iter().all(|e| e.values[0] == e.values[1])
+        {
+            return Ok(None);
+        }
+        // Of an original that is for one launch, too, nothing can be wanted.
+        let is_for_one = first.memory.iter().any(Buffer::is_state);
+        if !is_for_one && let Ok(again) = self.launched_again(left, outputs, elements) {
+            let unequal: Vec<&Element> = again
+                .iter()
+                .filter(|e| e.values[0] != e.values[1])
+                .collect();
+            if let Some(&at) = self.over_the_reals(outputs, &unequal).0.first() {
+                let why = Why::SecondLaunch {
+                    variable: name,
+                    output: outputs[unequal[at].output].name.clone(),
+                    index: unequal[at].index,
+                };
+                return Err(Halt::Found(Standing::Refuted, vec![why]));
+            }
+        }
+        Ok(Some(Why::State(Which::Second, name)))
+    }
+
+    /// Elements as the rewritten kernel leaves them, and as it does where variables of the module hold something else.
+    fn launched_again(
+        &mut self,
+        variables: Vec<Buffer>,
+        outputs: &[Output],
+        elements: &[Element],
+    ) -> Result<Vec<Element>, Halt> {
+        let mut again = self.prepared(Which::Second);
+        again.memory.extend(variables);
+        let mut again = self.launched(Which::Second, again, false)?;
+        let mut both = Vec::new();
+        for element in elements {
+            let output = &outputs[element.output].name;
+            let partner = self.paired.partner.iter().find(|(_, x)| *x == output);
+            let Some(&at) = partner.and_then(|(y, _)| again.places.get(y)) else {
+                continue;
+            };
+            let value = again.memory[at].element(&mut self.terms, element.index);
+            both.push(Element {
+                values: [element.values[1], value],
+                ..*element
+            });
+        }
+        Ok(both)
     }
 
     /// The last block first: each side must leave what it did the other way round.
@@ -1204,11 +1281,21 @@ impl<'c> Comparison<'c> {
                 .filter(|e| e.values[0] != e.values[1])
                 .collect();
             let mixed: Vec<&Element> = mixed.iter().collect();
-            let different = self.different(outputs, &mixed);
+            let (different, _) = self.over_the_reals(outputs, &mixed);
             if !self.are_exact(outputs, &mixed) {
-                standing = Standing::UpToRounding;
+                standing = standing.max(Standing::UpToRounding);
             }
-            if let Some(&at) = different.first() {
+            // Functions with a choice in them may be one and have no form that tells.
+            let is_told = |comparison: &mut Self, at: usize| {
+                let domain = domain(outputs[mixed[at].output].ty);
+                let places = mixed[at]
+                    .values
+                    .map(|value| (comparison.terms.term(value), domain));
+                let roots = Roots::new(&comparison.terms, places.to_vec());
+                !roots.decide(&comparison.terms)
+            };
+            let told = different.iter().copied().find(|&at| is_told(self, at));
+            if let Some(at) = told {
                 let element = mixed[at];
                 let standing = match which {
                     Which::First => Standing::WrongInput,
@@ -1221,6 +1308,9 @@ impl<'c> Comparison<'c> {
                     values: element.values.map(|value| self.shown(value)),
                 };
                 return Err(Halt::Found(standing, vec![why]));
+            }
+            if !different.is_empty() {
+                standing = Standing::Tested;
             }
         }
         Ok(standing)

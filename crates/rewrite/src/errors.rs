@@ -31,11 +31,6 @@ pub(crate) fn bounded(
     if terms.len() > MOST {
         return Vec::new();
     }
-    let places = roots
-        .iter()
-        .flat_map(|root| root.values.map(|id| (id, root.domain)));
-    let places: Vec<(Id, Domain)> = places.collect();
-    let mut bounds = Bounds::of(terms, ranges, &places);
     let mut outputs: BTreeMap<&str, Vec<&Root<'_>>> = BTreeMap::new();
     for root in roots {
         outputs.entry(root.output).or_default().push(root);
@@ -43,10 +38,10 @@ pub(crate) fn bounded(
     let name = |number: u32| names.get(number as usize).cloned().unwrap_or_default();
     let mut all = Vec::new();
     for (output, roots) in outputs {
-        let why = match worst(&mut bounds, &roots) {
-            Ok(None) => continue,
-            Ok(Some((root, both))) => {
-                let made = root.values.map(|id| bounds.made(id));
+        // Where the first element has no bound, the others need none.
+        let found = worst(terms, ranges, &roots[..1]).and_then(|_| worst(terms, ranges, &roots));
+        let why = match found {
+            Ok((root, both, made)) => {
                 let bounded = said(root, both, made, (ranges, &name));
                 Why::Bounded(Box::new(bounded))
             }
@@ -61,14 +56,19 @@ pub(crate) fn bounded(
     all
 }
 
-type Worst<'r, 'n> = Option<(&'r Root<'n>, [Bound; 2])>;
+type Worst<'r, 'n> = (&'r Root<'n>, [Bound; 2], [Made; 2]);
 
-/// The element whose bounds are the largest together.
+/// The element whose bounds are the largest together, and what it is made of.
 fn worst<'r, 'n>(
-    bounds: &mut Bounds<'_>,
+    terms: &Terms,
+    ranges: &[Option<Range>],
     roots: &[&'r Root<'n>],
 ) -> Result<Worst<'r, 'n>, (usize, Lack)> {
-    let mut worst: Worst<'r, 'n> = None;
+    let places = roots.iter();
+    let places = places.flat_map(|root| root.values.map(|id| (id, root.domain)));
+    let places: Vec<(Id, Domain)> = places.collect();
+    let mut bounds = Bounds::of(terms, ranges, &places);
+    let mut worst: Option<(&Root<'_>, [Bound; 2])> = None;
     let together = |both: &[Bound; 2]| both[0].error + both[1].error;
     for root in roots {
         let mut at = |side: usize| {
@@ -83,7 +83,9 @@ fn worst<'r, 'n>(
             worst = Some((root, both));
         }
     }
-    Ok(worst)
+    let (root, both) = worst.ok_or((0, Lack::Bits))?;
+    let made = root.values.map(|id| bounds.made(id));
+    Ok((root, both, made))
 }
 
 fn said(

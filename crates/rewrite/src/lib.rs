@@ -15,6 +15,7 @@ mod errors;
 pub mod field;
 mod guards;
 pub mod pairing;
+mod plainest;
 pub mod reals;
 pub mod sets;
 mod standing;
@@ -24,6 +25,7 @@ mod tested;
 pub use addresses::{Look, Looked, addresses};
 pub use compare::{Options, compare};
 pub use pairing::{Paired, PairingError};
+pub use plainest::plainest;
 pub use standing::{AtLaunch, Begun, Bounded, Rounded, Standing, Which, Why};
 pub use tested::{Memory, outputs};
 

@@ -185,7 +185,7 @@ pub fn is_unset(described: &Described<'_>) -> bool {
 }
 
 /// Contents that stand for any others.
-fn is_data(described: &Described<'_>) -> bool {
+pub fn is_data(described: &Described<'_>) -> bool {
     !is_given(described) && !is_unset(described) && described.buffer.table.is_none()
 }
 

@@ -182,8 +182,8 @@ impl<'a> Reals<'a> {
     }
 
     /// The values of all terms that some are made of.
-    pub fn evaluated(mut self, roots: &[Place]) -> Vec<Value> {
-        self.of(roots);
+    pub(crate) fn evaluated(mut self, roots: &Roots) -> Vec<Value> {
+        self.evaluate_all(roots);
         self.values
     }
 
@@ -257,30 +257,16 @@ impl<'a> Reals<'a> {
         id
     }
 
-    /// Does a function cut numbers to whole ones, or take their bits?
-    fn cuts(&self, node: &Node, own: Domain) -> bool {
-        let takes_numbers = |id: Id| self.terms.domain(id).is_float();
-        match node.kind() {
-            Kind::FCvt => node.mode().has(Mode::INTEGRAL),
-            Kind::App if !own.is_float() => {
-                let mut args: Vec<Id> = node.args().collect();
-                while let Some(&last) = args.last()
-                    && self.terms.node(last).kind() == Kind::Pair
-                {
-                    args.pop();
-                    args.extend(self.terms.node(last).args());
-                }
-                args.into_iter().any(takes_numbers)
-            }
-            Kind::Extract | Kind::Concat => node.args().any(takes_numbers),
-            _ => false,
-        }
+    /// The values of some terms, each taken for something.
+    pub(crate) fn of(&mut self, roots: &Roots) -> Vec<Value> {
+        self.evaluate_all(roots);
+        let places = roots.places.iter();
+        places.map(|&(id, domain)| self.value(id, domain)).collect()
     }
 
-    /// The values of some terms, each taken for something.
-    pub fn of(&mut self, roots: &[Place]) -> Vec<Value> {
-        let wanted = wanted(self.terms, roots);
-        for (id, &domains) in wanted.iter().enumerate() {
+    fn evaluate_all(&mut self, roots: &Roots) {
+        self.number_members(roots);
+        for (id, &domains) in roots.wanted.iter().enumerate() {
             if domains == 0 {
                 continue;
             }
@@ -303,10 +289,28 @@ impl<'a> Reals<'a> {
                 _ => {}
             }
         }
-        roots
-            .iter()
-            .map(|&(id, domain)| self.value(id, domain))
-            .collect()
+    }
+
+    /// Elements of buffers that maxima are taken of have numbers in their order: sets of neighbours are small.
+    fn number_members(&mut self, roots: &Roots) {
+        let mut all = Vec::new();
+        for (id, _) in (0..)
+            .zip(&roots.wanted)
+            .filter(|(_, domains)| **domains != 0)
+        {
+            let node = self.terms.node(id);
+            if matches!(node.kind(), Kind::FMin | Kind::FMax) {
+                let own = self.terms.domain(id);
+                let args = node.args().map(|arg| (self.terms.node(arg), arg));
+                let inputs = args.filter(|(arg, _)| arg.kind() == Kind::Input);
+                all.extend(inputs.map(|(input, arg)| (input.a, input.b, arg, own as u32)));
+            }
+        }
+        all.sort_unstable();
+        for (_, _, id, own) in all {
+            let value = self.value(id, DOMAINS[own as usize]);
+            self.member(value);
+        }
     }
 
     // ---- values
@@ -483,23 +487,23 @@ impl<'a> Reals<'a> {
     fn followed(&mut self, place: Place, node: &Node) -> Value {
         let args = operands(self.terms, node, place.1);
         let deepest = args
-            .iter()
-            .filter_map(|at| Some((*at, *self.splits.get(at)?)))
+            .clone()
+            .filter_map(|at| Some((at, *self.splits.get(&at)?)))
             .max_by_key(|(at, split)| (split.open, at.0));
         let Some((_, Split { key, .. })) = deepest else {
             return self.compute(place, node, Case::default());
         };
         let (mut open, mut on) = (false, None);
         let mut sides: [Vec<(Place, Value)>; 2] = [Vec::new(), Vec::new()];
-        for at in &args {
-            let split = self.splits.get(at).copied();
+        for at in args {
+            let split = self.splits.get(&at).copied();
             let Some(split) = split.filter(|split| split.key == key) else {
                 continue;
             };
             open |= split.open;
             on = self.both(on, split.on);
             for (side, value) in sides.iter_mut().zip(split.sides) {
-                side.push((*at, value));
+                side.push((at, value));
             }
         }
         let [yes, no] = [0, 1].map(|at| {
@@ -993,8 +997,8 @@ impl<'a> Reals<'a> {
             }
             Kind::FMin | Kind::FMax if !own.is_float() => self.extreme(place, node, case),
             Kind::FCvt => {
-                let from = operands(self.terms, node, own)[0];
-                self.argument_value(from, case)
+                let from = DOMAINS[node.b as usize % DOMAINS.len()];
+                self.argument_value((node.a, from), case)
             }
             Kind::IAdd => {
                 let (a, b) = (
@@ -1046,7 +1050,7 @@ impl<'a> Reals<'a> {
             Kind::FAdd => words.push(u64::from(node.imm() & !Mode::FUSIBLE)),
             _ => words.push(u64::from(node.imm())),
         }
-        let args = operands(self.terms, node, place.1).into_iter();
+        let args = operands(self.terms, node, place.1);
         let mut args: Vec<[u64; 3]> = args
             .map(|at| {
                 let value = self.argument_value(at, case);
@@ -1058,7 +1062,7 @@ impl<'a> Reals<'a> {
             args[..2].sort_unstable();
         }
         words.extend(args.into_iter().flatten());
-        if self.cuts(node, place.1) {
+        if cuts(self.terms, node, place.1) {
             words.extend(self.bits_behind(place.0));
         }
         Value::random(&words)
@@ -1098,6 +1102,54 @@ impl Glance<'_, '_> {
                 .unwrap_or(Value::ZERO);
         }
         reals.reinterpreted(id, own, domain)
+    }
+}
+
+/// Terms whose values are asked for, and all that they are made of.
+pub(crate) struct Roots {
+    places: Vec<Place>,
+    wanted: Vec<u16>,
+}
+
+impl Roots {
+    pub fn new(terms: &Terms, places: Vec<Place>) -> Roots {
+        let wanted = wanted(terms, &places);
+        Roots { places, wanted }
+    }
+
+    /// What the root of a number is taken for.
+    pub fn domain(&self, at: usize) -> Domain {
+        self.places[at].1
+    }
+
+    /// Does any rounded value decide something, or show its bits?
+    pub fn decide(&self, terms: &Terms) -> bool {
+        (0..).zip(&self.wanted).any(|(id, &domains)| {
+            let (node, own) = (terms.node(id), terms.domain(id));
+            let is_reinterpreted = own.is_float() && domains & !(1 << own as u32) != 0;
+            let is_choice = matches!(node.kind(), Kind::Cmp | Kind::Select);
+            domains != 0 && (is_choice || is_reinterpreted || cuts(terms, &node, own))
+        })
+    }
+}
+
+/// Does a function cut numbers to whole ones, or take their bits?
+fn cuts(terms: &Terms, node: &Node, own: Domain) -> bool {
+    let takes_numbers = |id: Id| terms.domain(id).is_float();
+    match node.kind() {
+        Kind::FCvt => node.mode().has(Mode::INTEGRAL),
+        Kind::App if !own.is_float() => {
+            let mut args: Vec<Id> = node.args().collect();
+            while let Some(&last) = args.last()
+                && terms.node(last).kind() == Kind::Pair
+            {
+                args.pop();
+                args.extend(terms.node(last).args());
+            }
+            args.into_iter().any(takes_numbers)
+        }
+        Kind::Extract | Kind::Concat => node.args().any(takes_numbers),
+        _ => false,
     }
 }
 

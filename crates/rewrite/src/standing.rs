@@ -94,6 +94,8 @@ pub enum Why {
     AtomicSums,
     /// The order of blocks could show: both orders were compared.
     BothOrders,
+    /// With the last block first terms are others, and whether as functions is not known.
+    OrderOpen,
     /// The rewritten kernel does something with addresses that the original does not: a few places were tried.
     Places,
     /// An atomic operation shows which thread of a block came first, and nothing says which does.
@@ -102,6 +104,15 @@ pub enum Why {
     Printed(Which),
     /// A variable of the module that the next launch finds otherwise, and in which.
     State(Which, String),
+    /// With what its first launch leaves in a variable of the module, the rewritten kernel does something else.
+    SecondLaunch {
+        /// The variable.
+        variable: String,
+        /// The output.
+        output: String,
+        /// The first element that is another one.
+        index: usize,
+    },
     /// So many groups of blocks, of all, were compared: the others do the same to other elements.
     Alike([usize; 2]),
     /// Lanes that work in step by `volatile` alone.
@@ -161,7 +172,7 @@ pub enum Why {
         /// How many.
         elements: usize,
     },
-    /// Threads pass an aligned barrier by.
+    /// Threads of a block do not all come to one barrier.
     PassedBarrier(Which),
     /// These are read before they are written, and hold what is said of them.
     Begun(Vec<(String, Begun)>),
@@ -338,10 +349,12 @@ impl Why {
             Why::Fusible(_) => "fusible",
             Why::AtomicSums => "atomic-sums",
             Why::BothOrders => "both-orders",
+            Why::OrderOpen => "order-open",
             Why::Places => "places",
             Why::ThreadOrder => "thread-order",
             Why::Printed(_) => "printed",
             Why::State(..) => "state",
+            Why::SecondLaunch { .. } => "second-launch",
             Why::Alike(_) => "alike",
             Why::Lockstep(_) => "lockstep",
             Why::Reals { .. } => "reals",
@@ -527,6 +540,9 @@ impl fmt::Display for Why {
             Why::BothOrders => f.write_str(
                 "the order of blocks could show: the result is the same with the first block first and last",
             ),
+            Why::OrderOpen => f.write_str(
+                "with the last block first the terms are others: whether they are other functions is not known",
+            ),
             Why::Places => f.write_str(
                 "the two do different things with addresses: only a few places of buffers and variables were tried",
             ),
@@ -537,6 +553,10 @@ impl fmt::Display for Why {
             Why::State(which, name) => write!(
                 f,
                 "{which} leaves {name} otherwise than it was loaded and than the other does: only the first launch was looked at"
+            ),
+            Why::SecondLaunch { variable, output, index } => write!(
+                f,
+                "launched once more, the rewritten kernel leaves something else in `{output}[{index}]`: its first launch leaves it {variable}"
             ),
             Why::Alike([groups, all]) => write!(
                 f,
@@ -581,7 +601,7 @@ impl fmt::Display for Why {
             ),
             Why::PassedBarrier(which) => write!(
                 f,
-                "in {which} threads pass a barrier by at which others of their block wait, which is not defined"
+                "in {which} not all threads of a block come to one barrier, as CUDA C wants: some pass by, or wait at another one"
             ),
             Why::Begun(all) => {
                 let of = |how| {

@@ -46,23 +46,27 @@ pub(crate) fn wanted(terms: &Terms, roots: &[Place]) -> Vec<u16> {
 }
 
 /// A term's arguments with what it takes them for.
-pub(crate) fn operands(terms: &Terms, node: &Node, own: Domain) -> Vec<Place> {
-    let taken = |arg: Id| match node.kind() {
+pub(crate) fn operands<'t>(
+    terms: &'t Terms,
+    node: &Node,
+    own: Domain,
+) -> impl Iterator<Item = Place> + Clone + use<'t> {
+    let node = *node;
+    let taken = move |arg: Id| match node.kind() {
         Kind::FCvt => DOMAINS[node.b as usize % DOMAINS.len()],
         Kind::FromInt => Domain::int(node.b >> 1),
         Kind::Sext => Domain::int(node.imm() & 0xff),
         Kind::Cmp => Cmp(node.imm()).domain(),
         Kind::Not | Kind::And | Kind::Xor => Domain::Pred,
         Kind::Extract | Kind::Concat | Kind::Pair => terms.domain(arg),
-        Kind::App => argument(terms, node, arg),
+        Kind::App => argument(terms, &node, arg),
         _ => own,
     };
     let args = node.args().enumerate();
-    args.map(|(at, arg)| match (node.kind(), at) {
+    args.map(move |(at, arg)| match (node.kind(), at) {
         (Kind::Select, 0) => (arg, Domain::Pred),
         _ => (arg, taken(arg)),
     })
-    .collect()
 }
 
 /// What a named function takes an argument for: its own format, or the one behind it in a conversion's name.

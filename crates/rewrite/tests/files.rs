@@ -1,5 +1,6 @@
 //! Pairs of kernels with a launch, one file each (`tests/files`): `right-*` are the same bit for bit, `nans-*` but for the
-//! bits of NaNs, `rounded-*` up to rounding, `tested-*` are right, and it is not known; of `wrong-*` nothing of it may be said.
+//! bits of NaNs, `rounded-*` up to rounding, `tested-*` are right, and it is not known; of `wrong-*` nothing of it may be
+//! said, and `refuted-*` are at fault.
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on fails.
 
@@ -61,6 +62,7 @@ fn pairs_stand_as_their_names_say() {
             Some("nans") => found.standing == Standing::ButNans,
             Some("rounded") => found.standing == Standing::UpToRounding,
             Some("tested") => found.standing == Standing::Tested,
+            Some("refuted") => found.standing == Standing::Refuted,
             Some("wrong") => found.standing > Standing::UpToRounding,
             _ => false,
         };

@@ -33,6 +33,15 @@ use crate::failure::Failure;
 use crate::input::write_atomically;
 use warpwright::source::quoted;
 
+/// Behind `agrees … at 7 launches`: in how many of the comparisons that holds for every input.
+fn for_every_input(proved: usize, compared: usize) -> String {
+    match proved {
+        0 => String::new(),
+        all if all == compared => ", there for every input".to_owned(),
+        some => format!(", in {some} of {compared} comparisons for every input"),
+    }
+}
+
 /// Prints a JSON document on stdout.
 pub fn print_json(document: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(document)

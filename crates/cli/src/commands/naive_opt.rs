@@ -135,9 +135,10 @@ fn print(document: &Document) {
             }
         };
         let text = format!(
-            "agrees with the input in the emulator {how}, without races in shared memory: {} at {}{}",
+            "agrees with the input in the emulator {how}, without races in shared memory: {} at {}{}{}",
             checked.kernels.join(", "),
             count(checked.sizes.len(), "launch"),
+            super::for_every_input(checked.proved, checked.compared),
             match checked.shrunk {
                 true => ", the file's constants made small",
                 false => "",

@@ -229,7 +229,7 @@ fn print(Rewrite { document, verdicts }: &Rewrite, all: bool) {
             .map(|s| size_text(s)[2..].to_owned())
             .collect();
         let text = format!(
-            "agrees with the input in the emulator{} ({}), {}, at {}{}",
+            "agrees with the input in the emulator{} ({}), {}, at {}{}{}",
             match checked.distance {
                 0.0 => " to the bit".to_owned(),
                 apart => format!(" within {apart:.1e} of the largest value"),
@@ -237,6 +237,7 @@ fn print(Rewrite { document, verdicts }: &Rewrite, all: bool) {
             checked.kernels.join(", "),
             "without races in shared memory",
             sizes.join("; "),
+            super::for_every_input(checked.proved, checked.compared),
             if checked.shrunk {
                 ", the file's constants made small"
             } else {

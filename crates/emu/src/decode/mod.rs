@@ -24,7 +24,7 @@ use crate::lanes::{Lanes, WARP};
 use crate::machine::Variable;
 use crate::memory::PARAM_WINDOW;
 use crate::memory::image::Image;
-use crate::program::{BlockOf, Function, Layout, Program, Site};
+use crate::program::{AccessSpace, BlockOf, Function, Layout, Op, Program, Site};
 use scope::Reach;
 use words::Reason;
 
@@ -231,6 +231,7 @@ impl<'m> Decoding<'m> {
         let entry = self.image.functions.iter().position(|&f| f == self.entry);
         let block = self.block();
         let entry_registers = self.entry_registers();
+        let fenced = self.fenced && self.signals();
         Ok(Program {
             name: kernel.to_owned(),
             kernel: entry.unwrap_or(0),
@@ -240,11 +241,27 @@ impl<'m> Decoding<'m> {
             sites: self.sites,
             ordered: self.ordered || self.workspace.is_some(),
             cooperative: self.workspace.is_some(),
-            fenced: self.fenced,
+            fenced,
             heap: self.heap,
             textures: self.textures,
             entry_registers,
             block,
+        })
+    }
+
+    /// Is anything written that another block may learn from what comes before? A fence orders nothing without (PTX ISA,
+    /// 'Memory Consistency Model': release patterns end with a strong write).
+    fn signals(&self) -> bool {
+        let mut steps = self.functions.iter().flat_map(|f| &f.code);
+        steps.any(|step| match &step.op {
+            Op::Atomic(atomic) => atomic.access.space != AccessSpace::Shared,
+            Op::Store { access, .. } => {
+                let text = &self.sites[step.site as usize].place.instruction;
+                let strong = [".volatile", ".relaxed", ".release", ".mmio"];
+                access.space != AccessSpace::Shared && strong.iter().any(|w| text.contains(w))
+            }
+            Op::Atomic128 { .. } | Op::Mbarrier { .. } | Op::CopyBulk(_) | Op::Call { .. } => true,
+            _ => false,
         })
     }
 

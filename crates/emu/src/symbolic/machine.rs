@@ -136,9 +136,7 @@ pub enum Note {
     BlockOrder,
     /// An atomic operation's old value, or an exchange, among threads of a block that nothing orders.
     ThreadOrder,
-    /// Threads that have exited are not waited for at a barrier.
-    ExitedAtBarrier,
-    /// Threads that pass an aligned barrier by are not waited for, which is not defined.
+    /// Threads of a block do not all come to one barrier: those that pass it by are not waited for.
     PassedBarrier,
     /// `printf`
     Printed,
@@ -206,6 +204,8 @@ pub(crate) struct Machine<'a> {
     pub arriving: FxHashMap<u64, u32>,
     pub leaving: FxHashMap<(usize, u64), u32>,
     flow: Option<Flow>,
+    /// Steps behind each barrier at which threads were apart.
+    behind: FxHashMap<u32, Vec<bool>>,
     pub memory: &'a mut Vec<Buffer>,
     logs: Vec<Log>,
     /// Memory of each slot, with its address.
@@ -383,6 +383,7 @@ impl<'a> Machine<'a> {
             terms,
             forms,
             flow: None,
+            behind: FxHashMap::default(),
             memory,
             slots,
             reach: (stride as u64) << (SLOT_BITS - 1),
@@ -469,7 +470,6 @@ impl<'a> Machine<'a> {
 
     /// All threads that are left wait at a barrier: they go on.
     fn release(&mut self, warps: &mut [Warp]) -> Result<(), Stop> {
-        let exited = warps.iter().any(|warp| warp.exited != 0);
         for warp in warps.iter() {
             let Some(strand) = warp.strands.first() else {
                 continue;
@@ -484,10 +484,7 @@ impl<'a> Machine<'a> {
                 return Err(self.fault(class, warp, (strand.pc, lane), None));
             }
         }
-        if exited {
-            self.report.notes.insert(Note::ExitedAtBarrier);
-            self.passed_by(warps);
-        }
+        self.passed_by(warps);
         self.reduce_at_barrier(warps)?;
         self.traced(u32::MAX, self.barriers);
         self.barriers += 1;
@@ -501,18 +498,32 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// Notes it if a thread has passed the barrier by at which the others wait.
+    /// Notes it if a thread has passed the barrier by at which the others wait, or waits at another one.
     fn passed_by(&mut self, warps: &[Warp]) {
-        let waiting = warps.iter().find_map(|warp| warp.strands.first());
-        let Some(from) = waiting.map(|strand| strand.pc + 1) else {
+        let mut places = warps.iter().filter_map(|warp| warp.strands.first());
+        let Some(at) = places.next().map(|strand| strand.pc) else {
             return;
         };
-        let program = self.program;
-        let behind = reached(&program.functions[program.kernel].code, from);
-        let is_behind = |pc: u32| behind.get(pc as usize) == Some(&true);
-        if warps.iter().any(|warp| warp.passed_by(is_behind)) {
+        let is_another = places.any(|strand| strand.pc != at);
+        let behind = self.behind(at);
+        if is_another || warps.iter().any(|warp| warp.passed_by(behind)) {
             self.report.notes.insert(Note::PassedBarrier);
         }
+    }
+
+    /// The steps that may come behind a barrier.
+    pub fn behind(&mut self, at: u32) -> &[bool] {
+        let code = &self.program.functions[self.program.kernel].code;
+        let known = self.behind.entry(at);
+        known.or_insert_with(|| reached(code, at + 1))
+    }
+
+    /// Must all threads of a warp execute the barrier of a step?
+    pub fn is_aligned(&self, at: u32) -> bool {
+        let step = self.program.functions[self.program.kernel]
+            .code
+            .get(at as usize);
+        matches!(step.map(|step| &step.op), Some(Op::Barrier(barrier)) if barrier.aligned)
     }
 
     // ---- control flow

@@ -329,28 +329,33 @@ pub struct Node {
 
 impl Node {
     /// A term before it has a number.
+    #[inline]
     pub fn new(kind: Kind, imm: u32, a: u32, b: u32, c: u32) -> Node {
         let head = kind as u32 | imm << 8;
         Node { head, a, b, c }
     }
 
     /// What makes it.
+    #[inline]
     pub fn kind(&self) -> Kind {
         KINDS[(self.head & 0xff) as usize % KINDS.len()]
     }
 
     /// What else belongs to it.
+    #[inline]
     pub fn imm(&self) -> u32 {
         self.head >> 8
     }
 
     /// As a rounding mode.
+    #[inline]
     pub fn mode(&self) -> Mode {
         Mode(self.imm())
     }
 
     /// Its arguments that are terms.
-    pub fn args(&self) -> impl Iterator<Item = Id> + use<> {
+    #[inline]
+    pub fn args(&self) -> impl Iterator<Item = Id> + Clone + use<> {
         let count = match self.kind() {
             Kind::Const | Kind::Input | Kind::Unset => 0,
             Kind::FNeg
@@ -367,7 +372,7 @@ impl Node {
             Kind::App => self.c as usize,
             _ => 2,
         };
-        [self.a, self.b].into_iter().chain([self.c]).take(count)
+        [self.a, self.b, self.c].into_iter().take(count)
     }
 }
 
@@ -558,6 +563,7 @@ impl Terms {
     }
 
     /// The bits of a constant.
+    #[inline]
     pub fn bits_of(&self, id: Id) -> Option<u64> {
         let node = self.node(id);
         (node.kind() == Kind::Const).then(|| u64::from(node.a) | u64::from(node.b) << 32)
@@ -583,6 +589,7 @@ impl Terms {
     }
 
     /// What arithmetic takes a term for.
+    #[inline]
     pub fn domain(&self, id: Id) -> Domain {
         let node = self.node(id);
         match node.kind() {
@@ -610,6 +617,7 @@ impl Terms {
     }
 
     /// Bits that may be set.
+    #[inline]
     pub fn width(&self, id: Id) -> u32 {
         let node = self.node(id);
         match node.kind() {

@@ -7,6 +7,7 @@ use crate::lanes::{Lanes, Mask, WARP, lanes_of, mask_where};
 use crate::memory::{LOCAL_WINDOW, PARAM_WINDOW, Window, window};
 use crate::program::{
     Access, AccessSpace, Atomic, Barrier, BarrierKind, Callee, HostFunction, Load, Op, Out, Src,
+    Step,
 };
 use crate::symbolic::collective::Copies;
 use crate::symbolic::fork::{Assumed, Before, put};
@@ -107,8 +108,10 @@ pub(crate) struct Warp {
     in_step: Meetings,
     /// Lanes have gone different ways since all met.
     pub parted: bool,
-    /// Where lanes have written since the block last met at a barrier, and whether with others elsewhere.
-    acted: Vec<Act>,
+    /// Since the block last met at a barrier: lanes that have come to each step, and those that have written while others
+    /// of the warp were elsewhere.
+    came: Vec<Mask>,
+    apart: Mask,
 }
 
 /// When lanes of a warp last met: stamps behind what they executed together.
@@ -152,14 +155,6 @@ pub(crate) enum Ordered {
     InStep,
 }
 
-/// Lanes that have written at a step, and those of them that did so while others of the warp were elsewhere.
-#[derive(Clone, Copy, Debug)]
-struct Act {
-    pc: u32,
-    lanes: Mask,
-    apart: Mask,
-}
-
 /// Where an access goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
@@ -186,7 +181,8 @@ impl Target {
 
 impl Warp {
     pub fn new(m: &Machine<'_>, index: usize, lanes: Mask) -> Warp {
-        let local = m.program.functions[m.program.kernel].local.len;
+        let function = &m.program.functions[m.program.kernel];
+        let local = function.local.len;
         Warp {
             index,
             lanes,
@@ -207,7 +203,8 @@ impl Warp {
             stated: Meetings::default(),
             in_step: Meetings::default(),
             parted: false,
-            acted: Vec::new(),
+            came: vec![0; function.code.len()],
+            apart: 0,
         }
     }
 
@@ -300,35 +297,51 @@ impl Warp {
         Ok(())
     }
 
-    fn acts(&mut self, pc: u32, mask: Mask) {
-        let apart = if self.strands.len() > 1 { mask } else { 0 };
-        match self.acted.iter_mut().find(|act| act.pc == pc) {
-            Some(act) => {
-                act.lanes |= mask;
-                act.apart |= apart;
-            }
-            None => self.acted.push(Act {
-                pc,
-                lanes: mask,
-                apart,
-            }),
-        }
-    }
-
     /// The block has met at a barrier.
     pub fn met_at_barrier(&mut self) {
         self.parted = false;
-        self.acted.clear();
+        self.came.fill(0);
+        self.apart = 0;
     }
 
-    /// Has it lanes that have passed a barrier by rather than exited ahead of it? So it is if they have written where the
-    /// threads behind the barrier come to, or while others of their warp waited.
-    pub fn passed_by(&self, is_behind: impl Fn(u32) -> bool) -> bool {
+    /// Has it lanes that have passed a barrier by rather than exited ahead of it? So it is if they have come to where the
+    /// threads behind the barrier come to, or have written while others of their warp waited.
+    pub fn passed_by(&self, behind: &[bool]) -> bool {
         let waits = self.live() != 0;
-        self.acted.iter().any(|act| {
-            let apart = if waits { act.apart } else { 0 };
-            act.lanes & self.exited != 0 && is_behind(act.pc) || apart & self.exited != 0
-        })
+        let mut came = self.came.iter().zip(behind);
+        self.exited != 0
+            && (waits && self.apart & self.exited != 0
+                || came.any(|(lanes, behind)| *behind && lanes & self.exited != 0))
+    }
+
+    /// Lanes come to a step.
+    ///
+    /// All threads of a warp must execute an aligned barrier, or have exited (PTX ISA, `barrier`; CUDA C++ Programming
+    /// Guide, 'Independent Thread Scheduling').
+    fn comes(&mut self, m: &mut Machine<'_>, pc: u32, mask: Mask, step: &Step) -> Result<(), Stop> {
+        let leaves = match step.op {
+            Op::Return | Op::Exit => true,
+            Op::Branch { .. } => step.guard.is_none(),
+            _ => false,
+        };
+        if leaves {
+            return Ok(());
+        }
+        self.came[pc as usize] |= mask;
+        if self.strands.len() == 1 {
+            return Ok(());
+        }
+        if matches!(step.op, Op::Store { .. } | Op::Atomic(_)) {
+            self.apart |= mask;
+        }
+        let waiting = self.strands.iter().filter(|s| s.wait == Wait::Barrier);
+        for at in waiting.map(|s| s.pc) {
+            if m.is_aligned(at) && m.behind(at)[pc as usize] {
+                let lane = mask.trailing_zeros() as usize;
+                return Err(m.fault(FaultClass::BarrierDivergence, self, (at, lane), None));
+            }
+        }
+        Ok(())
     }
 
     pub fn drop_empty(&mut self) {
@@ -424,6 +437,7 @@ impl Warp {
             return Ok(Next::Reschedule);
         };
         m.spend(pc)?;
+        self.comes(m, pc, mask, step)?;
         let Some(guard) = step.guard else {
             return self.execute(m, current, (pc, mask), &step.op);
         };
@@ -509,14 +523,8 @@ impl Warp {
         match op {
             Op::Alu { srcs, outs } => self.alu(m, pc, mask, srcs, outs),
             Op::Load(load) => self.load(m, pc, mask, load)?,
-            Op::Store { access, srcs } => {
-                self.acts(pc, mask);
-                self.store(m, pc, mask, access, srcs)?;
-            }
-            Op::Atomic(atomic) => {
-                self.acts(pc, mask);
-                self.atomic(m, pc, mask, atomic)?;
-            }
+            Op::Store { access, srcs } => self.store(m, pc, mask, access, srcs)?,
+            Op::Atomic(atomic) => self.atomic(m, pc, mask, atomic)?,
             Op::Special { dst, reg, part } => {
                 let values = self.special(m, pc, *reg, *part)?;
                 self.set(*dst, mask, &values, 0);
