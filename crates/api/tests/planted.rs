@@ -366,6 +366,7 @@ fn compared(ptx: &str, planted: &Planted, mistake: usize, seed: u64) -> Rewritte
         ranges: Vec::new(),
         only_described: false,
         nvcc: [Vec::new(), Vec::new()],
+        watch: &|_, _, _| {},
     };
     Optimizer::without_toolkit()
         .check_rewrite(&inputs[0], &inputs[1], &options)
