@@ -118,7 +118,7 @@ const PLANTED: [Planted; 15] = [
             (LostStep, "shown"),
             (Formula, "warp-divergence"),
             (Stride, "shown"),
-            (Guard, "inactive-lane"),
+            (Guard, "unset"),
             (LostStep, "shown"),
             (LostStep, "shown"),
             (Index, "shown"),

@@ -92,11 +92,23 @@ pub(super) fn of(
             .filter_map(|at| parameters(options, at).get(name).copied());
         let mut right: Vec<i64> = Vec::new();
         values.for_each(|value| remember(&mut right, value));
-        let wrong = vec![*own.get(name)?];
-        condition((inputs, modules, options), (at, name), [right, wrong])
+        let wrong = *own.get(name)?;
+        // What is wrong as described is most often wrong everywhere, and large sizes take long.
+        let most = match at.derived {
+            true => i64::MAX,
+            false => MOST_LARGER.saturating_mul(wrong.max(LEAST_DESCRIBED)),
+        };
+        condition(
+            (inputs, modules, options),
+            (at, name, most),
+            [right, vec![wrong]],
+        )
     })
 }
 
+/// How much larger a described size becomes, if it is no smaller than the least that counts.
+const MOST_LARGER: i64 = 4;
+const LEAST_DESCRIBED: i64 = 32;
 /// Terms of what was compared, above which no other sizes are tried for a launch that is wrong as described.
 const FEW_TERMS: usize = 1 << 19;
 
@@ -109,14 +121,15 @@ fn is_short(found: &Rewritten) -> bool {
         <= FEW_TERMS
 }
 
-/// The condition on a parameter of a launch, of which some values are right and others are not.
+/// The condition on a parameter of a launch, of which some values are right and others are not; none above the most is tried.
 fn condition(
     (inputs, modules, options): ([&Input; 2], &[Module; 2], &RewriteOptions<'_>),
-    (at, name): (&Try, &str),
+    (at, name, most): (&Try, &str, i64),
     [mut right, mut wrong]: [Vec<i64>; 2],
 ) -> Option<Precondition> {
     for by in POWERS.map(|power| 1i64 << power) {
-        if right.iter().any(|value| value % by != 0) {
+        let is_large = MULTIPLES.iter().any(|factor| factor * by > most);
+        if is_large || right.iter().any(|value| value % by != 0) {
             return None;
         }
         if wrong.iter().any(|value| value % by == 0) {

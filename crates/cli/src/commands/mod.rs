@@ -37,8 +37,8 @@ use warpwright::source::quoted;
 fn for_every_input(proved: usize, compared: usize) -> String {
     match proved {
         0 => String::new(),
-        all if all == compared => ", there for every input".to_owned(),
-        some => format!(", in {some} of {compared} comparisons for every input"),
+        all if all == compared => ", proved there".to_owned(),
+        some => format!(", {some} of {compared} proved"),
     }
 }
 
