@@ -17,10 +17,10 @@ extern "C" __global__ void conv(const float *in, const float *filter, float *out
 
 extern "C++" {
 
-// block merge (section 3.5.1): a block of 128 threads computes 128 x 32 points
-// thread merge (section 3.5.2): a thread computes 4 x 8 points, and what they share is loaded once; 4 x 1 of them are neighbours
-// coalescing (section 3.3): 8 turns of the loop at a time, operands in shared memory, 16 turns written out
-// prefetching (section 3.6): 1 part in flight by cp.async, no registers for it
+// block merge: a block of 128 threads computes 128 x 32 points
+// thread merge: a thread computes 4 x 8 points, and what they share is loaded once; 4 x 1 of them are neighbours
+// coalescing: 8 turns of the loop at a time, operands in shared memory, 16 turns written out
+// prefetching: 1 part in flight by cp.async, no registers for it
 // the expected small sizes are constants in kernels of their own
 // `in`: 39 x 160 elements a part in shared memory
 // `filter`: 1 x 256 elements a part in shared memory

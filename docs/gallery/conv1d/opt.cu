@@ -16,10 +16,10 @@ extern "C" __global__ void conv1d(const float *in, const float *w, float *out, i
 
 extern "C++" {
 
-// block merge (section 3.5.1): a block of 256 threads computes 128 x 64 points
-// thread merge (section 3.5.2): a thread computes 8 x 4 points, and what they share is loaded once; 4 x 1 of them are neighbours
-// coalescing (section 3.3): 8 turns of the loop at a time, operands in shared memory, 8 turns written out
-// prefetching (section 3.6): 1 part in flight by cp.async, no registers for it
+// block merge: a block of 256 threads computes 128 x 64 points
+// thread merge: a thread computes 8 x 4 points, and what they share is loaded once; 4 x 1 of them are neighbours
+// coalescing: 8 turns of the loop at a time, operands in shared memory, 8 turns written out
+// prefetching: 1 part in flight by cp.async, no registers for it
 // the expected small sizes are constants in kernels of their own
 // `in`: 8 x 132 elements a part in shared memory
 // `w`: 64 x 40 elements a part in shared memory

@@ -18,9 +18,9 @@ extern "C" __global__ void conv2d(const float *in, const float *w, const float *
 
 extern "C++" {
 
-// block merge (section 3.5.1): a block of 128 threads computes 64 x 64 points
-// thread merge (section 3.5.2): a thread computes 4 x 8 points, and what they share is loaded once; 4 x 4 of them are neighbours
-// coalescing (section 3.3): 8 turns of the loop at a time, operands in shared memory, 8 turns written out
+// block merge: a block of 128 threads computes 64 x 64 points
+// thread merge: a thread computes 4 x 8 points, and what they share is loaded once; 4 x 4 of them are neighbours
+// coalescing: 8 turns of the loop at a time, operands in shared memory, 8 turns written out
 // rows along the loop are turned while they are copied
 // tiles lie along x and z, whose planes share operands
 // the expected small sizes are constants in kernels of their own

@@ -14,10 +14,10 @@ extern "C" __global__ void covariance(const float *x, float *c, int m, int n) {
 
 extern "C++" {
 
-// block merge (section 3.5.1): a block of 256 threads computes 128 x 128 points
-// thread merge (section 3.5.2): a thread computes 8 x 8 points, and what they share is loaded once; 4 x 4 of them are neighbours
-// coalescing (section 3.3): 32 turns of the loop at a time, operands in shared memory, 4 turns written out
-// prefetching (section 3.6): 1 part in flight by cp.async, no registers for it
+// block merge: a block of 256 threads computes 128 x 128 points
+// thread merge: a thread computes 8 x 8 points, and what they share is loaded once; 4 x 4 of them are neighbours
+// coalescing: 32 turns of the loop at a time, operands in shared memory, 4 turns written out
+// prefetching: 1 part in flight by cp.async, no registers for it
 // `x`: 32 x 128 elements a part in shared memory
 __global__ void __launch_bounds__(256)
 covariance_tuned_full(const float *x, float *c, int m, int n, int j_end, int i_end)

@@ -11,9 +11,9 @@ extern "C" __global__ void fir(const float *x, const float *h, float *y, int n, 
 
 extern "C++" {
 
-// block merge (section 3.5.1): a block of 256 threads computes 4096 points
-// thread merge (section 3.5.2): a thread computes 16 points, and what they share is loaded once; 4 of them are neighbours
-// coalescing (section 3.3): 128 turns of the loop at a time, operands in shared memory, 8 turns written out
+// block merge: a block of 256 threads computes 4096 points
+// thread merge: a thread computes 16 points, and what they share is loaded once; 4 of them are neighbours
+// coalescing: 128 turns of the loop at a time, operands in shared memory, 8 turns written out
 // `x`: 1 x 4224 elements a part in shared memory
 // `h`: 1 x 128 elements a part in shared memory
 __global__ void __launch_bounds__(256)

@@ -16,8 +16,8 @@ extern "C" __global__ void imregionmax(const float *in, float *out, int m, int n
 
 extern "C++" {
 
-// block merge (section 3.5.1): a block of 256 threads computes 32 x 32 points
-// thread merge (section 3.5.2): a thread computes 1 x 4 points, and what they share is loaded once
+// block merge: a block of 256 threads computes 32 x 32 points
+// thread merge: a thread computes 1 x 4 points, and what they share is loaded once
 __global__ void __launch_bounds__(256)
 imregionmax_tuned(const float *in, float *out, int m, int n, int idx_end, int idy_end)
 {

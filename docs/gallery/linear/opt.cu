@@ -14,10 +14,10 @@ extern "C" __global__ void linear(const float *x, const float *w, const float *b
 
 extern "C++" {
 
-// block merge (section 3.5.1): a block of 256 threads computes 256 x 128 points
-// thread merge (section 3.5.2): a thread computes 8 x 16 points, and what they share is loaded once
-// coalescing (section 3.3): 32 turns of the loop at a time, operands in shared memory, 4 turns written out
-// prefetching (section 3.6): 2 parts in flight by cp.async, no registers for it
+// block merge: a block of 256 threads computes 256 x 128 points
+// thread merge: a thread computes 8 x 16 points, and what they share is loaded once
+// coalescing: 32 turns of the loop at a time, operands in shared memory, 4 turns written out
+// prefetching: 2 parts in flight by cp.async, no registers for it
 // `x`: 128 x 32 elements a part in shared memory
 // `w`: 256 x 32 elements a part in shared memory
 __global__ void __launch_bounds__(256)

@@ -14,11 +14,11 @@ extern "C" __global__ void mm_double(const double *a, const double *b, double *c
 
 extern "C++" {
 
-// block merge (section 3.5.1): a block of 256 threads computes 128 x 128 points
-// thread merge (section 3.5.2): a thread computes 8 x 8 points, and what they share is loaded once; 2 x 2 of them are neighbours
-// coalescing (section 3.3): 32 turns of the loop at a time, operands in shared memory, 4 turns written out
+// block merge: a block of 256 threads computes 128 x 128 points
+// thread merge: a thread computes 8 x 8 points, and what they share is loaded once; 2 x 2 of them are neighbours
+// coalescing: 32 turns of the loop at a time, operands in shared memory, 4 turns written out
 // rows along the loop are turned while they are copied
-// prefetching (section 3.6): 2 parts in flight by cp.async, no registers for it
+// prefetching: 2 parts in flight by cp.async, no registers for it
 // `a`: 32 x 128 elements a part in shared memory
 // `b`: 32 x 128 elements a part in shared memory
 __global__ void __launch_bounds__(256)

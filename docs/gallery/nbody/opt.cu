@@ -25,9 +25,9 @@ extern "C" __global__ void nbody(const float *body, float *acceleration, int n, 
 
 extern "C++" {
 
-// block merge (section 3.5.1): a block of 32 threads computes 32 points
-// coalescing (section 3.3): 128 turns of the loop at a time, operands in shared memory, 4 turns written out
-// prefetching (section 3.6): 3 parts in flight by cp.async, no registers for it
+// block merge: a block of 32 threads computes 32 points
+// coalescing: 128 turns of the loop at a time, operands in shared memory, 4 turns written out
+// prefetching: 3 parts in flight by cp.async, no registers for it
 // `body`: 1 x 512 elements a part in shared memory
 __global__ void __launch_bounds__(32)
 nbody_tuned_full(const float *body, float *acceleration, int n, float softening, int idx_end)

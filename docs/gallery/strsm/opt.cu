@@ -14,7 +14,7 @@ extern "C" __global__ void strsm(const float *l, float *b, int m, int n) {
 
 extern "C++" {
 
-// block merge (section 3.5.1): a block of 32 threads computes 32 points
+// block merge: a block of 32 threads computes 32 points
 __global__ void __launch_bounds__(32)
 strsm_tuned(const float *l, float *b, int m, int n, int idx_end)
 {
