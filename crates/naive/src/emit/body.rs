@@ -848,36 +848,37 @@ fn depend(kernel: &Kernel, statement: &Statement, around: [bool; 2], found: &mut
             body.iter()
                 .for_each(|s| depend(kernel, s, or(around, axes), found));
             if !is_uniform(kernel, *number) {
-                together(statement, found);
+                together(kernel, statement, found);
             }
         }
         Statement::While(cond, body) => {
             let axes = or(around, of_value(kernel, cond, found));
             body.iter().for_each(|s| depend(kernel, s, axes, found));
-            together(statement, found);
+            together(kernel, statement, found);
         }
         Statement::If(cond, then, otherwise) => {
             let axes = or(around, of_value(kernel, cond, found));
             then.iter()
                 .chain(otherwise)
                 .for_each(|s| depend(kernel, s, axes, found));
-            together(statement, found);
+            together(kernel, statement, found);
         }
     }
 }
 
 /// A statement that is done for one point after the other changes all its variables as often: they depend on the same
-/// axes.
-fn together(statement: &Statement, found: &mut [[bool; 2]]) {
-    let mut changed = Vec::new();
-    statement.walk(&mut |s| {
-        if let Statement::Declare(v, _) | Statement::Assign { variable: v, .. } = s {
-            changed.push(*v);
-        }
+/// axes, on all where it stores.
+fn together(kernel: &Kernel, statement: &Statement, found: &mut [[bool; 2]]) {
+    let (mut changed, mut stores) = (Vec::new(), false);
+    statement.walk(&mut |s| match s {
+        Statement::Declare(v, _) | Statement::Assign { variable: v, .. } => changed.push(*v),
+        Statement::Store { .. } | Statement::Atomic { .. } => stores = true,
+        _ => {}
     });
-    let all = changed.iter().fold([false; 2], |a, v| {
-        [a[0] || found[*v][0], a[1] || found[*v][1]]
-    });
+    let axes = [stores, stores && kernel.dims.len() > 1];
+    let all = changed
+        .iter()
+        .fold(axes, |a, v| [a[0] || found[*v][0], a[1] || found[*v][1]]);
     changed.into_iter().for_each(|v| found[v] = all);
 }
 
