@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -229,6 +229,40 @@ fn screens_of_source_to_source_fit_a_terminal() {
         let long = lines.find(|line| line.chars().count() > 80);
         assert_eq!(long, None, "{shown}");
     }
+}
+
+/// Turns for minutes in the emulator, block after block.
+const LONG: &str = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n\
+                    .reg .b64 %d<2>;\n.reg .b32 %r<3>;\n.reg .pred %p<2>;\nld.param.u64 %d1, [p];\n\
+                    mov.u32 %r1, 0;\nL:\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 100000;\n@%p1 bra L;\n\
+                    st.global.u32 [%d1], %r1;\nret;\n}\n";
+
+#[test]
+fn a_long_run_says_how_far_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("k.ptx"), LONG).unwrap();
+    let toml = "kernel = \"k\"\n[sizes.small]\nn = 1\n[sizes.full]\nn = 100000\n[launch]\ngrid = [\"n\"]\n\
+                block = [\"32\"]\n[[args]]\nname = \"p\"\ntype = \"u32\"\nshape = [\"1\"]\noutput = true\n\
+                init = { kind = \"zeros\" }\n";
+    std::fs::write(folder.path().join("k.toml"), toml).unwrap();
+    let mut running = Command::new(env!("CARGO_BIN_EXE_warpwright"))
+        .args(["run", "k.ptx", "--launch", "k.toml", "--size", "full"])
+        .current_dir(folder.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    BufReader::new(running.stderr.take().unwrap())
+        .read_line(&mut said)
+        .unwrap();
+    running.kill().unwrap();
+    running.wait().unwrap();
+    let done = said.strip_prefix("k in the emulator: blocks: ");
+    let done = done.and_then(|text| text.split_once(" of 100000 after "));
+    let (done, after) = done.unwrap_or_else(|| panic!("{said}"));
+    assert!(done.parse::<u64>().unwrap() > 0, "{said}");
+    assert!(after.ends_with(" s\n"), "{said}");
 }
 
 #[test]

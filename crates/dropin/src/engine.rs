@@ -550,3 +550,81 @@ fn parts_of(cubin: &[u8], kernel: &str) -> Vec<String> {
         .map(|s| short(&s.name));
     names.filter(|name| !elsewhere.contains(name)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::ffi::OsString;
+
+    use warpwright_emu::{Emulator, Options, launches_begun};
+    use warpwright_launch::LaunchFile;
+    use warpwright_toolkit::NvccJob;
+    use warpwright_toolkit::testing::require_toolkit;
+
+    use super::*;
+    use crate::options::parse;
+
+    const SOURCE: &str = "
+extern \"C\" __global__ void sums(float *c, const float *a, const float *b, int n) {
+  int t = blockIdx.x * blockDim.x + threadIdx.x;
+  for (int k = 0; k < n; k++) c[t] += a[t * n + k] * b[k];
+}";
+    const LAUNCH: &str = "
+kernel = \"sums\"
+[sizes.small]
+n = 2
+[launch]
+grid = [\"1\"]
+block = [32]
+[[args]]
+name = \"c\"
+type = \"f32\"
+shape = [\"32\"]
+output = true
+init = { kind = \"zeros\" }
+[[args]]
+name = \"a\"
+type = \"f32\"
+shape = [\"32\", \"n\"]
+init = { kind = \"normal\" }
+[[args]]
+name = \"b\"
+type = \"f32\"
+shape = [\"n\"]
+init = { kind = \"normal\" }
+[[args]]
+name = \"n\"
+type = \"s32\"
+value = \"n\"
+";
+
+    #[test]
+    fn nothing_is_emulated() {
+        let Some(toolkit) = require_toolkit("a build that is chosen") else {
+            return;
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let (source, cubin) = (folder.path().join("k.cu"), folder.path().join("k.cubin"));
+        std::fs::write(&source, SOURCE).unwrap();
+        let job = NvccJob::new(&source, "sm_90");
+        let ptx = toolkit.nvcc().unwrap().to_ptx(&job).unwrap().ptx;
+        let text = folder.path().join("k.ptx");
+        std::fs::write(&text, &ptx).unwrap();
+        let args: Vec<OsString> = vec!["-arch=sm_90".into(), text.into(), "-o".into(), cubin.clone().into()];
+        let real = toolkit.ptxas().unwrap().tool().path.clone();
+        assert!(std::process::Command::new(real).args(&args).status().unwrap().success());
+        let settings = Settings::of(&|name| (name == crate::policy::POLICY).then(|| "safe".into()));
+        let made = std::fs::read(&cubin).unwrap();
+        let found = better(&toolkit, &settings, &parse(&args).unwrap(), &ptx, &made).unwrap();
+        assert!(found.better.is_some(), "nothing was chosen, so nothing is shown");
+        assert_eq!(launches_begun(), 0);
+        // The count is of what it says.
+        let module = Artifact::parse("ptx", &*ptx).unwrap();
+        let file = LaunchFile::parse(LAUNCH, "k.toml").unwrap();
+        let launch = file.resolve("small", &[]).unwrap();
+        let inputs = launch.buffers().map(|b| vec![0; b.size()]).collect();
+        Emulator::new(module.as_module().unwrap(), "sums").unwrap().run(&launch, inputs, &Options::default()).unwrap();
+        assert_eq!(launches_begun(), 1);
+    }
+}

@@ -21,7 +21,7 @@ mod texture;
 
 pub use decode::Emulator;
 pub use fault::{DecodeError, EmuError, Fault, FaultKind, Place, Unsupported};
-pub use machine::{Device, Extents, Parameter, Spent, Variable};
+pub use machine::{Device, Extents, Parameter, Spent, Variable, launches_begun};
 pub use outcome::{Approximation, InstructionCount, Options, Outcome, Results, Statistics};
 pub use pattern::{Contention, Pattern, Patterns};
 pub use program::Program;

@@ -1099,6 +1099,27 @@ mod tests {
     }
 
     #[test]
+    fn what_launches_must_keep_to_is_never_left_to_all() {
+        let long = "a word and ".repeat(60);
+        let mut one = report("k", 0.8, &[&long, "of general interest"]);
+        one.promises = vec!["no launch gives more".to_owned(), long.clone()];
+        let about = About {
+            reserved: HEIGHT,
+            ..ABOUT
+        };
+        let shown = screen(&[one.clone()], &about);
+        assert!(shown.contains("no launch gives more"), "{shown}");
+        let flat: Vec<&str> = shown.split_whitespace().collect();
+        assert_eq!(flat.join(" ").matches("a word and").count(), 60, "{shown}");
+        assert!(!shown.contains("of general interest"), "{shown}");
+        assert!(shown.contains("2 more notes with --all"), "{shown}");
+        // All of it stands there where it is asked for.
+        let shown = screen(&[one], &About { all: true, ..about });
+        assert!(shown.contains("of general interest"), "{shown}");
+        assert!(!shown.contains("with --all"), "{shown}");
+    }
+
+    #[test]
     fn every_candidate_is_shown_where_that_is_asked_for() {
         let all = About { all: true, ..ABOUT };
         let shown = screen(&[report("k", 0.8, &["a note"])], &all);

@@ -75,6 +75,14 @@ impl Finished {
     }
 }
 
+/// What [`launches_begun`] counts.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
+
+/// Launches that this process has begun to emulate.
+pub fn launches_begun() -> u64 {
+    BEGUN.load(Relaxed)
+}
+
 impl Program {
     /// Runs the kernel. `inputs` are the initial contents of the launch's buffers, in the order of
     /// [`Launch::buffers`], as `Buffer::materialize` gives them.
@@ -170,6 +178,7 @@ impl Program {
     }
 
     fn execute(&self, work: &Work<'_>, options: &Options) -> Result<Finished, Box<Fault>> {
+        BEGUN.fetch_add(1, Relaxed);
         let blocks = work.grid.grid.iter().map(|&n| u64::from(n)).product();
         let blocks = options.sampled(blocks);
         match self.ordered || options.sequential {
