@@ -94,11 +94,12 @@ impl<S: Semantics> Prover<'_, S> {
                 // do anything.
                 for memory in 0..MEMORIES {
                     let of = |side| state[layout.memory(side, memory)];
-                    if of(0) != of(1) {
+                    let terms = [of(0), of(1)];
+                    if !machine.terms.are_alike(terms[0], terms[1]) {
                         findings.push(Finding::Memory {
                             node,
                             memory,
-                            terms: [of(0), of(1)],
+                            terms,
                         });
                     }
                 }
@@ -425,13 +426,20 @@ fn judge<S: Semantics>(
         });
     }
     if let [Some(first), Some(second)] = conditions
-        && (first.op != second.op || first.content != second.content)
+        && !is_same(&mut machine.terms, &first, &second)
     {
         findings.push(Finding::Decision {
             node,
             observables: [first, second],
         });
     }
+}
+
+fn is_same(terms: &mut Terms, first: &Observable, second: &Observable) -> bool {
+    let mut contents = first.content.iter().zip(&second.content);
+    first.op == second.op
+        && first.content.len() == second.content.len()
+        && contents.all(|(&a, &b)| terms.are_alike(a, b))
 }
 
 /// Do two values always differ, because they are the same but for a constant that is added?

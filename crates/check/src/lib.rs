@@ -1,5 +1,6 @@
 //! The independent checker: is one function a correct rewrite of another?
 
+mod alike;
 mod compare;
 mod congruence;
 mod execute;

@@ -212,20 +212,7 @@ impl Terms {
         if let Some(values) = values.filter(|_| bits <= u64::BITS) {
             return self.constant(of_numbers(bits, table, &values));
         }
-        let split: Vec<Pieces> = args
-            .iter()
-            .map(|&arg| self.pieces(bits, arg, true))
-            .collect();
-        let mut cuts: Vec<u32> = Vec::new();
-        for pieces in &split {
-            let mut at = 0;
-            cuts.extend(pieces.iter().map(|piece| {
-                at += piece.0;
-                at
-            }));
-        }
-        cuts.sort_unstable();
-        cuts.dedup();
+        let cuts = self.cuts(bits, args.iter().copied());
         if cuts.len() <= 1 || cuts.len() > MOST_PIECES {
             return self.logic_of_wholes(bits, table, args);
         }
@@ -242,8 +229,23 @@ impl Terms {
         self.join_pieces(&pieces)
     }
 
+    /// Where the pieces of values end.
+    pub(crate) fn cuts(&mut self, bits: u32, values: impl IntoIterator<Item = Term>) -> Vec<u32> {
+        let mut cuts: Vec<u32> = Vec::new();
+        for value in values {
+            let mut at = 0;
+            cuts.extend(self.pieces(bits, value, true).iter().map(|piece| {
+                at += piece.0;
+                at
+            }));
+        }
+        cuts.sort_unstable();
+        cuts.dedup();
+        cuts
+    }
+
     /// The same as [`Terms::extract`], through a shift.
-    fn cut(&mut self, lo: u32, bits: u32, of: u32, a: Term) -> Term {
+    pub(crate) fn cut(&mut self, lo: u32, bits: u32, of: u32, a: Term) -> Term {
         let mut at = 0;
         for (size, part) in self.pieces(of, a, true) {
             if at <= lo && lo + bits <= at + size {

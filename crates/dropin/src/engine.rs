@@ -611,20 +611,37 @@ value = \"n\"
         let ptx = toolkit.nvcc().unwrap().to_ptx(&job).unwrap().ptx;
         let text = folder.path().join("k.ptx");
         std::fs::write(&text, &ptx).unwrap();
-        let args: Vec<OsString> = vec!["-arch=sm_90".into(), text.into(), "-o".into(), cubin.clone().into()];
+        let args: Vec<OsString> = vec![
+            "-arch=sm_90".into(),
+            text.into(),
+            "-o".into(),
+            cubin.clone().into(),
+        ];
         let real = toolkit.ptxas().unwrap().tool().path.clone();
-        assert!(std::process::Command::new(real).args(&args).status().unwrap().success());
+        assert!(
+            std::process::Command::new(real)
+                .args(&args)
+                .status()
+                .unwrap()
+                .success()
+        );
         let settings = Settings::of(&|name| (name == crate::policy::POLICY).then(|| "safe".into()));
         let made = std::fs::read(&cubin).unwrap();
         let found = better(&toolkit, &settings, &parse(&args).unwrap(), &ptx, &made).unwrap();
-        assert!(found.better.is_some(), "nothing was chosen, so nothing is shown");
+        assert!(
+            found.better.is_some(),
+            "nothing was chosen, so nothing is shown"
+        );
         assert_eq!(launches_begun(), 0);
         // The count is of what it says.
         let module = Artifact::parse("ptx", &*ptx).unwrap();
         let file = LaunchFile::parse(LAUNCH, "k.toml").unwrap();
         let launch = file.resolve("small", &[]).unwrap();
         let inputs = launch.buffers().map(|b| vec![0; b.size()]).collect();
-        Emulator::new(module.as_module().unwrap(), "sums").unwrap().run(&launch, inputs, &Options::default()).unwrap();
+        Emulator::new(module.as_module().unwrap(), "sums")
+            .unwrap()
+            .run(&launch, inputs, &Options::default())
+            .unwrap();
         assert_eq!(launches_begun(), 1);
     }
 }

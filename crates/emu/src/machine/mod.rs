@@ -21,5 +21,5 @@ mod warp;
 
 pub(crate) use block::Grid;
 pub use device::{Device, Extents, Parameter, Spent, Variable};
-pub use grid::launches_begun;
 pub(crate) use grid::kernel_params;
+pub use grid::launches_begun;
