@@ -29,6 +29,10 @@ pub enum Unproved {
     Recipe(String),
     /// Its recipe gives other code.
     Code,
+    /// Its recipe is right at fewer launches than it is used for.
+    Guard(String),
+    /// Its recipe is for launches of another shape.
+    Reshaped(String),
     /// Its recipe cannot be carried out or proved.
     Made(String),
     /// What it gives may not stand in the kernel's place.
@@ -44,6 +48,13 @@ impl fmt::Display for Unproved {
             }
             Unproved::Recipe(why) => write!(f, "its recipe is none: {why}"),
             Unproved::Code => f.write_str("its recipe does not give its code here"),
+            Unproved::Guard(needed) => write!(
+                f,
+                "its recipe is right at launches of {needed} alone, and it says that it is used at others"
+            ),
+            Unproved::Reshaped(shape) => {
+                write!(f, "its recipe is for launches in the shape {shape}")
+            }
             Unproved::Made(why) | Unproved::Unfit(why) => f.write_str(why),
         }
     }
@@ -216,6 +227,13 @@ fn made(
     let (run, _) = bench
         .run(None, recipe, Level::MachineCode)
         .map_err(|e| failed(&e))?;
+    let needed = run.guard();
+    if !needed.covers(&winner.guard) {
+        return Err(Unproved::Guard(needed.to_string()));
+    }
+    if !run.shape().is_same() {
+        return Err(Unproved::Reshaped(run.shape().to_string()));
+    }
     if let Some(caution) = run.cautions().into_iter().find(|c| c.wants_measurement()) {
         return Err(failed(&format!("only a trial can tell, since {caution}")));
     }
@@ -228,4 +246,92 @@ fn made(
     let of = if ptx.is_some() { "PTX" } else { "machine code" };
     let proof = format!("{of}: {}", rung.unwrap_or_else(|| "unchanged".into()));
     Ok((cubin.ok_or(Unproved::Code)?, proof))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use warpwright_toolkit::PtxasJob;
+    use warpwright_toolkit::testing::require_toolkit;
+
+    use super::*;
+
+    const PTX: &str = "
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry count(.param .u64 p, .param .u32 n)
+{
+    .reg .b64 %d<3>; .reg .b32 %r<5>; .reg .pred %p;
+    ld.param.u64 %d0, [p]; ld.param.u32 %r0, [n];
+    mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x;
+    mad.lo.u32 %r1, %r2, %r3, %r1;
+    setp.ge.u32 %p, %r1, %r0; @%p ret;
+    mul.wide.u32 %d1, %r1, 4; add.u64 %d2, %d0, %d1;
+    mul.lo.u32 %r4, %r1, %r0; st.global.u32 [%d2], %r4; ret;
+}
+";
+
+    #[test]
+    fn a_winner_is_used_where_its_recipe_is_right_and_nowhere_else() {
+        let Some(toolkit) = require_toolkit("winners from elsewhere") else {
+            return;
+        };
+        let gpu = warpwright_target::lookup("sm_90").unwrap();
+        let job = PtxasJob::new(PTX, "sm_90");
+        let ptxas = toolkit.ptxas().unwrap();
+        let cubin = BuildCache::standard().ptxas(&ptxas, &job).unwrap().cubin;
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("m.cubin"), &*cubin).unwrap();
+        std::fs::write(folder.path().join("m.ptx"), PTX).unwrap();
+        let module = Code::at(&folder.path().join("m.cubin")).unwrap();
+        assert!(module.ptx.is_some());
+        let kernel = identities(&cubin).unwrap().remove(0);
+        let mut winner = Winner {
+            kernel: kernel.digest.clone(),
+            gpu: "a GPU".into(),
+            guard: "param1:4=500".parse().unwrap(),
+            shape: warpwright_launch::Shape::SAME,
+            symbol: "count".into(),
+            recipe: String::new(),
+            proof: "proved".into(),
+            original_ns: 2,
+            winner_ns: 1,
+            driver: "13000".into(),
+            date: "2026-11-30".into(),
+            standing: Standing::Imported,
+            cubin: Vec::new(),
+        };
+        let uses = [
+            ("specialize(params=n=500)", "param1:4=500", true),
+            ("specialize(params=n=500)", "param1:4=500; grid=7,1,1", true),
+            ("specialize(params=n=500)", "always", false),
+            ("specialize(params=n=500)", "param1:4=400..500", false),
+            ("specialize(params=n=500)", "param1:4=501", false),
+            ("specialize(grid=7x1x1)", "grid=7,1,1", true),
+            ("specialize(grid=7x1x1)", "grid=8,1,1", false),
+        ];
+        for (text, guard, is_right) in uses {
+            let recipe: Recipe = text.parse().unwrap();
+            let own = match text.contains("grid") {
+                true => "grid=7,1,1",
+                false => "param1:4=500",
+            };
+            winner.recipe = text.to_owned();
+            winner.guard = own.parse().unwrap();
+            let ptx = module.ptx.as_deref().unwrap();
+            let code = made(&winner, (&kernel.name, &recipe), &module, Some((ptx, &toolkit)), &gpu);
+            winner.cubin = code.unwrap().0;
+            winner.guard = guard.parse().unwrap();
+            let found = proved(&winner, std::slice::from_ref(&module), Some(&toolkit), &gpu);
+            match found {
+                Ok(own) => assert!(is_right && own.standing == Standing::Proved, "{text}: {guard}"),
+                Err(why) => assert!(
+                    !is_right && matches!(why, Unproved::Guard(_)),
+                    "{text}: {guard}: {why}"
+                ),
+            }
+        }
+    }
 }

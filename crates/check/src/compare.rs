@@ -104,7 +104,7 @@ impl<S: Semantics> Prover<'_, S> {
                     }
                 }
             }
-            let log = std::mem::take(&mut machine.log);
+            let mut log = std::mem::take(&mut machine.log);
             for (inst, misplaced) in &log.misplaced {
                 findings.push(Finding::Misplaced {
                     node,
@@ -114,6 +114,7 @@ impl<S: Semantics> Prover<'_, S> {
             }
             let before = Executed::at(&product, node, &executed, &logs);
             let held = &state[..layout.original];
+            name_as_original(&mut machine.terms, &mut log, &before);
             early.extend(speculated(machine, node, &log, &before, held));
             executed.push(before);
             if let Some(decision) = here.decision {
@@ -171,18 +172,19 @@ impl<S: Semantics> Prover<'_, S> {
 
     /// Vector accesses that are not known to be aligned: the original has done none as wide at the address, or only
     /// behind more events.
-    fn misaligned(&self, logs: &[Log], executed: &[Executed], findings: &mut Vec<Finding>) {
+    fn misaligned(&mut self, logs: &[Log], executed: &[Executed], findings: &mut Vec<Finding>) {
         for (log, executed) in logs.iter().zip(executed) {
             for new in log.accesses[1].iter().filter(|new| new.is_wide) {
                 let own = log.accesses[0].iter();
                 let own = own.map(|old| (old, executed.lead + old.after as i64));
                 let before = executed.accesses.iter().map(|(old, events)| (old, *events));
-                let is_here = own.chain(before).any(|(old, events)| {
+                let mut all = own.chain(before);
+                let is_here = all.any(|(old, events)| {
                     let is_executed = old.guard == new.guard || old.guard == self.machine.truth;
-                    old.address == new.address
-                        && old.bytes >= new.bytes
+                    old.bytes >= new.bytes
                         && is_executed
                         && events <= new.after as i64
+                        && self.machine.terms.are_alike(old.address, new.address)
                 });
                 if !is_here {
                     findings.push(Finding::Misaligned { inst: new.inst });
@@ -464,6 +466,21 @@ struct Early {
     guard: Term,
     /// Events that the original may do from the node on before it executes it, too.
     events: i64,
+}
+
+/// What the rewritten function loads is called as the original's loads are, where these are the same in another form.
+fn name_as_original(terms: &mut Terms, log: &mut Log, before: &Executed) {
+    let own = log.loads[0].iter().map(|load| load.term);
+    let known: FxHashSet<Term> = own.chain(before.loads.keys().copied()).collect();
+    for load in log.loads[1].iter_mut().filter(|load| !load.is_safe) {
+        if !known.contains(&load.term) {
+            let mut known = known.iter().copied();
+            let same = known.find(|&other| {
+                terms.head(other) == terms.head(load.term) && terms.are_alike(other, load.term)
+            });
+            load.term = same.unwrap_or(load.term);
+        }
+    }
 }
 
 /// Loads of the rewritten function that the original has not executed where they stand, and whose value it does not

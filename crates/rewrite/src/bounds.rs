@@ -638,10 +638,13 @@ impl<'a> Bounds<'a> {
     /// The exponent, where the product is what `expf` makes: a power of a fraction times one of a whole number.
     fn exponential(&self, node: &Node) -> Option<Id> {
         let terms = self.terms;
+        if node.kind() != Kind::FMul {
+            return None;
+        }
         let (one, other) = (terms.node(node.a), terms.node(node.b));
-        let (power, scale) = match (node.kind(), one.kind(), other.kind()) {
-            (Kind::FMul, Kind::FEx2, Kind::Concat) => (one, other),
-            (Kind::FMul, Kind::Concat, Kind::FEx2) => (other, one),
+        let (power, scale) = match (one.kind(), other.kind()) {
+            (Kind::FEx2, Kind::Concat) => (one, other),
+            (Kind::Concat, Kind::FEx2) => (other, one),
             _ => return None,
         };
         let outer = terms.node(power.a);
@@ -651,9 +654,11 @@ impl<'a> Bounds<'a> {
         let (x, _) = with_constant(terms, &outer)?;
         let (sum, clamped) = scaled_by_bits(terms, &scale)?;
         let whole = terms.node(terms.node(outer.c).c);
+        if whole.kind() != Kind::FNeg {
+            return None;
+        }
         let shifted = terms.node(whole.a);
-        let is_same = whole.kind() == Kind::FNeg
-            && shifted.kind() == Kind::FAdd
+        let is_same = shifted.kind() == Kind::FAdd
             && with_constant(terms, &shifted) == Some((sum, 0xcb40_007f));
         let clamped = terms.node(clamped);
         let is_fraction = clamped.kind() == Kind::FFma
@@ -1385,6 +1390,18 @@ mod tests {
 
     /// Sums of single precision in an order that nobody states, and those of matrix instructions, whose summands lose what
     /// is below the last place of the largest.
+    #[test]
+    fn numbers_of_leaves_are_no_terms() {
+        let mut terms = Terms::default();
+        let number = 1 << 21;
+        let one = constant(Domain::F32, 1.0);
+        let input = Val::Term(terms.input(number, 0, 32));
+        let sum = terms.fadd(Mode::new(Domain::F32, 0), input, one);
+        let place = (terms.term(sum), Domain::F32);
+        let mut bounds = Bounds::of(&terms, &[], &[place]);
+        assert_eq!(bounds.at(place).unwrap_err(), Lack::Range(number));
+    }
+
     #[test]
     fn bounds_of_sums_hold_in_every_order() {
         let domain = Domain::F32;

@@ -1158,10 +1158,13 @@ pub(crate) fn completes_log2e(terms: &Terms, node: &Node) -> bool {
     const FIRST: u64 = 0x3fb8_aa3b;
     const SECOND: u64 = 0x32a5_7060;
     let scaled = |node: &Node, by: u64| {
+        if node.kind() != Kind::FFma {
+            return None;
+        }
         let is_by = |id: Id| terms.bits_of(id) == Some(by);
-        match (node.kind(), is_by(node.a), is_by(node.b)) {
-            (Kind::FFma, true, false) => Some(node.b),
-            (Kind::FFma, false, true) => Some(node.a),
+        match (is_by(node.a), is_by(node.b)) {
+            (true, false) => Some(node.b),
+            (false, true) => Some(node.a),
             _ => None,
         }
     };

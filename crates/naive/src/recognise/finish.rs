@@ -85,12 +85,13 @@ impl Machine<'_> {
             let symbol = self.kernel.dims[number].symbol;
             let axis = self.kernel.dims[number].axis();
             let own = self.names.get(&symbol).cloned();
-            let mut free = ["x", "y", "z", "w"][axis.min(3)].to_owned();
+            let mut free = own.unwrap_or_else(|| ["x", "y", "z", "w"][axis.min(3)].to_owned());
+            // What was a place first may be a variable that changes further down.
             let taken = names_of(&self.kernel);
             while taken.contains(&free) {
                 free.push('_');
             }
-            self.kernel.dims[number].name = own.unwrap_or(free);
+            self.kernel.dims[number].name = free;
         }
         self.independent(name)
     }
