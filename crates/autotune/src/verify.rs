@@ -147,7 +147,7 @@ fn proved(
                     why = Unproved::Code;
                 }
                 Ok((cubin, proof)) => return fitting(winner, module, kernel, (cubin, proof)),
-                Err(error) if !matches!(why, Unproved::Code) => why = error,
+                Err(error) if matches!(why, Unproved::Absent) => why = error,
                 Err(_) => {}
             }
         }
@@ -321,12 +321,21 @@ mod tests {
             winner.recipe = text.to_owned();
             winner.guard = own.parse().unwrap();
             let ptx = module.ptx.as_deref().unwrap();
-            let code = made(&winner, (&kernel.name, &recipe), &module, Some((ptx, &toolkit)), &gpu);
+            let code = made(
+                &winner,
+                (&kernel.name, &recipe),
+                &module,
+                Some((ptx, &toolkit)),
+                &gpu,
+            );
             winner.cubin = code.unwrap().0;
             winner.guard = guard.parse().unwrap();
             let found = proved(&winner, std::slice::from_ref(&module), Some(&toolkit), &gpu);
             match found {
-                Ok(own) => assert!(is_right && own.standing == Standing::Proved, "{text}: {guard}"),
+                Ok(own) => assert!(
+                    is_right && own.standing == Standing::Proved,
+                    "{text}: {guard}"
+                ),
                 Err(why) => assert!(
                     !is_right && matches!(why, Unproved::Guard(_)),
                     "{text}: {guard}: {why}"

@@ -1061,7 +1061,7 @@ impl<'c> Comparison<'c> {
             let own = outputs[element.output].number;
             let found = [0, 1].map(|side| match element.values[side] {
                 Val::Bits(_) => Seen::CLEAN,
-                Val::Term(id) if is_own(&self.terms, id, own) => Seen::CLEAN,
+                Val::Term(id) if is_own(&self.terms, id, (own, element.index)) => Seen::CLEAN,
                 Val::Term(id) => seen[side].reaches_unset(&self.terms, id, own),
             });
             let reads = found.map(|found| found != Seen::CLEAN);
@@ -1098,7 +1098,10 @@ impl<'c> Comparison<'c> {
     /// Elements that one side alone leaves as they were.
     fn unwritten(&self, outputs: &[Output], elements: &[Element]) -> Result<(), Halt> {
         let left = |element: &Element, side: usize| match element.values[side] {
-            Val::Term(id) => is_own(&self.terms, id, outputs[element.output].number),
+            Val::Term(id) => {
+                let own = outputs[element.output].number;
+                is_own(&self.terms, id, (own, element.index))
+            }
             Val::Bits(_) => false,
         };
         for (which, side) in [(Which::Second, 1), (Which::First, 0)] {
@@ -1438,15 +1441,15 @@ pub(crate) fn domain(ty: ElemType) -> Domain {
     }
 }
 
-/// Is it an element of the output itself, never written?
-fn is_own(terms: &Terms, id: Id, number: u32) -> bool {
+/// Is it this element of the output itself, never written? Others of the same buffer are what a kernel in place moves there.
+fn is_own(terms: &Terms, id: Id, (number, index): (u32, usize)) -> bool {
     let mut node = terms.node(id);
     while matches!(node.kind(), Kind::Extract | Kind::Concat) {
         node = terms.node(node.a);
     }
     match node.kind() {
         Kind::Unset => Unset::of(node.a) == Unset::Global(number),
-        Kind::Input => node.a == number,
+        Kind::Input => node.a == number && node.b as usize == index,
         _ => false,
     }
 }

@@ -812,3 +812,26 @@ extern "C" __global__ void dot_bytes(const signed char *a, const signed char *b,
 
 WORDS(dot_words, int, 0)
 WORDS(wrong_dot_words, unsigned, 0u)
+
+// ---- in place: what moves is written
+
+extern "C" __global__ void turned(float *x, int n)
+{
+    for (int i = threadIdx.x; i < n / 2; i += blockDim.x) {
+        const float first = x[i];
+        x[i] = x[n - 1 - i];
+        x[n - 1 - i] = first;
+    }
+}
+
+#define STAGED(NAME, FROM)                                          \
+    extern "C" __global__ void NAME(float *x, int n)                \
+    {                                                               \
+        __shared__ float part[256];                                 \
+        for (int i = threadIdx.x; i < n; i += blockDim.x) part[i] = x[i]; \
+        __syncthreads();                                            \
+        for (int i = threadIdx.x; i < n; i += blockDim.x) x[i] = part[FROM]; \
+    }
+
+STAGED(turned_staged, n - 1 - i)
+STAGED(wrong_turned_staged, i)

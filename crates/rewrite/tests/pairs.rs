@@ -574,6 +574,16 @@ fn selections_constants_and_bytes_have_an_algebra() {
     refuted(dot("dot_bytes"), dot("wrong_dot_words"), &[9], "shown");
 }
 
+/// An element that another one of the same buffer moves to is written.
+fn what_moves_within_a_buffer_is_written() {
+    let of = |kernel| at(kernel, "1", "64", "x f32 n uniform out; n s32 = n");
+    let right = of("turned_staged");
+    stands(of("turned"), right, &[8, 9, 70], Standing::BitForBit);
+    stands(right, right, &[8], Standing::BitForBit);
+    let wrong = of("wrong_turned_staged");
+    refuted(of("turned"), wrong, &[8], "unwritten");
+}
+
 /// All in one: the kernels are compiled once.
 #[test]
 fn rewrites_stand_as_they_should() {
@@ -596,6 +606,7 @@ fn rewrites_stand_as_they_should() {
     what_blocks_hand_over_is_fenced();
     a_place_that_data_choose_is_one_of_a_few();
     selections_constants_and_bytes_have_an_algebra();
+    what_moves_within_a_buffer_is_written();
 }
 
 /// Of blocks that do the same one stands for all; one that does not is looked at itself.

@@ -1116,7 +1116,8 @@ impl Terms {
             self.extract(a, 0, domain.bits()),
             self.extract(b, 0, domain.bits()),
         );
-        if a == b && !domain.is_float() {
+        // No number is below itself, and no NaN.
+        if a == b && (!domain.is_float() || cmp.order() == Order::Lt) {
             return Val::Bits(u64::from(cmp.order() != Order::Lt));
         }
         if let (Val::Bits(a), Val::Bits(b)) = (a, b)
@@ -1353,6 +1354,19 @@ fn split(mode: Mode) -> (Mode, bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_is_below_itself() {
+        let mut terms = Terms::default();
+        let x = Val::Term(terms.input(0, 0, 32));
+        for domain in [Domain::F32, Domain::I32] {
+            let of = |order| Cmp::new(domain, order, true, false);
+            assert_eq!(terms.compare(of(Order::Lt), x, x), Val::Bits(0));
+            // A NaN is not what it is.
+            let is_open = matches!(terms.compare(of(Order::Le), x, x), Val::Term(_));
+            assert_eq!(is_open, domain.is_float());
+        }
+    }
 
     /// A sort makes chains of selections of which each has the one before on both sides.
     #[test]

@@ -82,6 +82,7 @@ impl Machine<'_> {
         match (ty.bare(), value) {
             (ty, Val::Int(value)) if self.is_integer(ty) => {
                 // What an index is cast to holds it; a known number is cut off.
+                self.retype(ty, &value);
                 Ok(Val::Int(self.cut_off(ty, value)))
             }
             (Type::Pointer(to, _), Val::Pointer(pointer)) => self.pointer_cast(to, pointer, span),

@@ -91,7 +91,10 @@ impl Machine<'_> {
     ) -> Result<Var, Diagnostic> {
         let ty = self.resolved(&parameter.ty);
         match (&ty, argument) {
-            (ty, Val::Int(value)) if self.is_integer(ty) => Ok(Var::Int(value)),
+            (ty, Val::Int(value)) if self.is_integer(ty) => {
+                self.retype(ty, &value);
+                Ok(Var::Int(value))
+            }
             (Type::Pointer(to, _), Val::Pointer(pointer)) => {
                 match self.pointer_cast(to, pointer, span)? {
                     Val::Pointer(pointer) => Ok(Var::Pointer(pointer)),
@@ -233,7 +236,10 @@ impl Machine<'_> {
     /// The value in the function's own type.
     fn result(&mut self, ty: &Type, value: Val, span: &Span) -> Result<Val, Diagnostic> {
         match (self.data_element(ty), value) {
-            (_, Val::Int(value)) if self.is_integer(ty) => Ok(Val::Int(value)),
+            (_, Val::Int(value)) if self.is_integer(ty) => {
+                self.retype(ty, &value);
+                Ok(Val::Int(value))
+            }
             (Some(element), Val::Real(node))
                 if element.is_integer() || node.element.is_integer() =>
             {

@@ -84,15 +84,30 @@ impl Machine<'_> {
         if *value != Poly::symbol(Symbol::Size(size)) {
             return None;
         }
+        let element = self.size_types.get(size).copied().flatten()?;
         if let Some(scalar) = self.trace.valued.get(&size) {
             return Some(*scalar);
         }
-        let element = self.size_types.get(size).copied().flatten()?;
         let name = self.trace.sizes[size].clone();
         self.trace.scalars.push((name, element));
         let scalar = self.trace.scalars.len() - 1;
         self.trace.valued.insert(size, scalar);
         Some(scalar)
+    }
+
+    /// A size in another type. Places and lengths are the same number there; as a value it may be another one, which nobody
+    /// here keeps apart from the size itself, so that the size is no value any more.
+    pub(super) fn retype(&mut self, ty: &Type, value: &Poly) {
+        let element = self.data_element(ty);
+        for symbol in value.symbols() {
+            if let Symbol::Size(size) = symbol
+                && !self.is_wide_type(ty)
+                && let Some(own) = self.size_types.get_mut(size)
+                && *own != element
+            {
+                *own = None;
+            }
+        }
     }
 
     /// Is the type of an expression one of 64 bits, as far as it matters?

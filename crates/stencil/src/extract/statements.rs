@@ -143,6 +143,9 @@ impl Machine<'_> {
                 Ok(Var::Other(NOT_SET))
             }
             (_, Some(Val::Int(value))) if integer || auto => {
+                if integer {
+                    self.retype(&ty, &value);
+                }
                 let value = self.cut_off(&ty, value);
                 self.note_type(name, &ty);
                 let value = self.held(name, value, span)?;
