@@ -142,6 +142,12 @@ impl Terms {
                 let below = self.extract(lo - low_bits, low_bits, of, whole);
                 (below == low).then(|| self.extract(lo - low_bits, low_bits + bits, of, whole))
             }
+            // What continues the low part does so with copies of its sign above it, too.
+            (_, Head::SignExtend(from, to)) if from > 1 => {
+                let inner = (from, self.args(high)[0]);
+                let both = self.together((low_bits, low), inner)?;
+                Some(self.sign_extend(low_bits + from, low_bits + to, both))
+            }
             // Copies of a sign stand above it.
             (_, Head::SignExtend(1, _)) => {
                 let sign = self.extract(low_bits - 1, 1, low_bits, low);
@@ -460,6 +466,14 @@ mod tests {
         assert_eq!(high, t.sign_extend(1, 8, sign));
         let copies = (8, t.sign_extend(1, 8, sign));
         assert_eq!(t.join_pieces(&[(8, byte), copies, copies, copies]), wide);
+        // The low bits of a sum are a sum of their own.
+        let short = [x, y].map(|part| t.extract(0, 16, 32, part));
+        let sum = t.add(16, short[0], short[1]);
+        let wide_sum = t.sign_extend(16, 32, sum);
+        let cut = [(0, 2), (2, 30)].map(|(lo, bits)| (bits, t.extract(lo, bits, 32, wide_sum)));
+        assert_eq!(t.join_pieces(&cut), wide_sum);
+        let early = (30, t.extract(1, 30, 32, wide_sum));
+        assert_ne!(t.join_pieces(&[cut[0], early]), wide_sum);
         let other = t.extract(6, 1, 32, x);
         let wrong = (8, t.sign_extend(1, 8, other));
         assert_ne!(t.join_pieces(&[(8, byte), wrong, copies, copies]), wide);
