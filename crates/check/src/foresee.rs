@@ -125,8 +125,9 @@ impl<S: Semantics> Together<'_, '_, S> {
         let mut back = self.name_alike(&changed, (&first, &all), turns, &mut apart);
         let mut header = Header::default();
         for side in [0, 1] {
-            let (shown, own) = self.turn(side, &apart, facts)?;
-            header.carry(&self.machine.terms, node, &shown, &own, &apart);
+            let (shown, mut own) = self.turn(side, &apart, facts)?;
+            self.hide_other(side, &changed, &mut own);
+            header.carry(&mut self.machine.terms, node, &shown, &own, &apart);
         }
         for (at, term) in back.iter_mut().enumerate() {
             if *term == first[at] {
@@ -135,12 +136,23 @@ impl<S: Semantics> Together<'_, '_, S> {
         }
         let terms = &mut self.machine.terms;
         let moving = variables(terms, node, [&first, &back], &apart);
-        header.follow(terms, &moving);
+        header.follow(terms, &moving, (node, &apart));
         terms.facts = facts.clone();
+        header.keep_entered(terms, &first);
         header.believe(terms, node, &first, &mut apart);
         *facts = std::mem::take(&mut terms.facts);
         *state = apart;
         Some(())
+    }
+
+    /// What the other function holds has not moved in a turn of this one.
+    fn hide_other(&mut self, side: usize, changed: &[(usize, Option<usize>)], back: &mut State) {
+        for &(at, whose) in changed {
+            if whose == Some(1 - side) {
+                let name = Head::Unknown(self.node, SIDES[1 - side], Value(at as u32));
+                back[at] = self.machine.terms.leaf(name);
+            }
+        }
     }
 
     /// Gives one name to variables of both that begin and move alike; gives back what they hold after so many turns.

@@ -261,16 +261,24 @@ impl<S: Semantics> Walk<'_, '_, S> {
         let is_alike = (0..MEMORIES).all(|of| memory(0, of) == memory(1, of))
             && known.loads[0] == known.loads[1];
         let has_loaded = !known.loads[0].is_empty();
-        let goes_round = self.headers(key).filter(|headers| {
-            let mut open = known.open.iter();
-            open.any(|(known, _)| known == headers)
-        });
-        let moving = goes_round.and_then(|headers| self.alike.get(&headers));
-        let has_moved = |(at, others): &(usize, Vec<usize>)| {
-            let mut others = others.iter();
-            others.any(|&other| known.state[*at] == known.state[other])
+        // What moved alike in the loop that goes round, or that one function is still in, must have moved as far.
+        let Some(headers) = self.headers(key) else {
+            return false;
         };
-        let moved = moving.is_none_or(|all| all.iter().all(has_moved));
+        let mut known_alike = known.open.iter().filter_map(|(open, _)| {
+            let is_same = [0, 1].map(|side| open[side] == headers[side]);
+            let alike = self.alike.get(open)?;
+            (is_same != [false; 2]).then_some((is_same, alike))
+        });
+        let moved = known_alike.all(|(is_same, all)| match is_same {
+            [true, true] => all.iter().all(|(at, others)| {
+                let mut others = others.iter();
+                others.any(|&other| known.state[*at] == known.state[other])
+            }),
+            [true, false] => all.iter().all(|(at, _)| other.contains(&known.state[*at])),
+            _ => (all.iter().flat_map(|(_, others)| others))
+                .all(|&other| first.contains(&known.state[other])),
+        });
         is_alike && moved && (has_loaded || shares || first.is_empty() || other.is_empty())
     }
 
@@ -279,6 +287,12 @@ impl<S: Semantics> Walk<'_, '_, S> {
         let node = &self.nodes[id as usize];
         let (a, b, phase) = (node.original, node.rewritten, node.phase);
         let key = (a, b, phase, 0);
+        if self.meeting == Meeting::InStep
+            && let Some((side, forced)) = self.goes_before_the_other_leaves(id, (a, b))
+            && phase < MOST_AHEAD
+        {
+            return self.alone(id, key, side, Some(forced));
+        }
         let bare = bare(self.sides[0], self.sides[1], (a, b));
         let straight = || straight(self.sides[0], self.sides[1], (a, b));
         if let Some((straight, nexts)) = bare.or_else(straight) {
@@ -303,6 +317,32 @@ impl<S: Semantics> Walk<'_, '_, S> {
                 self.alone(id, key, side, forced)
             }
             _ => Err(misaligned(key, "they branch in different ways")),
+        }
+    }
+
+    /// Where a function runs its last block, and what the other one decides is decided: the other one goes on first, so that
+    /// both do at the same node what they do last.
+    fn goes_before_the_other_leaves(
+        &mut self,
+        id: u32,
+        (a, b): (Place, Place),
+    ) -> Option<(usize, usize)> {
+        let decisions = [self.sides[0].decision(a), self.sides[1].decision(b)];
+        let insts = decisions.map(|decision| decision.map(|(_, _, inst)| inst));
+        let leaving = match insts {
+            [Some(_), None] => self.sides[1].ways(b),
+            [None, Some(_)] => self.sides[0].ways(a),
+            _ => return None,
+        };
+        if !matches!(leaving.as_slice(), [Place::Left(_)]) {
+            return None;
+        }
+        match self.choose(id, insts, (a, b)) {
+            Some(Choice::Alone {
+                side,
+                forced: Some(way),
+            }) => Some((side, way)),
+            _ => None,
         }
     }
 
@@ -384,8 +424,10 @@ impl<S: Semantics> Walk<'_, '_, S> {
                 return Some(Choice::One { flip: true });
             }
         }
+        // Who stands where a loop begins waits for who does not.
         let order = match self.ahead(id) {
             Ordering::Greater => [1, 0],
+            Ordering::Equal if self.waits(0, a) && !self.waits(1, b) => [1, 0],
             _ => [0, 1],
         };
         for side in order {
@@ -426,17 +468,21 @@ impl<S: Semantics> Walk<'_, '_, S> {
     /// Has the original yet to come to where the rewritten function is: did it load less, or does only the other one stand
     /// where a loop begins?
     fn is_behind(&self, id: u32, (a, b): (Place, Place)) -> bool {
-        let begins = |side: usize, at: Place| match at {
-            Place::Block(block) => self.changes[side].is_header(block),
-            Place::Left(_) => false,
-        };
-        let waits = begins(1, b) && !begins(0, a);
+        let waits = self.waits(1, b) && !self.waits(0, a);
         self.meeting == Meeting::InStep
             && match self.ahead(id) {
                 Ordering::Less => true,
                 Ordering::Equal => waits,
                 Ordering::Greater => false,
             }
+    }
+
+    /// Does a function stand where a loop begins?
+    fn waits(&self, side: usize, at: Place) -> bool {
+        match at {
+            Place::Block(block) => self.changes[side].is_header(block),
+            Place::Left(_) => false,
+        }
     }
 
     /// Both decide; they were just played.

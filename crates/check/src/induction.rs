@@ -12,9 +12,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use smallvec::{SmallVec, smallvec};
+
 use crate::facts::Facts;
 use crate::state::State;
-use crate::term::{Head, Term, Terms, sign_extended, truncate};
+use crate::term::{Head, Parts, Term, Terms, sign_extended, truncate};
 
 /// Registers of one loop that are looked at, ways to write each, and facts.
 const MOST_VARIABLES: usize = 24;
@@ -55,17 +57,21 @@ struct Relation {
 }
 
 /// A part of a fact that may hold at a header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
     /// What a location holds.
     Location(usize),
     /// The low bits of that, of so many.
     Low(usize, u32, u32),
+    /// A sum of so many bits: what locations hold, each so many times, and a term.
+    Sum(u32, SmallVec<[(usize, u64); 2]>, Term),
+    /// The low bits, of so many, of what is left to a term: how many, of how many, and from which location.
+    Left(u32, u32, usize, Term),
     Term(Term),
 }
 
 /// `Less` or `Equal` of two parts, or not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Guess {
     head: Head,
     holds: bool,
@@ -267,11 +273,18 @@ impl Way {
 
 impl Guess {
     fn locations(&self) -> impl Iterator<Item = usize> {
-        let at = self.parts.map(|part| match part {
-            Part::Location(position) | Part::Low(position, ..) => Some(position),
-            Part::Term(_) => None,
-        });
-        at.into_iter().flatten()
+        let parts = self.parts.iter();
+        parts.flat_map(|part| -> SmallVec<[usize; 2]> {
+            match part {
+                Part::Location(position)
+                | Part::Low(position, ..)
+                | Part::Left(_, _, position, _) => {
+                    smallvec![*position]
+                }
+                Part::Sum(_, parts, _) => parts.iter().map(|part| part.0).collect(),
+                Part::Term(_) => smallvec![],
+            }
+        })
     }
 
     /// Is it said of what a variable holds, rather than of some of its bits?
@@ -280,10 +293,19 @@ impl Guess {
     }
 
     fn over(&self, terms: &mut Terms, state: &State) -> Term {
-        let [a, b] = self.parts.map(|part| match part {
-            Part::Location(position) => state[position],
-            Part::Low(position, low, bits) => terms.extract(0, low, bits, state[position]),
-            Part::Term(term) => term,
+        let [a, b] = self.parts.each_ref().map(|part| match part {
+            Part::Location(position) => state[*position],
+            Part::Low(position, low, bits) => terms.extract(0, *low, *bits, state[*position]),
+            Part::Sum(bits, parts, rest) => parts.iter().fold(*rest, |sum, &(at, factor)| {
+                let factor = terms.constant(truncate(factor, *bits));
+                let product = terms.mul(*bits, state[at], factor);
+                terms.add(*bits, sum, product)
+            }),
+            Part::Left(low, bits, position, end) => {
+                let left = terms.sub(*bits, *end, state[*position]);
+                terms.extract(0, *low, *bits, left)
+            }
+            Part::Term(term) => *term,
         });
         let fact = match self.head {
             Head::Less(bits, signed) => terms.less(bits, signed, a, b),
@@ -342,7 +364,7 @@ impl Induction {
         let variables = variables(terms, node, [first, back], state);
         let mut header = Header::default();
         header.carry(terms, node, &self.edges[node][way], back, state);
-        header.follow(terms, &variables);
+        header.follow(terms, &variables, (node, state));
         self.headers.entry(node).or_insert(header);
     }
 
@@ -358,51 +380,56 @@ impl Header {
     /// Guesses that what holds on a way around holds of the values that the next round begins with.
     pub(crate) fn carry(
         &mut self,
-        terms: &Terms,
+        terms: &mut Terms,
         node: usize,
         facts: &Facts,
         back: &State,
         state: &State,
     ) {
+        let around = Around { node, back, state };
         for fact in facts.iter() {
             let (atom, holds) = match terms.head(fact) {
                 Head::Not => (terms.args(fact)[0], false),
                 _ => (fact, true),
             };
-            let (head @ (Head::Less(..) | Head::Equal(_)), &[a, b]) =
-                (terms.head(atom), terms.args(atom))
+            let head = terms.head(atom);
+            let (Head::Less(bits, _) | Head::Equal(bits), &[a, b]) = (head, terms.args(atom))
             else {
                 continue;
             };
-            let mut is_new = false;
-            let mut part = |arg: Term| {
-                let changed = (0..state.len())
-                    .find(|&at| back[at] == arg && is_name_of(terms, state[at], node));
-                if let Some(position) = changed {
-                    is_new = true;
-                    return Some(Part::Location(position));
-                }
-                let kept = state.iter().position(|&term| term == arg);
-                let is_kept = is_older(terms, arg, node);
-                is_kept.then(|| kept.map_or(Part::Term(arg), Part::Location))
-            };
-            if let (Some(a), Some(b)) = (part(a), part(b))
-                && is_new
+            let [a, b] = [a, b].map(|arg| around.part(terms, bits, arg));
+            if let (Some(a), Some(b)) = (a, b)
+                && (a.1 || b.1)
             {
                 self.guesses.push(Guess {
                     head,
                     holds,
-                    parts: [a, b],
+                    parts: [a.0, b.0],
                 });
             }
         }
     }
 
+    /// Drops the guesses that do not hold where the loop is entered.
+    pub(crate) fn keep_entered(&mut self, terms: &mut Terms, first: &State) {
+        self.guesses.retain(|guess| {
+            let fact = guess.over(terms, first);
+            terms.proves(fact)
+        });
+    }
+
     /// Guesses how variables follow each other, where they begin and end, and which of their bits stay.
-    pub(crate) fn follow(&mut self, terms: &mut Terms, variables: &[Variable]) {
+    pub(crate) fn follow(
+        &mut self,
+        terms: &mut Terms,
+        variables: &[Variable],
+        (node, state): (usize, &State),
+    ) {
         for guess in self.guesses.clone() {
             self.guesses
                 .extend(bounds_of_ends(terms, &guess, variables));
+            self.guesses
+                .extend(whole_steps(terms, &guess, variables, (node, state)));
         }
         for variable in variables {
             self.guesses.extend(low_bits(terms, variable));
@@ -441,6 +468,71 @@ impl Header {
             }
         }
         guessed
+    }
+}
+
+/// A way around a loop: what locations hold behind it, and before.
+struct Around<'s> {
+    node: usize,
+    back: &'s State,
+    state: &'s State,
+}
+
+impl Around<'_> {
+    /// What stands in a fact behind it, as a function of what locations hold there; is it of any that the loop changes?
+    fn part(&self, terms: &mut Terms, bits: u32, arg: Term) -> Option<(Part, bool)> {
+        if let Some(position) = self.changed(terms, arg) {
+            return Some((Part::Location(position), true));
+        }
+        if is_older(terms, arg, self.node) {
+            let kept = self.state.iter().position(|&term| term == arg);
+            return Some((kept.map_or(Part::Term(arg), Part::Location), false));
+        }
+        self.sum(terms, bits, arg).map(|sum| (sum, true))
+    }
+
+    /// A location that changes and holds this behind the turn.
+    fn changed(&self, terms: &Terms, arg: Term) -> Option<usize> {
+        let mut all = 0..self.state.len();
+        all.find(|&at| self.back[at] == arg && is_name_of(terms, self.state[at], self.node))
+    }
+
+    /// The same of a sum, in which a name is what its location holds behind the turn, less the step.
+    fn sum(&self, terms: &mut Terms, bits: u32, arg: Term) -> Option<Part> {
+        let (mut parts, mut constant) = (Parts::new(), 0);
+        if !terms.parts(bits, arg, 1, &mut parts, &mut constant) || parts.len() == 1 {
+            return None;
+        }
+        let mut rest = terms.constant(truncate(constant, bits));
+        let mut found = SmallVec::new();
+        for (part, factor) in parts {
+            let older = match self.changed(terms, part) {
+                Some(at) => {
+                    found.push((at, factor));
+                    continue;
+                }
+                None if is_older(terms, part, self.node) => part,
+                None => {
+                    let (at, step) = self.stepped(terms, bits, part)?;
+                    found.push((at, factor));
+                    let zero = terms.zero();
+                    terms.sub(bits, zero, step)
+                }
+            };
+            let factor = terms.constant(truncate(factor, bits));
+            let product = terms.mul(bits, older, factor);
+            rest = terms.add(bits, rest, product);
+        }
+        Some(Part::Sum(bits, found, rest))
+    }
+
+    /// A location that has this name, and what the turn adds to it.
+    fn stepped(&self, terms: &mut Terms, bits: u32, name: Term) -> Option<(usize, Term)> {
+        let mut all = (0..self.state.len()).filter(|&at| self.state[at] == name);
+        all.find_map(|at| {
+            let step = terms.sub(bits, self.back[at], name);
+            is_older(terms, step, self.node).then_some((at, step))
+        })
     }
 }
 
@@ -557,9 +649,9 @@ fn bounds_of_ends(terms: &mut Terms, guess: &Guess, variables: &[Variable]) -> V
     let (Head::Equal(bits), false) = (guess.head, guess.holds) else {
         return Vec::new();
     };
-    let [a, b] = guess.parts;
+    let [a, b] = guess.parts.clone();
     let mut found = Vec::new();
-    for (counter, end) in [(a, b), (b, a)] {
+    for (counter, end) in [(a.clone(), b.clone()), (b, a)] {
         let Part::Location(position) = counter else {
             continue;
         };
@@ -574,9 +666,9 @@ fn bounds_of_ends(terms: &mut Terms, guess: &Guess, variables: &[Variable]) -> V
                 head: Head::Less(bits, signed),
                 holds: true,
                 parts: if step > 0 {
-                    [counter, end]
+                    [counter.clone(), end.clone()]
                 } else {
-                    [end, counter]
+                    [end.clone(), counter.clone()]
                 },
             });
         }
@@ -591,6 +683,40 @@ fn bounds_of_ends(terms: &mut Terms, guess: &Guess, variables: &[Variable]) -> V
         }
     }
     found
+}
+
+/// What is left to an end is so many whole steps of a power of two.
+fn whole_steps(
+    terms: &mut Terms,
+    guess: &Guess,
+    variables: &[Variable],
+    (node, state): (usize, &State),
+) -> Option<Guess> {
+    let [a, b] = &guess.parts;
+    let (counter, end) = match (a, b) {
+        (Part::Location(at), end) if variables.iter().any(|of| of.position == *at) => (*at, end),
+        (end, Part::Location(at)) => (*at, end),
+        _ => return None,
+    };
+    let end = match end {
+        Part::Term(end) => *end,
+        Part::Location(at) => state[*at],
+        _ => return None,
+    };
+    if !is_older(terms, end, node) {
+        return None;
+    }
+    let variable = variables.iter().find(|of| of.position == counter)?;
+    let low = step_of(terms, variable)?.trailing_zeros().min(8);
+    let zero = terms.zero();
+    (low > 0 && low < variable.bits).then_some(Guess {
+        head: Head::Equal(low),
+        holds: true,
+        parts: [
+            Part::Left(low, variable.bits, counter, end),
+            Part::Term(zero),
+        ],
+    })
 }
 
 /// Bits of a variable that its steps do not change.
@@ -634,7 +760,7 @@ fn starts(terms: &Terms, variable: &Variable) -> Vec<Guess> {
     let guess = |signed| Guess {
         head: Head::Less(variable.bits, signed),
         holds: false,
-        parts,
+        parts: parts.clone(),
     };
     vec![guess(true), guess(false)]
 }

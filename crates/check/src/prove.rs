@@ -158,6 +158,8 @@ pub(crate) struct Prover<'a, S> {
     pub(crate) given: BTreeMap<Value, Value>,
     /// Guesses about loops, once a proof without any has failed.
     induction: Option<Induction>,
+    /// Are guesses wanted? Then what forced decisions show is a fact, too.
+    is_guessing: bool,
     /// Decisions that the last comparison does not show to go the one way that they were taken to go.
     pub(crate) unforced: Vec<[Option<Inst>; 2]>,
     /// Has some branch another guard? Then its ways may be paired wrongly.
@@ -237,6 +239,7 @@ impl<'a, S: Semantics> Prover<'a, S> {
             classes: vec![Classes::default(); nodes],
             given: BTreeMap::new(),
             induction: None,
+            is_guessing: false,
             unforced: Vec::new(),
             ways_differ: false,
         })
@@ -265,7 +268,9 @@ impl<'a, S: Semantics> Prover<'a, S> {
         let ways = self.product.nodes.iter().map(|node| node.preds.len());
         self.induction = Some(Induction::new(ways));
         // The facts of each edge, over the classes that were found.
+        self.is_guessing = true;
         self.round(&mut |_, _, _| {});
+        self.is_guessing = false;
         let mut induction = self.induction.take().unwrap_or_default();
         for node in 0..self.product.nodes.len() {
             let state = self.arrive(node);
@@ -438,8 +443,8 @@ impl<'a, S: Semantics> Prover<'a, S> {
     /// What holds where a node is left over one of its edges, if its decision shows it.
     fn condition(&mut self, node: usize, edge: usize) -> Option<Term> {
         let decision = self.product.nodes[node].decision?;
-        if decision.forced.is_some() {
-            // It follows from the facts.
+        // It follows from the facts, or there is no proof.
+        if decision.forced.is_some() && !self.is_guessing {
             return None;
         }
         let (side, inst) = decision.deciding()?;
@@ -448,7 +453,7 @@ impl<'a, S: Semantics> Prover<'a, S> {
         }
         let condition = self.machine.condition(side, inst, decision.flips[side])?;
         let guard = *condition.content.first()?;
-        match edge {
+        match decision.forced.unwrap_or(edge) {
             0 => Some(guard),
             1 => Some(self.machine.terms.not(guard)),
             _ => None,
