@@ -311,6 +311,16 @@ impl Access {
     pub fn bytes(&self) -> u64 {
         (self.elem * self.count) as u64
     }
+
+    /// Where it goes from what its base register holds.
+    #[inline(always)]
+    pub fn address(&self, base: u64) -> u64 {
+        let address = base.wrapping_add_signed(self.offset);
+        match self.narrow {
+            true => address & u64::from(u32::MAX),
+            false => address,
+        }
+    }
 }
 
 pub(crate) struct Load {

@@ -3,12 +3,14 @@
 //! Big-endian Patricia trees over words of 64 members (Okasaki & Gill, 'Fast Mergeable Integer Maps', 1998), every
 //! node once.
 
+use std::hash::{Hash, Hasher};
+
 use rustc_hash::FxHashMap;
 
 /// A set's number.
 pub type Set = u32;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Node {
     /// Members `64 * key ..`, as bits.
     Leaf { key: u32, bits: u64 },
@@ -19,6 +21,25 @@ enum Node {
         left: Set,
         right: Set,
     },
+}
+
+impl Hash for Node {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let (key, below) = match *self {
+            Node::Leaf { key, bits } => (u64::from(key), bits),
+            Node::Branch {
+                prefix,
+                bit,
+                left,
+                right,
+            } => (
+                u64::from(prefix | bit) << 32,
+                u64::from(left) << 32 | u64::from(right),
+            ),
+        };
+        state.write_u64(key);
+        state.write_u64(below);
+    }
 }
 
 /// All sets.

@@ -646,6 +646,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Notes an access to global memory or, without a number, to shared memory. `value`: what is written.
+    #[inline]
     pub fn note(
         &mut self,
         warp: &Warp,
@@ -654,13 +655,25 @@ impl<'a> Machine<'a> {
         write: Option<Option<Val>>,
         by: By,
     ) {
-        self.under_way(warp, (pc, lane), (of, offset, size), write.is_some());
+        if !self.arriving.is_empty() || !self.leaving.is_empty() {
+            self.under_way(warp, (pc, lane), (of, offset, size), write.is_some());
+        }
         if write.is_some() && !by.is_atomic() {
             self.idle.0 = 0;
         }
-        if of.is_some_and(|at| !self.memory[at].logged) {
-            return;
+        if of.is_none_or(|at| self.memory[at].logged) {
+            self.logged(warp, (pc, lane), (of, offset, size), write, by);
         }
+    }
+
+    fn logged(
+        &mut self,
+        warp: &Warp,
+        (pc, lane): (u32, usize),
+        (of, offset, size): (Option<usize>, u64, u32),
+        write: Option<Option<Val>>,
+        by: By,
+    ) {
         let by = match (by, self.read_only.get(pc as usize)) {
             (By::Plain, Some(true)) => By::ReadOnly,
             _ => by,
@@ -830,10 +843,15 @@ enum Meeting {
 }
 
 impl Meeting {
+    #[inline(always)]
     fn of(terms: &Terms, first: Id, second: Id) -> Meeting {
-        if first == 0 || second == 0 {
-            return Meeting::Always;
+        match first == 0 || second == 0 {
+            true => Meeting::Always,
+            false => Meeting::under(terms, first, second),
         }
+    }
+
+    fn under(terms: &Terms, first: Id, second: Id) -> Meeting {
         let [mut a, mut b] = [first, second].map(|id| {
             let mut all = BTreeSet::new();
             conjuncts(terms, id, &mut all);
