@@ -98,6 +98,8 @@ pub struct Reals<'a> {
     elements: Vec<Value>,
     /// The set that a value is the maximum or minimum of.
     of_value: FxHashMap<(Extreme, Value), Set>,
+    /// More of these, the first one of a value to be kept: nobody has asked since.
+    fresh: Vec<((Extreme, Value), Set)>,
     constants: FxHashMap<(u64, Domain), Value>,
     /// A divisor divides many.
     inverses: FxHashMap<Value, Value>,
@@ -158,6 +160,7 @@ impl<'a> Reals<'a> {
             members: FxHashMap::default(),
             elements: Vec::new(),
             of_value: FxHashMap::default(),
+            fresh: Vec::new(),
             constants: FxHashMap::default(),
             inverses: FxHashMap::default(),
             doubles: doubles(terms),
@@ -603,8 +606,15 @@ impl<'a> Reals<'a> {
     /// The set that a maximum is taken of stays known by its value.
     fn remember(&mut self, place: Place, value: Value) {
         if let Some(&(which, set)) = self.extremes.get(&place) {
-            self.of_value.insert((which, value), set);
+            self.sets_of_values().insert((which, value), set);
         }
+    }
+
+    fn sets_of_values(&mut self) -> &mut FxHashMap<(Extreme, Value), Set> {
+        for (value, set) in self.fresh.drain(..) {
+            self.of_value.entry(value).or_insert(set);
+        }
+        &mut self.of_value
     }
 
     fn selected(&mut self, place: Place, node: &Node) -> Value {
@@ -635,7 +645,7 @@ impl<'a> Reals<'a> {
             && [(a, b), (b, a)].contains(&(yes, no))
         {
             let which = Extreme::of(yes == b);
-            if let Some(&set) = self.of_value.get(&(which, value)) {
+            if let Some(&set) = self.sets_of_values().get(&(which, value)) {
                 self.extremes.insert(place, (which, set));
             }
         }
@@ -696,7 +706,7 @@ impl<'a> Reals<'a> {
         if value == absent {
             return None;
         }
-        if let Some(&set) = self.of_value.get(&(which, value)) {
+        if let Some(&set) = self.sets_of_values().get(&(which, value)) {
             return Some(set);
         }
         Some(self.member(value))
@@ -710,7 +720,7 @@ impl<'a> Reals<'a> {
             _ => return Some(a),
         };
         let value = self.extreme_value(which, set);
-        self.of_value.insert((which, value), set);
+        self.sets_of_values().insert((which, value), set);
         Some(value)
     }
 
@@ -776,7 +786,11 @@ impl<'a> Reals<'a> {
                     if value == beyond {
                         return beyond;
                     }
-                    self.set_of(which, value)
+                    match self.terms.node(arg).kind() {
+                        // An input is no extreme of others.
+                        Kind::Input if !overridden => Some(self.member(value)),
+                        _ => self.set_of(which, value),
+                    }
                 }
             };
             all = match (all, set) {
@@ -793,7 +807,7 @@ impl<'a> Reals<'a> {
             self.extremes.insert(place, (which, set));
         }
         let value = self.extreme_value(which, set);
-        self.of_value.entry((which, value)).or_insert(set);
+        self.fresh.push(((which, value), set));
         value
     }
 
