@@ -151,6 +151,17 @@ pub(crate) struct Step {
     pub writes: SmallVec<[u32; 4]>,
 }
 
+impl Step {
+    /// Does it do nothing but go elsewhere?
+    pub fn leaves(&self) -> bool {
+        match self.op {
+            Op::Return | Op::Exit => true,
+            Op::Branch { .. } => self.guard.is_none(),
+            _ => false,
+        }
+    }
+}
+
 /// `@p` or `@!p`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Guard {

@@ -359,16 +359,8 @@ impl Warp {
     }
 
     /// Lanes come to a step.
-    ///
-    /// All threads of a warp must execute an aligned barrier, or have exited (PTX ISA, `barrier`; CUDA C++ Programming
-    /// Guide, 'Independent Thread Scheduling').
     fn comes(&mut self, m: &mut Machine<'_>, pc: u32, mask: Mask, step: &Step) -> Result<(), Stop> {
-        let leaves = match step.op {
-            Op::Return | Op::Exit => true,
-            Op::Branch { .. } => step.guard.is_none(),
-            _ => false,
-        };
-        if leaves {
+        if step.leaves() {
             return Ok(());
         }
         self.came[pc as usize] |= mask;
@@ -380,7 +372,7 @@ impl Warp {
         }
         let waiting = self.strands.iter().filter(|s| s.wait == Wait::Barrier);
         for at in waiting.map(|s| s.pc) {
-            if m.is_aligned(at) && m.behind(at)[pc as usize] {
+            if m.strays(at)[pc as usize] {
                 let lane = mask.trailing_zeros() as usize;
                 return Err(m.fault(FaultClass::BarrierDivergence, self, (at, lane), None));
             }
