@@ -577,6 +577,31 @@ fn one([a, b]: &[Side; 2], paired: &Paired, options: &RewriteOptions<'_>) -> AtL
     compare(a, b, paired, &options)
 }
 
+/// Both sides at a size, and how they stand there.
+type Found = ([Side; 2], Paired, AtLaunch);
+
+/// What is found at a size that nobody asked for; `None` where it does not fit a description or what is required, or is too
+/// large.
+fn unasked(
+    inputs: [&Input; 2],
+    modules: &[Module; 2],
+    options: &RewriteOptions<'_>,
+    at: &Try,
+) -> Option<Found> {
+    let values = parameters(options, at);
+    let requires = options.requires.iter();
+    let mut requires = requires.filter_map(|text| Condition::parse(text).ok());
+    if !requires.all(|condition| condition.holds(&values))
+        || work(&resolved(options, at).ok()?) > MOST_WORK
+    {
+        return None;
+    }
+    let sides = sides(inputs, modules, options, at, Contents::All).ok()?;
+    let paired = Paired::of(&sides[0], &sides[1], &options.pairs).ok()?;
+    let result = one(&sides, &paired, options);
+    Some((sides, paired, result))
+}
+
 /// What has a range must be a buffer of either side.
 fn are_buffers(sides: &[Side; 2], ranges: &[(String, f64, f64)]) -> Result<(), Error> {
     let steps = sides.iter().flat_map(|side| &side.steps);

@@ -6,6 +6,7 @@
 //! bugs. `docs/emulator.md` describes the machine and where it is stricter than hardware.
 
 pub mod arith;
+mod cfg;
 mod decode;
 mod fault;
 mod lanes;

@@ -151,6 +151,17 @@ pub(crate) struct Step {
     pub writes: SmallVec<[u32; 4]>,
 }
 
+impl Step {
+    /// Does it do nothing but go elsewhere?
+    pub fn leaves(&self) -> bool {
+        match self.op {
+            Op::Return | Op::Exit => true,
+            Op::Branch { .. } => self.guard.is_none(),
+            _ => false,
+        }
+    }
+}
+
 /// `@p` or `@!p`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Guard {
@@ -310,6 +321,16 @@ pub(crate) struct Access {
 impl Access {
     pub fn bytes(&self) -> u64 {
         (self.elem * self.count) as u64
+    }
+
+    /// Where it goes from what its base register holds.
+    #[inline(always)]
+    pub fn address(&self, base: u64) -> u64 {
+        let address = base.wrapping_add_signed(self.offset);
+        match self.narrow {
+            true => address & u64::from(u32::MAX),
+            false => address,
+        }
     }
 }
 

@@ -86,6 +86,11 @@ pub(crate) fn chosen(
     outputs: &[String],
     options: &MachineOptions,
 ) -> Result<Option<Chosen>, (usize, Stop)> {
+    // A block that does all that its side does is in one group with all that write the same.
+    let is_one = |side: &Launched<'_>| side.side.steps[0].launch.grid_blocks() == 1;
+    if sides.iter().any(is_one) {
+        return Ok(None);
+    }
     let mut layout = Layout::default();
     let mut all: Vec<Vec<Footprint>> = Vec::new();
     let options = &MachineOptions {

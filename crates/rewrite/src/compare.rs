@@ -864,10 +864,8 @@ impl<'c> Comparison<'c> {
             }
         }
         let roots = Roots::new(&self.terms, roots);
-        if !roots.decide(&self.terms) {
-            return Err(Undecided);
-        }
-        let exact = Reals::exact(&self.terms, SEED).evaluated(&roots);
+        let telling = roots.telling(&self.terms).ok_or(Undecided)?;
+        let exact = Reals::exact(&self.terms, SEED).evaluated(&telling);
         let values = Reals::deciding(&self.terms, SEED, exact).of(&roots);
         let pairs = values.as_chunks::<2>().0.iter().zip(elements);
         let mut apart = pairs.filter(|([x, y], _)| x.p != y.p).map(|(_, e)| e);
@@ -1056,24 +1054,21 @@ impl<'c> Comparison<'c> {
 
     /// Elements that depend on what nobody has written.
     fn unset(&mut self, outputs: &[Output], elements: &[Element]) -> Result<(), Halt> {
-        let mut seen: [Seen; 2] = Default::default();
-        for element in elements {
+        let mut seen = Seen::default();
+        // Where both are one term, what stands in it is no matter of the rewriting.
+        let differ = elements.iter().filter(|e| e.values[0] != e.values[1]);
+        for element in differ {
             let own = outputs[element.output].number;
-            let found = [0, 1].map(|side| match element.values[side] {
+            let found = element.values.map(|value| match value {
                 Val::Bits(_) => Seen::CLEAN,
                 Val::Term(id) if is_own(&self.terms, id, (own, element.index)) => Seen::CLEAN,
-                Val::Term(id) => seen[side].reaches_unset(&self.terms, id, own),
+                Val::Term(id) => seen.reaches_unset(&self.terms, id, own),
             });
-            let reads = found.map(|found| found != Seen::CLEAN);
-            let which = match reads {
+            let which = match found.map(|found| found != Seen::CLEAN) {
                 [false, false] => continue,
                 [false, true] => Which::Second,
                 _ => Which::First,
             };
-            // Where both are one term, what stands in it is no matter of the rewriting.
-            if element.values[0] == element.values[1] {
-                continue;
-            }
             let standing = match which {
                 Which::First => Standing::WrongInput,
                 Which::Second => Standing::Refuted,
@@ -1295,7 +1290,7 @@ impl<'c> Comparison<'c> {
                     .values
                     .map(|value| (comparison.terms.term(value), domain));
                 let roots = Roots::new(&comparison.terms, places.to_vec());
-                !roots.decide(&comparison.terms)
+                roots.telling(&comparison.terms).is_none()
             };
             let told = different.iter().copied().find(|&at| is_told(self, at));
             if let Some(at) = told {
@@ -1519,9 +1514,10 @@ fn leaves(terms: &Terms, roots: &[Id]) -> Leaves {
     Leaves { inputs }
 }
 
-/// Terms that were looked at, and which of them depend on what nobody has written.
+/// Which terms depend on memory or registers that nobody has written, but for an output's own elements.
 #[derive(Default)]
 struct Seen {
+    own: Option<u32>,
     states: Vec<u8>,
 }
 
@@ -1530,27 +1526,20 @@ impl Seen {
     const REGISTER: u8 = 2;
     const MEMORY: u8 = 3;
 
-    /// Does a term depend on memory or registers that nobody has written, but for the output's own element?
     fn reaches_unset(&mut self, terms: &Terms, root: Id, own: u32) -> u8 {
-        self.states.resize(terms.len(), 0);
-        let mut stack = vec![(root, false)];
-        while let Some((id, done)) = stack.pop() {
-            if self.states[id as usize] != 0 {
-                continue;
-            }
-            let node = terms.node(id);
+        if self.own.replace(own) != Some(own) {
+            self.states.clear();
+        }
+        // Arguments stand before what is made of them.
+        for id in self.states.len()..=root as usize {
+            let node = terms.node(id as Id);
             let itself = match node.kind() {
                 Kind::Unset if Unset::of(node.a) == Unset::Register => Self::REGISTER,
                 Kind::Unset if Unset::of(node.a) != Unset::Global(own) => Self::MEMORY,
                 _ => Self::CLEAN,
             };
-            if !done && node.args().next().is_some() {
-                stack.push((id, true));
-                stack.extend(node.args().map(|arg| (arg, false)));
-                continue;
-            }
             let parts = node.args().map(|arg| self.states[arg as usize]);
-            self.states[id as usize] = parts.fold(itself, u8::max);
+            self.states.push(parts.fold(itself, u8::max));
         }
         self.states[root as usize]
     }

@@ -33,6 +33,7 @@ fn product<const N: u64>(a: u64, b: u64) -> u64 {
     rest
 }
 
+#[cfg(test)]
 fn power<const N: u64>(mut base: u64, mut exponent: u64) -> u64 {
     let mut all = 1;
     while exponent > 0 {
@@ -45,30 +46,41 @@ fn power<const N: u64>(mut base: u64, mut exponent: u64) -> u64 {
     all
 }
 
-/// Powers of [`G`] by the digits of an exponent, four bits each: `POWERS[i][d]` is `G^(d * 16^i)`.
-static POWERS: LazyLock<[[u64; 16]; 15]> = LazyLock::new(|| {
-    let digit = |i: usize, d: usize| power::<P>(G, (d as u64) << (4 * i));
-    std::array::from_fn(|i| std::array::from_fn(|d| digit(i, d)))
+/// Powers of [`G`] by the digits of an exponent, eight bits each: `POWERS[i][d]` is `G^(d * 256^i)`.
+static POWERS: LazyLock<[[u64; 256]; 8]> = LazyLock::new(|| {
+    let mut base = G;
+    std::array::from_fn(|_| {
+        let mut next = 1;
+        let digits = std::array::from_fn(|_| {
+            let power = next;
+            next = product::<P>(next, base);
+            power
+        });
+        base = next;
+        digits
+    })
 });
 
 /// `G` to the power of an exponent below [`Q`], which has 57 bits.
 fn power_of_base(exponent: u64) -> u64 {
-    let digits = POWERS.iter().enumerate();
-    digits.fold(1, |all, (i, powers)| {
-        product::<P>(all, powers[(exponent >> (4 * i) & 15) as usize])
-    })
+    let powers = &*POWERS;
+    let digit = |i: usize| powers[i][(exponent >> (8 * i) & 255) as usize];
+    let pair = |i: usize| product::<P>(digit(i), digit(i + 1));
+    let halves = [0, 4].map(|i| product::<P>(pair(i), pair(i + 2)));
+    product::<P>(halves[0], halves[1])
 }
 
 /// The inverse, by Euclid's algorithm; 0 of 0.
 fn inverse<const N: u64>(a: u64) -> u64 {
-    let (mut r, mut next) = (N as i128, i128::from(a));
-    let (mut t, mut after) = (0i128, 1i128);
+    let (mut r, mut next) = (N, a);
+    // Below the prime, whatever their sign.
+    let (mut t, mut after) = (0i64, 1i64);
     while next != 0 {
         let quotient = r / next;
         (r, next) = (next, r - quotient * next);
-        (t, after) = (after, t - quotient * after);
+        (t, after) = (after, t - quotient as i64 * after);
     }
-    t.rem_euclid(N as i128) as u64
+    t.rem_euclid(N as i64) as u64
 }
 
 /// A value: modulo [`P`], and modulo [`Q`] where it is known there too.
@@ -97,6 +109,14 @@ impl Value {
     pub const ZERO: Value = Value { p: 0, q: 0 };
     /// 1
     pub const ONE: Value = Value { p: 1, q: 1 };
+
+    /// One that no computation leads to.
+    pub fn nobodys(number: u64) -> Value {
+        Value {
+            p: P + number,
+            q: Value::UNKNOWN,
+        }
+    }
 
     /// An integer.
     pub fn integer(n: i128) -> Value {

@@ -17,7 +17,7 @@ use crate::border::meets;
 use crate::constants::{Meaning, doubles, half, number};
 use crate::field::{P, Value};
 use crate::sets::{Set, Sets};
-use crate::taken::{DOMAINS, Place, operands, wanted};
+use crate::taken::{DOMAINS, Place, needed, operands, wanted};
 
 /// What a selection depends on: a comparison of two values, or a predicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -82,9 +82,11 @@ impl Extreme {
 /// Values of terms.
 pub struct Reals<'a> {
     terms: &'a Terms,
-    /// Of terms in their own domain.
+    /// Of terms, each in its own domain, or in the first one for which it is taken.
     values: Vec<Value>,
-    /// Of selections between terms without a domain.
+    /// That domain, once there is a value.
+    taken_for: Vec<Option<Domain>>,
+    /// Of selections between terms without a domain that are taken for something else, too.
     others: FxHashMap<Place, Value>,
     splits: FxHashMap<Place, Split>,
     extremes: FxHashMap<Place, (Extreme, Set)>,
@@ -96,7 +98,11 @@ pub struct Reals<'a> {
     elements: Vec<Value>,
     /// The set that a value is the maximum or minimum of.
     of_value: FxHashMap<(Extreme, Value), Set>,
+    /// More of these, the first one of a value to be kept: nobody has asked since.
+    fresh: Vec<((Extreme, Value), Set)>,
     constants: FxHashMap<(u64, Domain), Value>,
+    /// A divisor divides many.
+    inverses: FxHashMap<Value, Value>,
     /// Numbers of double precision by the bits of the single one that they round to.
     doubles: FxHashMap<u32, f64>,
     /// Constants by their values, and those that are members of sets.
@@ -144,6 +150,7 @@ impl<'a> Reals<'a> {
         Reals {
             terms,
             values: vec![Value::ZERO; terms.len()],
+            taken_for: vec![None; terms.len()],
             others: FxHashMap::default(),
             splits: FxHashMap::default(),
             extremes: FxHashMap::default(),
@@ -153,7 +160,9 @@ impl<'a> Reals<'a> {
             members: FxHashMap::default(),
             elements: Vec::new(),
             of_value: FxHashMap::default(),
+            fresh: Vec::new(),
             constants: FxHashMap::default(),
+            inverses: FxHashMap::default(),
             doubles: doubles(terms),
             numbers: FxHashMap::default(),
             bounds: Vec::new(),
@@ -181,9 +190,14 @@ impl<'a> Reals<'a> {
         }
     }
 
-    /// The values of all terms that some are made of.
+    /// The values of all terms that some are made of; all others have one that no term has.
     pub(crate) fn evaluated(mut self, roots: &Roots) -> Vec<Value> {
         self.evaluate_all(roots);
+        let each = (0..).zip(&mut self.values).zip(&roots.wanted);
+        let others = each.filter(|(_, domains)| **domains == 0);
+        for ((id, value), _) in others {
+            *value = Value::nobodys(id);
+        }
         self.values
     }
 
@@ -249,14 +263,6 @@ impl<'a> Reals<'a> {
         is_quotient && !matches!(self.rounding, Rounding::None)
     }
 
-    /// The predicate that another one is, or is not.
-    fn stem(&self, mut id: Id) -> Id {
-        while self.terms.node(id).kind() == Kind::Not {
-            id = self.terms.node(id).a;
-        }
-        id
-    }
-
     /// The values of some terms, each taken for something.
     pub(crate) fn of(&mut self, roots: &Roots) -> Vec<Value> {
         self.evaluate_all(roots);
@@ -280,11 +286,14 @@ impl<'a> Reals<'a> {
                         .filter(|&d| domains >> d as u32 & 1 != 0)
                     {
                         let value = self.evaluate((id, domain), &node);
-                        self.others.insert((id, domain), value);
+                        if !self.keep((id, domain), value) {
+                            self.others.insert((id, domain), value);
+                        }
                     }
                 }
                 domain if !is_leaf(&node) => {
-                    self.values[id as usize] = self.evaluate((id, domain), &node);
+                    let value = self.evaluate((id, domain), &node);
+                    self.keep((id, domain), value);
                 }
                 _ => {}
             }
@@ -315,17 +324,33 @@ impl<'a> Reals<'a> {
 
     // ---- values
 
+    /// Keeps a value, unless there is one for something else.
+    fn keep(&mut self, (id, domain): Place, value: Value) -> bool {
+        let taken_for = self.taken_for[id as usize].get_or_insert(domain);
+        let is_first = *taken_for == domain;
+        if is_first {
+            self.values[id as usize] = value;
+        }
+        is_first
+    }
+
+    #[inline]
     fn value(&mut self, id: Id, domain: Domain) -> Value {
+        match self.taken_for[id as usize] == Some(domain) {
+            true => self.values[id as usize],
+            false => self.value_otherwise(id, domain),
+        }
+    }
+
+    fn value_otherwise(&mut self, id: Id, domain: Domain) -> Value {
         let node = self.terms.node(id);
-        match node.kind() {
-            Kind::Const => return self.constant(id, domain),
-            Kind::Input | Kind::Unset => {
-                let (a, b) = (u64::from(node.a), u64::from(node.b));
-                let kind = node.kind() as u64;
-                let words = [tag::LEAF, self.seed, kind, a, b, domain as u64];
-                return Value::random(&words);
-            }
-            _ => {}
+        if is_leaf(&node) {
+            let value = match node.kind() {
+                Kind::Const => self.constant(id, domain),
+                _ => self.leaf(&node, domain),
+            };
+            self.keep((id, domain), value);
+            return value;
         }
         let own = self.terms.domain(id);
         if own == domain {
@@ -342,6 +367,13 @@ impl<'a> Reals<'a> {
             return value;
         }
         self.reinterpreted(id, own, domain)
+    }
+
+    /// An element of an input, or what nobody has written.
+    fn leaf(&self, node: &Node, domain: Domain) -> Value {
+        let (a, b) = (u64::from(node.a), u64::from(node.b));
+        let kind = node.kind() as u64;
+        Value::random(&[tag::LEAF, self.seed, kind, a, b, domain as u64])
     }
 
     fn argument_value(&mut self, place: Place, case: Case<'_>) -> Value {
@@ -454,12 +486,13 @@ impl<'a> Reals<'a> {
         }
     }
 
-    fn inverse(&self, a: Value) -> Value {
+    fn inverse(&mut self, a: Value) -> Value {
         if !a.is_finite() {
             return Value::ZERO;
         }
         let none = || Value::random(&[tag::INVERSE, self.seed, a.p, a.q]);
-        a.inverse().unwrap_or_else(none)
+        let known = self.inverses.entry(a);
+        *known.or_insert_with(|| a.inverse().unwrap_or_else(none))
     }
 
     fn power(&self, a: Value) -> Value {
@@ -555,26 +588,33 @@ impl<'a> Reals<'a> {
         let is_one = |on: &Deciders| self.bits.only(on.bits).is_some();
         let on = on.filter(|on| !(is_one(on) && meets(self.terms, place, on.one)));
         self.split(place, (key, on), [yes, no], true);
-        let mut words = vec![tag::SELECT];
+        let mut words = Words::of(&[tag::SELECT]);
         words.extend(key_words(key));
         words.extend(on.map(|on| u64::from(on.bits)));
         if is_whole(place.1) {
-            let holds = Value::random(&words);
+            let holds = words.random();
             return no.whole_plus(holds.whole_times(yes.whole_plus(no.whole_negative())));
         }
         if yes.is_finite() && no.is_finite() {
-            let holds = Value::random(&words);
+            let holds = words.random();
             return no.plus(holds.times(yes.plus(no.negative())));
         }
         words.extend([yes.p, yes.q, no.p, no.q]);
-        Value::random(&words)
+        words.random()
     }
 
     /// The set that a maximum is taken of stays known by its value.
     fn remember(&mut self, place: Place, value: Value) {
         if let Some(&(which, set)) = self.extremes.get(&place) {
-            self.of_value.insert((which, value), set);
+            self.sets_of_values().insert((which, value), set);
         }
+    }
+
+    fn sets_of_values(&mut self) -> &mut FxHashMap<(Extreme, Value), Set> {
+        for (value, set) in self.fresh.drain(..) {
+            self.of_value.entry(value).or_insert(set);
+        }
+        &mut self.of_value
     }
 
     fn selected(&mut self, place: Place, node: &Node) -> Value {
@@ -590,7 +630,7 @@ impl<'a> Reals<'a> {
             }
             return self.value(taken.0, taken.1);
         }
-        let on = self.deciders(self.stem(node.a));
+        let on = self.deciders(stem(self.terms, node.a));
         let (yes, no) = if holds { (b, c) } else { (c, b) };
         let under = |reals: &mut Self, at: Place, side: usize| match reals.splits.get(&at) {
             Some(split) if split.key == key => split.sides[side],
@@ -605,7 +645,7 @@ impl<'a> Reals<'a> {
             && [(a, b), (b, a)].contains(&(yes, no))
         {
             let which = Extreme::of(yes == b);
-            if let Some(&set) = self.of_value.get(&(which, value)) {
+            if let Some(&set) = self.sets_of_values().get(&(which, value)) {
                 self.extremes.insert(place, (which, set));
             }
         }
@@ -666,7 +706,7 @@ impl<'a> Reals<'a> {
         if value == absent {
             return None;
         }
-        if let Some(&set) = self.of_value.get(&(which, value)) {
+        if let Some(&set) = self.sets_of_values().get(&(which, value)) {
             return Some(set);
         }
         Some(self.member(value))
@@ -680,7 +720,7 @@ impl<'a> Reals<'a> {
             _ => return Some(a),
         };
         let value = self.extreme_value(which, set);
-        self.of_value.insert((which, value), set);
+        self.sets_of_values().insert((which, value), set);
         Some(value)
     }
 
@@ -746,7 +786,11 @@ impl<'a> Reals<'a> {
                     if value == beyond {
                         return beyond;
                     }
-                    self.set_of(which, value)
+                    match self.terms.node(arg).kind() {
+                        // An input is no extreme of others.
+                        Kind::Input if !overridden => Some(self.member(value)),
+                        _ => self.set_of(which, value),
+                    }
                 }
             };
             all = match (all, set) {
@@ -763,7 +807,7 @@ impl<'a> Reals<'a> {
             self.extremes.insert(place, (which, set));
         }
         let value = self.extreme_value(which, set);
-        self.of_value.entry((which, value)).or_insert(set);
+        self.fresh.push(((which, value), set));
         value
     }
 
@@ -907,10 +951,10 @@ impl<'a> Reals<'a> {
                         Domain::Pred as u64,
                     ]);
                 }
-                let mut words = vec![tag::PREDICATE, u64::from(holds)];
+                let mut words = Words::of(&[tag::PREDICATE, u64::from(holds)]);
                 words.extend(key_words(key));
-                words.extend(self.bits_behind(self.stem(place.0)));
-                Value::random(&words)
+                words.extend(self.bits_behind(stem(self.terms, place.0)));
+                words.random()
             }
         }
     }
@@ -1040,32 +1084,59 @@ impl<'a> Reals<'a> {
 
     /// A function of which nothing is known.
     fn opaque(&mut self, place: Place, node: &Node, case: Case<'_>) -> Value {
-        let mut words = vec![tag::KIND, node.kind() as u64];
-        match node.kind() {
+        let (kind, imm) = (node.kind() as u64, u64::from(node.imm()));
+        let mut words = match node.kind() {
             Kind::App => {
                 let name = self.terms.name(node.imm()).0;
-                words = vec![tag::NAME, u64::from(node.imm()), name.len() as u64];
+                Words::of(&[tag::NAME, imm, name.len() as u64])
             }
-            Kind::FromInt | Kind::FCvt => words.extend([u64::from(node.imm()), u64::from(node.b)]),
-            Kind::FAdd => words.push(u64::from(node.imm() & !Mode::FUSIBLE)),
-            _ => words.push(u64::from(node.imm())),
+            Kind::FromInt | Kind::FCvt => Words::of(&[tag::KIND, kind, imm, u64::from(node.b)]),
+            Kind::FAdd => Words::of(&[tag::KIND, kind, imm & !u64::from(Mode::FUSIBLE)]),
+            _ => Words::of(&[tag::KIND, kind, imm]),
+        };
+        let (mut args, mut count) = ([[0; 3]; 3], 0);
+        for at in operands(self.terms, node, place.1) {
+            let value = self.argument_value(at, case);
+            args[count] = [at.1 as u64, value.p, value.q];
+            count += 1;
         }
-        let args = operands(self.terms, node, place.1);
-        let mut args: Vec<[u64; 3]> = args
-            .map(|at| {
-                let value = self.argument_value(at, case);
-                [at.1 as u64, value.p, value.q]
-            })
-            .collect();
         // Which of two factors comes first is a matter of their numbers.
         if commutes(node.kind()) {
             args[..2].sort_unstable();
         }
-        words.extend(args.into_iter().flatten());
+        words.extend(args[..count].iter().flatten().copied());
         if cuts(self.terms, node, place.1) {
             words.extend(self.bits_behind(place.0));
         }
-        Value::random(&words)
+        words.random()
+    }
+}
+
+/// Words of which a pseudo-random value is a function.
+struct Words {
+    all: [u64; 16],
+    count: usize,
+}
+
+impl Words {
+    fn of(first: &[u64]) -> Words {
+        let mut words = Words {
+            all: [0; 16],
+            count: 0,
+        };
+        words.extend(first.iter().copied());
+        words
+    }
+
+    fn extend(&mut self, more: impl IntoIterator<Item = u64>) {
+        for word in more {
+            self.all[self.count] = word;
+            self.count += 1;
+        }
+    }
+
+    fn random(&self) -> Value {
+        Value::random(&self.all[..self.count])
     }
 }
 
@@ -1077,18 +1148,12 @@ struct Glance<'r, 'a> {
 impl Glance<'_, '_> {
     fn value(&mut self, id: Id, domain: Domain) -> Value {
         let reals = self.reals;
+        if reals.taken_for[id as usize] == Some(domain) {
+            return reals.values[id as usize];
+        }
         let node = reals.terms.node(id);
         if matches!(node.kind(), Kind::Input | Kind::Unset) {
-            let (a, b) = (u64::from(node.a), u64::from(node.b));
-            let words = [
-                tag::LEAF,
-                reals.seed,
-                node.kind() as u64,
-                a,
-                b,
-                domain as u64,
-            ];
-            return Value::random(&words);
+            return reals.leaf(&node, domain);
         }
         let own = reals.terms.domain(id);
         if own == domain {
@@ -1117,20 +1182,45 @@ impl Roots {
         Roots { places, wanted }
     }
 
+    /// What is asked for the bits of, where rounded values decide something or show their bits; `None`: they do not.
+    pub fn telling(&self, terms: &Terms) -> Option<Roots> {
+        let mut wanted = vec![0; terms.len()];
+        let mut tells = false;
+        for (id, &domains) in (0..).zip(&self.wanted).filter(|(_, d)| **d != 0) {
+            let (node, own) = (terms.node(id), terms.domain(id));
+            let is_reinterpreted = own.is_float() && domains & !(1 << own as u32) != 0;
+            let mut ask = |id: Id| wanted[id as usize] |= self.wanted[id as usize];
+            match node.kind() {
+                Kind::Cmp => [id, node.a, node.b].into_iter().for_each(&mut ask),
+                Kind::Select => ask(stem(terms, node.a)),
+                Kind::Not => ask(stem(terms, id)),
+                _ => {}
+            }
+            let shows = is_reinterpreted || cuts(terms, &node, own);
+            if shows {
+                ask(id);
+            }
+            tells |= shows || matches!(node.kind(), Kind::Cmp | Kind::Select);
+        }
+        needed(terms, &mut wanted);
+        tells.then_some(Roots {
+            places: Vec::new(),
+            wanted,
+        })
+    }
+
     /// What the root of a number is taken for.
     pub fn domain(&self, at: usize) -> Domain {
         self.places[at].1
     }
+}
 
-    /// Does any rounded value decide something, or show its bits?
-    pub fn decide(&self, terms: &Terms) -> bool {
-        (0..).zip(&self.wanted).any(|(id, &domains)| {
-            let (node, own) = (terms.node(id), terms.domain(id));
-            let is_reinterpreted = own.is_float() && domains & !(1 << own as u32) != 0;
-            let is_choice = matches!(node.kind(), Kind::Cmp | Kind::Select);
-            domains != 0 && (is_choice || is_reinterpreted || cuts(terms, &node, own))
-        })
+/// The predicate that another one is, or is not.
+fn stem(terms: &Terms, mut id: Id) -> Id {
+    while terms.node(id).kind() == Kind::Not {
+        id = terms.node(id).a;
     }
+    id
 }
 
 /// Does a function cut numbers to whole ones, or take their bits?

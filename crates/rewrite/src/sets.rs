@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 /// A set's number.
 pub type Set = u32;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Node {
     /// Members `64 * key ..`, as bits.
     Leaf { key: u32, bits: u64 },
@@ -21,22 +21,66 @@ enum Node {
     },
 }
 
+impl Node {
+    fn hash(self) -> usize {
+        const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+        let (key, below) = match self {
+            Node::Leaf { key, bits } => (u64::from(key), bits),
+            Node::Branch {
+                prefix,
+                bit,
+                left,
+                right,
+            } => (
+                u64::from(prefix | bit) << 32,
+                u64::from(left) << 32 | u64::from(right),
+            ),
+        };
+        let hash = (key.wrapping_mul(FACTOR) ^ below).wrapping_mul(FACTOR);
+        (hash ^ hash >> 32) as usize
+    }
+}
+
 /// All sets.
 #[derive(Default)]
 pub struct Sets {
     nodes: Vec<Node>,
-    numbers: FxHashMap<Node, Set>,
+    /// Numbers by the hash of what they stand for, [`NOBODY`] between.
+    table: Vec<Set>,
     unions: FxHashMap<(Set, Set), Set>,
 }
 
+const NOBODY: Set = Set::MAX;
+
 impl Sets {
     fn intern(&mut self, node: Node) -> Set {
-        let next = self.nodes.len() as Set;
-        let number = *self.numbers.entry(node).or_insert(next);
-        if number == next {
+        if 2 * self.nodes.len() >= self.table.len() {
+            self.grow();
+        }
+        let at = self.place(node);
+        if self.table[at] == NOBODY {
+            self.table[at] = self.nodes.len() as Set;
             self.nodes.push(node);
         }
-        number
+        self.table[at]
+    }
+
+    /// Where a node stands, or would.
+    fn place(&self, node: Node) -> usize {
+        let mask = self.table.len() - 1;
+        let mut at = node.hash() & mask;
+        while self.table[at] != NOBODY && self.nodes[self.table[at] as usize] != node {
+            at = (at + 1) & mask;
+        }
+        at
+    }
+
+    fn grow(&mut self) {
+        self.table = vec![NOBODY; (4 * self.nodes.len()).next_power_of_two().max(64)];
+        for number in 0..self.nodes.len() {
+            let at = self.place(self.nodes[number]);
+            self.table[at] = number as Set;
+        }
     }
 
     /// The set of one member.

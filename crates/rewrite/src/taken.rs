@@ -20,12 +20,16 @@ pub(crate) const DOMAINS: [Domain; 9] = [
 /// What each term is taken for, as bits; 0 of those that no root needs.
 pub(crate) fn wanted(terms: &Terms, roots: &[Place]) -> Vec<u16> {
     let mut wanted = vec![0u16; terms.len()];
-    let mut most = 0;
     for &(id, domain) in roots {
         wanted[id as usize] |= 1 << domain as u32;
-        most = most.max(id as usize + 1);
     }
-    for id in (0..most).rev() {
+    needed(terms, &mut wanted);
+    wanted
+}
+
+/// Adds what those that are wanted are made of.
+pub(crate) fn needed(terms: &Terms, wanted: &mut [u16]) {
+    for id in (0..wanted.len()).rev() {
         let domains = wanted[id];
         if domains == 0 {
             continue;
@@ -42,7 +46,6 @@ pub(crate) fn wanted(terms: &Terms, roots: &[Place]) -> Vec<u16> {
             wanted[arg as usize] |= 1 << domain as u32;
         }
     }
-    wanted
 }
 
 /// A term's arguments with what it takes them for.

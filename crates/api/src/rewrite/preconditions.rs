@@ -5,14 +5,10 @@
 //! differ, the smallest one is said at whose multiples both agree, too.
 
 use serde::Serialize;
-use warpwright_launch::Launch;
 use warpwright_ptx::Module;
-use warpwright_rewrite::{Paired, Standing};
+use warpwright_rewrite::Standing;
 
-use super::{
-    Condition, Contents, MOST_WORK, RewriteOptions, Rewritten, Try, Word, one, parameters, scales,
-    sides, work,
-};
+use super::{RewriteOptions, Rewritten, Try, Word, parameters, scales, unasked};
 use crate::Input;
 
 /// What a size keeps to where both kernels agree, as far as sizes were tried.
@@ -137,8 +133,8 @@ fn condition(
         }
         let holds = MULTIPLES.iter().all(|factor| {
             let other = at.derived(name, factor * by);
-            let standing = standing(inputs, modules, options, &other);
-            match standing {
+            let found = unasked(inputs, modules, options, &other);
+            match found.map(|(_, _, result)| result.standing) {
                 Some(Standing::Refuted) => remember(&mut wrong, factor * by),
                 Some(standing) if standing <= Standing::Tested => {
                     remember(&mut right, factor * by);
@@ -159,23 +155,4 @@ fn remember(values: &mut Vec<i64>, value: i64) {
     if !values.contains(&value) {
         values.push(value);
     }
-}
-
-/// How both stand at a size; `None` where it does not fit a description, or is too large to be tried unasked.
-fn standing(
-    inputs: [&Input; 2],
-    modules: &[Module; 2],
-    options: &RewriteOptions<'_>,
-    at: &Try,
-) -> Option<Standing> {
-    let requires = options.requires.iter();
-    let mut requires = requires.filter_map(|text| Condition::parse(text).ok());
-    if !requires.all(|condition| condition.holds(&parameters(options, at))) {
-        return None;
-    }
-    let sides = sides(inputs, modules, options, at, Contents::All).ok()?;
-    let steps = sides.iter().flat_map(|side| &side.steps);
-    let launches: Vec<Launch> = steps.map(|step| step.launch.clone()).collect();
-    let paired = Paired::of(&sides[0], &sides[1], &options.pairs).ok()?;
-    (work(&launches) <= MOST_WORK).then(|| one(&sides, &paired, options).standing)
 }

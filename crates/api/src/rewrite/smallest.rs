@@ -4,13 +4,11 @@
 //! ones wherever a difference remains.
 
 use serde::Serialize;
-use warpwright_launch::Launch;
 use warpwright_ptx::Module;
-use warpwright_rewrite::{AtLaunch, Paired, Side, Standing, plainest};
+use warpwright_rewrite::{Standing, plainest};
 
 use super::{
-    Condition, Contents, MOST_WORK, Reason, RewriteOptions, Rewritten, Try, Word, one, parameters,
-    reason, scales, sides, work,
+    Found, Reason, RewriteOptions, Rewritten, Try, Word, parameters, reason, scales, unasked,
 };
 use crate::Input;
 
@@ -72,8 +70,6 @@ pub(super) fn of(
     })
 }
 
-type Found = ([Side; 2], Paired, AtLaunch);
-
 struct Search<'s> {
     inputs: [&'s Input; 2],
     modules: &'s [Module; 2],
@@ -109,9 +105,7 @@ impl Search<'_> {
 
     /// Takes a value over if the rewritten kernel is refuted there.
     fn with(&mut self, name: &str, value: i64, best: &mut (Try, Option<Found>)) -> bool {
-        let mut at = best.0.clone();
-        at.set.retain(|(own, _)| own != name);
-        at.set.push((name.to_owned(), value));
+        let at = best.0.derived(name, value);
         let found = self.at(&at);
         let is_wrong = found.is_some();
         if is_wrong {
@@ -122,21 +116,11 @@ impl Search<'_> {
 
     /// What is found at a launch where the rewritten kernel is refuted.
     fn at(&mut self, at: &Try) -> Option<Found> {
-        let requires = self.options.requires.iter();
-        let mut requires = requires.filter_map(|text| Condition::parse(text).ok());
-        let values = parameters(self.options, at);
-        if self.terms > MOST_TERMS || !requires.all(|condition| condition.holds(&values)) {
+        if self.terms > MOST_TERMS {
             return None;
         }
-        let sides = sides(self.inputs, self.modules, self.options, at, Contents::All).ok()?;
-        let steps = sides.iter().flat_map(|side| &side.steps);
-        let launches: Vec<Launch> = steps.map(|step| step.launch.clone()).collect();
-        if work(&launches) > MOST_WORK {
-            return None;
-        }
-        let paired = Paired::of(&sides[0], &sides[1], &self.options.pairs).ok()?;
-        let result = one(&sides, &paired, self.options);
-        self.terms += result.terms;
-        (result.standing == Standing::Refuted).then_some((sides, paired, result))
+        let found = unasked(self.inputs, self.modules, self.options, at)?;
+        self.terms += found.2.terms;
+        (found.2.standing == Standing::Refuted).then_some(found)
     }
 }

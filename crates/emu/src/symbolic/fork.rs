@@ -83,10 +83,15 @@ impl Warp {
     }
 
     /// All that is assumed of a lane as one predicate; 0 if nothing is.
+    #[inline(always)]
     pub fn condition(&self, terms: &mut Terms, lane: usize) -> Id {
-        if self.assumed.is_empty() {
-            return 0;
+        match self.assumed.is_empty() {
+            true => 0,
+            false => self.all_assumed(terms, lane),
         }
+    }
+
+    fn all_assumed(&self, terms: &mut Terms, lane: usize) -> Id {
         let own = self.assumed.iter().filter(|a| a.mask >> lane & 1 != 0);
         let mut all = Val::Bits(1);
         for assumed in own {
@@ -104,11 +109,17 @@ impl Warp {
     }
 
     /// A value as it is where the assumptions hold.
+    #[inline(always)]
     pub fn simplified(&self, m: &Machine<'_>, lane: usize, value: Val) -> Val {
+        match self.assumed.is_empty() {
+            true => value,
+            false => self.simplified_by(m, lane, value),
+        }
+    }
+
+    fn simplified_by(&self, m: &Machine<'_>, lane: usize, value: Val) -> Val {
         let mut value = value;
-        while let Val::Term(id) = value
-            && !self.assumed.is_empty()
-        {
+        while let Val::Term(id) = value {
             let node = m.terms.node(id);
             if node.kind() != Kind::Select {
                 break;

@@ -5,7 +5,7 @@
 
 use crate::lanes::{Lanes, WARP};
 use crate::program::{Op, Out, Program, Step};
-use crate::symbolic::term::{Cmp, Domain, Kind, Mode, Node, Order, Terms, Val};
+use crate::symbolic::term::{Cmp, Domain, Id, Kind, Mode, Node, Order, Terms, Val};
 
 /// One result of an instruction as a function of its operands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -589,9 +589,9 @@ fn int(words: &Words<'_>, ty: Ty) -> Option<Form> {
 // ---- building
 
 impl Form {
-    /// The term that some terms make, where it is one that is looked up as it is.
+    /// What it makes of terms, if that is looked up as it is, most of the time.
     #[inline(always)]
-    pub fn ahead(&self, [a, b, c]: [u32; 3]) -> Option<Node> {
+    fn kind_ahead(&self) -> Option<(Kind, Mode)> {
         let Form::Float {
             what,
             mode,
@@ -600,16 +600,53 @@ impl Form {
         else {
             return None;
         };
-        let mode = mode.0 & !Mode::FUSIBLE;
+        let kind = match what {
+            Float::Add => Kind::FAdd,
+            Float::Mul => Kind::FMul,
+            Float::Fma => Kind::FFma,
+            Float::Max => Kind::FMax,
+            Float::Min => Kind::FMin,
+            _ => return None,
+        };
+        Some((kind, mode))
+    }
+
+    #[inline(always)]
+    pub fn is_ahead(&self) -> bool {
+        self.kind_ahead().is_some()
+    }
+
+    /// The term that some terms make, most of the time.
+    #[inline(always)]
+    pub fn ahead(&self, [a, b, c]: [Id; 3]) -> Node {
+        let (kind, mode) = self.kind_ahead().unwrap_or((Kind::Const, Mode(0)));
+        let c = if kind == Kind::FFma { c } else { 0 };
         let (a, b) = (a.min(b), a.max(b));
-        match what {
-            Float::Add => Some(Node::new(Kind::FAdd, mode, a, b, 0)),
-            Float::Mul => Some(Node::new(Kind::FMul, mode, a, b, 0)),
-            Float::Fma => Some(Node::new(Kind::FFma, mode, a, b, c)),
-            Float::Max => Some(Node::new(Kind::FMax, mode, a, b, 0)),
-            Float::Min => Some(Node::new(Kind::FMin, mode, a, b, 0)),
-            _ => None,
+        Node::new(kind, mode.0 & !Mode::FUSIBLE, a, b, c)
+    }
+
+    /// That term's number, if it is what [`build`](Self::build) makes: no rule is about its operands.
+    #[inline(always)]
+    pub fn made_ahead(&self, terms: &mut Terms, node: &Node) -> Option<Id> {
+        let (kind, mode) = self.kind_ahead()?;
+        let domain = mode.domain();
+        let whole = |id: Id| terms.fills(id, domain.bits());
+        let [a, b] = [node.a, node.b].map(|id| terms.node(id).kind());
+        // Signs are pulled out, of products ptxas fuses some, and one of two NaNs is handed on in double precision.
+        let is_plain = match kind {
+            Kind::FAdd => ![Kind::FNeg, Kind::FMul].iter().any(|k| [a, b].contains(k)),
+            Kind::FMul | Kind::FFma => a != Kind::FNeg && b != Kind::FNeg,
+            _ => node.a != node.b,
+        };
+        let is_whole = whole(node.a) && whole(node.b) && (kind != Kind::FFma || whole(node.c));
+        if !is_plain || !is_whole || domain == Domain::F64 {
+            return None;
         }
+        let id = terms.intern(*node);
+        if kind == Kind::FMul {
+            terms.made_product(Val::Term(id), mode.has(Mode::FUSIBLE));
+        }
+        Some(id)
     }
 
     /// The result for these operands.
@@ -747,7 +784,9 @@ fn scalar(terms: &mut Terms, what: Float, mode: Mode, x: &[Val]) -> Val {
     let domain = mode.domain();
     let take = |terms: &mut Terms, at: usize| match x.get(at) {
         Some(&Val::Bits(bits)) => Val::Bits(bits & u64::MAX >> (64 - domain.bits())),
-        Some(&value) if domain == Domain::F64 => value,
+        Some(&Val::Term(id)) if domain == Domain::F64 || terms.fills(id, domain.bits()) => {
+            Val::Term(id)
+        }
         Some(&value) => terms.extract(value, 0, domain.bits()),
         None => Val::Bits(0),
     };

@@ -6,14 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashMap;
 use warpwright_launch::{Buffer as Described, Launch};
 
+use crate::cfg::{Flow, reached, strays};
 use crate::fault::{EmuError, Place};
 use crate::lanes::{Mask, WARP};
 use crate::machine::{Extents, Grid, kernel_params};
 use crate::memory::image::GlobalVariable;
 use crate::memory::{SLOT_BITS, slot_address};
-use crate::program::{Access, AccessSpace, Layout, Op, Program, Src, Step};
+use crate::program::{Access, AccessSpace, Layout, Op, Program, Src};
 use crate::symbolic::alike::Tracer;
-use crate::symbolic::cfg::Flow;
 use crate::symbolic::form::{Form, forms, opcode};
 use crate::symbolic::memory::{Buffer, By, Clash, Conflict, Content, Log, Moment, Word};
 use crate::symbolic::term::{Domain, Id, Kind, Terms, Unset, Val};
@@ -206,6 +206,7 @@ pub(crate) struct Machine<'a> {
     flow: Option<Flow>,
     /// Steps behind each barrier at which threads were apart.
     behind: FxHashMap<u32, Vec<bool>>,
+    strays: FxHashMap<u32, Vec<bool>>,
     pub memory: &'a mut Vec<Buffer>,
     logs: Vec<Log>,
     /// Memory of each slot, with its address.
@@ -384,6 +385,7 @@ impl<'a> Machine<'a> {
             forms,
             flow: None,
             behind: FxHashMap::default(),
+            strays: FxHashMap::default(),
             memory,
             slots,
             reach: (stride as u64) << (SLOT_BITS - 1),
@@ -518,12 +520,11 @@ impl<'a> Machine<'a> {
         known.or_insert_with(|| reached(code, at + 1))
     }
 
-    /// Must all threads of a warp execute the barrier of a step?
-    pub fn is_aligned(&self, at: u32) -> bool {
-        let step = self.program.functions[self.program.kernel]
-            .code
-            .get(at as usize);
-        matches!(step.map(|step| &step.op), Some(Op::Barrier(barrier)) if barrier.aligned)
+    /// The steps at which lanes have passed a barrier by.
+    pub fn strays(&mut self, at: u32) -> &[bool] {
+        let function = &self.program.functions[self.program.kernel];
+        let known = self.strays.entry(at);
+        known.or_insert_with(|| strays(function, at))
     }
 
     // ---- control flow
@@ -646,6 +647,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Notes an access to global memory or, without a number, to shared memory. `value`: what is written.
+    #[inline]
     pub fn note(
         &mut self,
         warp: &Warp,
@@ -654,13 +656,25 @@ impl<'a> Machine<'a> {
         write: Option<Option<Val>>,
         by: By,
     ) {
-        self.under_way(warp, (pc, lane), (of, offset, size), write.is_some());
+        if !self.arriving.is_empty() || !self.leaving.is_empty() {
+            self.under_way(warp, (pc, lane), (of, offset, size), write.is_some());
+        }
         if write.is_some() && !by.is_atomic() {
             self.idle.0 = 0;
         }
-        if of.is_some_and(|at| !self.memory[at].logged) {
-            return;
+        if of.is_none_or(|at| self.memory[at].logged) {
+            self.logged(warp, (pc, lane), (of, offset, size), write, by);
         }
+    }
+
+    fn logged(
+        &mut self,
+        warp: &Warp,
+        (pc, lane): (u32, usize),
+        (of, offset, size): (Option<usize>, u64, u32),
+        write: Option<Option<Val>>,
+        by: By,
+    ) {
         let by = match (by, self.read_only.get(pc as usize)) {
             (By::Plain, Some(true)) => By::ReadOnly,
             _ => by,
@@ -830,10 +844,15 @@ enum Meeting {
 }
 
 impl Meeting {
+    #[inline(always)]
     fn of(terms: &Terms, first: Id, second: Id) -> Meeting {
-        if first == 0 || second == 0 {
-            return Meeting::Always;
+        match first == 0 || second == 0 {
+            true => Meeting::Always,
+            false => Meeting::under(terms, first, second),
         }
+    }
+
+    fn under(terms: &Terms, first: Id, second: Id) -> Meeting {
         let [mut a, mut b] = [first, second].map(|id| {
             let mut all = BTreeSet::new();
             conjuncts(terms, id, &mut all);
@@ -991,34 +1010,4 @@ fn finest(program: &Program) -> u64 {
     });
     let finest = shared.map(|a| u64::from(a.elem)).min().unwrap_or(4);
     if matrices { finest.min(2) } else { finest }
-}
-
-/// The steps that may come behind one.
-fn reached(code: &[Step], from: u32) -> Vec<bool> {
-    let mut reached = vec![false; code.len()];
-    let mut stack = vec![from];
-    while let Some(pc) = stack.pop() {
-        let Some(step) = code.get(pc as usize) else {
-            continue;
-        };
-        if std::mem::replace(&mut reached[pc as usize], true) {
-            continue;
-        }
-        let falls = match &step.op {
-            Op::Branch { target } => {
-                stack.push(*target);
-                step.guard.is_some()
-            }
-            Op::BranchTable { targets, .. } => {
-                stack.extend(targets.iter());
-                step.guard.is_some()
-            }
-            Op::Return | Op::Exit => step.guard.is_some(),
-            _ => true,
-        };
-        if falls {
-            stack.push(pc + 1);
-        }
-    }
-    reached
 }

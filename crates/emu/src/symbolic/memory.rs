@@ -146,7 +146,15 @@ impl Buffer {
     }
 
     /// What stands at a place now.
+    #[inline(always)]
     pub(crate) fn read(&mut self, terms: &mut Terms, offset: u64, size: u32) -> Val {
+        match term_at(&self.words, offset, size) {
+            Some(id) if self.given.is_empty() => Val::Term(id),
+            _ => self.read_otherwise(terms, offset, size),
+        }
+    }
+
+    fn read_otherwise(&mut self, terms: &mut Terms, offset: u64, size: u32) -> Val {
         self.relied |= self.given_at(offset, size).contains(&true);
         self.stands(terms, offset, size)
     }
@@ -210,6 +218,15 @@ fn initial(terms: &mut Terms, number: u32, bits: u32, at: u32) -> Val {
             }
             all
         }
+    }
+}
+
+/// The term that a word is, most often.
+#[inline(always)]
+pub(crate) fn term_at(words: &[Word], offset: u64, size: u32) -> Option<Id> {
+    match words.get((offset >> 2) as usize) {
+        Some(&Word::Term(id)) if size == 4 => Some(id),
+        _ => None,
     }
 }
 
@@ -353,9 +370,17 @@ struct Group {
 type Groups = SmallVec<[Group; 1]>;
 
 impl Group {
+    #[inline]
     fn has(&self, now: &Moment) -> bool {
         let lane = now.lane;
         Moment { lane, ..self.last } == *now
+    }
+
+    /// Is it of the same warp and kind, under the same condition?
+    #[inline]
+    fn is_like(&self, now: &Moment) -> bool {
+        let last = &self.last;
+        last.warp == now.warp && last.under == now.under && last.by == now.by
     }
 
     /// One that nothing orders before another access.
@@ -374,8 +399,16 @@ impl Group {
 }
 
 /// The last one of some accesses that nothing orders before another.
-fn unordered(groups: &Groups, is_ordered: impl Fn(&Moment) -> bool) -> Option<Moment> {
-    let mut groups = groups.iter().rev();
+#[inline]
+fn unordered(
+    groups: &Groups,
+    now: &Moment,
+    is_ordered: impl Fn(&Moment) -> bool,
+) -> Option<Moment> {
+    // All of the block come before what follows a barrier.
+    let is_past =
+        |group: &&Group| group.last.block == now.block && group.last.barriers < now.barriers;
+    let mut groups = groups.iter().rev().filter(|group| !is_past(group));
     groups.find_map(|group| group.unordered(&is_ordered))
 }
 
@@ -383,10 +416,12 @@ fn unordered(groups: &Groups, is_ordered: impl Fn(&Moment) -> bool) -> Option<Mo
 /// lane itself, if they are of the same kind. Of another block one is enough.
 fn join(groups: &mut Groups, now: Moment) {
     let lanes = 1 << now.lane;
-    if let [only] = &mut groups[..]
-        && only.has(&now)
+    // Once more what others were left out for.
+    if let [others @ .., last] = &mut groups[..]
+        && last.has(&now)
+        && !others.iter().any(|group| group.is_like(&now))
     {
-        only.lanes |= lanes;
+        last.lanes |= lanes;
         return;
     }
     let foreign = groups.iter().rposition(|g| g.last.block != now.block);
@@ -396,9 +431,7 @@ fn join(groups: &mut Groups, now: Moment) {
         if group.last.block != now.block {
             return foreign == Some(at - 1);
         }
-        let is_like =
-            group.last.warp == now.warp && group.last.under == now.under && group.last.by == now.by;
-        if is_like && !group.has(&now) {
+        if group.is_like(&now) && !group.has(&now) {
             group.lanes &= !lanes;
         }
         group.last.barriers == now.barriers && group.lanes != 0
@@ -441,9 +474,10 @@ struct Touched {
 
 impl Touched {
     /// A write that nothing orders before a read.
-    fn writer(&self, is_ordered: impl Fn(&Moment) -> bool) -> Option<Moment> {
-        let store = unordered(&self.stores, &is_ordered);
-        store.or_else(|| unordered(&self.atomics, &is_ordered))
+    #[inline]
+    fn writer(&self, now: &Moment, is_ordered: impl Fn(&Moment) -> bool) -> Option<Moment> {
+        let store = unordered(&self.stores, now, &is_ordered);
+        store.or_else(|| unordered(&self.atomics, now, &is_ordered))
     }
 
     /// A write that nothing orders before another one, but for those of the same value, and for atomic operations among
@@ -455,14 +489,14 @@ impl Touched {
         is_ordered: impl Fn(&Moment) -> bool,
     ) -> Option<Moment> {
         if now.by.is_atomic() {
-            return unordered(&self.stores, &is_ordered);
+            return unordered(&self.stores, now, &is_ordered);
         }
         let is_same = value.is_some() && self.value == value;
         let store = match is_same {
             true => None,
-            false => unordered(&self.stores, &is_ordered),
+            false => unordered(&self.stores, now, &is_ordered),
         };
-        store.or_else(|| unordered(&self.atomics, &is_ordered))
+        store.or_else(|| unordered(&self.atomics, now, &is_ordered))
     }
 
     fn write(&mut self, now: Moment, value: Option<Part>, is_ordered: impl Fn(&Moment) -> bool) {
@@ -558,8 +592,12 @@ impl Log {
                 entry.constant = now;
             }
             let is_guessed = |earlier: &Moment| now.by == By::Guess && earlier.by.is_atomic();
-            let writer = entry
-                .writer(|earlier| !is_constant && (is_guessed(earlier) || is_ordered(earlier)));
+            // What nothing may write nothing may have written before a barrier, either.
+            let barriers = if is_constant { 0 } else { now.barriers };
+            let since = Moment { barriers, ..now };
+            let writer = entry.writer(&since, |earlier| {
+                !is_constant && (is_guessed(earlier) || is_ordered(earlier))
+            });
             if let Some(first) = writer {
                 found = Some(Conflict {
                     first,
@@ -623,7 +661,7 @@ impl Log {
                 });
             }
             let is_swap = now.by.is_atomic();
-            let reader = unordered(&entry.readers, |earlier| {
+            let reader = unordered(&entry.readers, &now, |earlier| {
                 is_swap && earlier.by == By::Guess || is_ordered(earlier)
             });
             let constant = Some(entry.constant).filter(|constant| constant.block != 0);

@@ -8,7 +8,6 @@
 //! What it does not do it refuses by name ([`Refusal`]); what the kernel does wrong is a [`Fault`].
 
 mod alike;
-mod cfg;
 mod collective;
 mod fork;
 mod form;

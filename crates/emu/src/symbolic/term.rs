@@ -9,7 +9,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::lanes::WARP;
+use crate::lanes::{Mask, WARP, lanes_of};
 
 /// A term's number in its arena.
 pub type Id = u32;
@@ -417,7 +417,7 @@ impl Unset {
 /// All terms.
 pub struct Terms {
     nodes: Vec<Node>,
-    /// The width of each selection of bits: chains of them are as long as a sort is.
+    /// The width of each, with [`KNOWN`] for a constant.
     widths: Vec<u8>,
     /// Of each product, [`OPEN`] and [`STATED`]: how instructions that made it are rounded.
     products: Vec<u8>,
@@ -431,6 +431,9 @@ pub struct Terms {
 }
 
 const EMPTY: u32 = u32::MAX;
+
+/// Beside the width of a constant.
+const KNOWN: u8 = 1 << 7;
 
 /// No rounding is stated, so that ptxas may fuse a product with what it is added to.
 const OPEN: u8 = 1;
@@ -452,6 +455,52 @@ impl Default for Terms {
             fusible: 0,
             nans_apart: false,
         }
+    }
+}
+
+/// Where a term may stand in the table, one place after the other.
+///
+/// Lanes make terms of terms that were made together. So the first places follow the sum of the arguments: neighbours are
+/// looked for next to one another, which the memory of a large table is slow for otherwise. Terms of one sum go on to where
+/// a hash says.
+struct Places {
+    at: usize,
+    /// From one place to the next.
+    step: usize,
+    left: u32,
+}
+
+/// Places that follow the sum.
+const NEAR: u32 = 4;
+
+impl Places {
+    #[inline(always)]
+    fn of(node: &Node) -> Places {
+        let sum = node.a.wrapping_add(node.b).wrapping_add(node.c);
+        let kind = node.head.wrapping_mul(0x9e37_79b1);
+        Places {
+            at: 2 * sum.wrapping_add(kind) as usize,
+            step: 1,
+            left: NEAR - 1,
+        }
+    }
+
+    #[inline(always)]
+    fn first(&self) -> usize {
+        self.at
+    }
+
+    #[inline(always)]
+    fn next(&mut self, node: &Node) -> usize {
+        if self.left == 0 {
+            let hash = hash(node);
+            (self.at, self.step) = (hash as usize, (hash >> 32) as usize | 1);
+            self.left = u32::MAX;
+            return self.at;
+        }
+        self.left -= 1;
+        self.at = self.at.wrapping_add(self.step);
+        self.at
     }
 }
 
@@ -501,21 +550,19 @@ impl Terms {
     #[inline]
     pub fn intern(&mut self, node: Node) -> Id {
         let mask = self.table.len() - 1;
-        let mut at = hash(&node) as usize & mask;
+        let mut place = Places::of(&node);
+        let mut at = place.first() & mask;
         loop {
             match self.table[at] {
                 EMPTY => break,
                 id if self.nodes[id as usize] == node => return id,
-                _ => at = (at + 1) & mask,
+                _ => at = place.next(&node) & mask,
             }
         }
         let id = self.nodes.len() as u32;
-        let width = match node.kind() {
-            Kind::Select => self.width(node.b).max(self.width(node.c)),
-            _ => 0,
-        };
+        let width = self.width_of(&node);
         self.nodes.push(node);
-        self.widths.push(width as u8);
+        self.widths.push(width);
         self.products.push(0);
         self.table[at] = id;
         if self.nodes.len() * 2 > self.table.len() {
@@ -526,11 +573,11 @@ impl Terms {
 
     /// Reads what [`intern`](Self::intern) of these terms will look at, all of it at once: nearly each of them is far from
     /// the last one in memory, and one after the other they would be waited for.
-    pub fn look_ahead(&self, nodes: &[Node]) {
+    pub fn look_ahead(&self, nodes: &[Node; WARP], lanes: Mask) {
         let mask = self.table.len() - 1;
         let mut found = [EMPTY; WARP];
-        for (found, node) in found.iter_mut().zip(nodes) {
-            *found = self.table[hash(node) as usize & mask];
+        for lane in lanes_of(lanes) {
+            found[lane] = self.table[Places::of(&nodes[lane]).first() & mask];
         }
         let known = found.iter().filter(|&&id| id != EMPTY);
         let heads = known.fold(0, |all, &id| all ^ self.nodes[id as usize].head);
@@ -542,9 +589,10 @@ impl Terms {
         let size = self.table.len() * 2;
         let mut table = vec![EMPTY; size];
         for (id, node) in self.nodes.iter().enumerate() {
-            let mut at = hash(node) as usize & (size - 1);
+            let mut place = Places::of(node);
+            let mut at = place.first() & (size - 1);
             while table[at] != EMPTY {
-                at = (at + 1) & (size - 1);
+                at = place.next(node) & (size - 1);
             }
             table[at] = id as u32;
         }
@@ -591,7 +639,11 @@ impl Terms {
     /// What arithmetic takes a term for.
     #[inline]
     pub fn domain(&self, id: Id) -> Domain {
-        let node = self.node(id);
+        self.domain_of(&self.node(id))
+    }
+
+    #[inline]
+    fn domain_of(&self, node: &Node) -> Domain {
         match node.kind() {
             Kind::FAdd
             | Kind::FMul
@@ -619,14 +671,29 @@ impl Terms {
     /// Bits that may be set.
     #[inline]
     pub fn width(&self, id: Id) -> u32 {
-        let node = self.node(id);
-        match node.kind() {
-            Kind::Const => 64 - self.bits_of(id).unwrap_or(0).leading_zeros(),
+        (self.widths[id as usize] & !KNOWN).into()
+    }
+
+    /// Is it no constant, and exactly so wide?
+    #[inline]
+    pub(crate) fn fills(&self, id: Id, bits: u32) -> bool {
+        u32::from(self.widths[id as usize]) == bits
+    }
+
+    fn width_of(&self, node: &Node) -> u8 {
+        let width = match node.kind() {
+            Kind::Const => {
+                let bits = u64::from(node.a) | u64::from(node.b) << 32;
+                return (64 - bits.leading_zeros()) as u8 | KNOWN;
+            }
             Kind::Input | Kind::Unset => node.imm(),
             Kind::Extract | Kind::Concat => node.imm() >> 8,
-            Kind::Select if node.mode().domain() == Domain::Any => self.widths[id as usize].into(),
-            _ => self.domain(id).bits(),
-        }
+            Kind::Select if node.mode().domain() == Domain::Any => {
+                self.width(node.b).max(self.width(node.c))
+            }
+            _ => self.domain_of(node).bits(),
+        };
+        width as u8
     }
 
     // ---- choices between constants
@@ -670,6 +737,7 @@ impl Terms {
     /// Bits `at..at + bits` of a value.
     pub fn extract(&mut self, value: Val, at: u32, bits: u32) -> Val {
         let id = match value {
+            Val::Term(id) if at == 0 && self.fills(id, bits) => return value,
             Val::Bits(all) => {
                 let mask = u64::MAX >> (64 - bits.clamp(1, 64));
                 return Val::Bits(all.checked_shr(at).unwrap_or(0) & mask);

@@ -13,7 +13,7 @@ use crate::symbolic::collective::Copies;
 use crate::symbolic::fork::{Assumed, Before, put};
 use crate::symbolic::form::Form;
 use crate::symbolic::machine::{FaultClass, Machine, Note, Refusal, Stop};
-use crate::symbolic::memory::{By, Word, read, write};
+use crate::symbolic::memory::{By, Word, read, term_at, write};
 use crate::symbolic::term::{Domain, Id, Kind, Mode, Node, Terms, Unset, Val};
 
 /// The condition of an address that is one of two, with something known added perhaps, and the two.
@@ -42,7 +42,7 @@ fn choice(m: &mut Machine<'_>, id: Id) -> Option<(Val, [Val; 2])> {
 /// Nested choices between addresses that are followed.
 const CHOICES: u32 = 4;
 
-/// Prepares for the terms that lanes make of terms.
+/// The terms that lanes make of terms, most of the time, where these are looked up as they are; and the lanes.
 #[inline(always)]
 fn look_ahead(
     terms: &Terms,
@@ -50,20 +50,17 @@ fn look_ahead(
     sym: Mask,
     (values, syms): (&[&Lanes; 8], &[Mask; 8]),
     count: usize,
-) {
+) -> ([Node; WARP], Mask) {
+    let mut nodes = [Node::new(Kind::Const, 0, 0, 0, 0); WARP];
+    if !matches!(count, 2 | 3) || !form.is_ahead() {
+        return (nodes, 0);
+    }
     let all = syms[..count].iter().fold(sym, |all, sym| all & sym);
-    // Of a few there is nothing to be gained.
-    if !matches!(count, 2 | 3) || all.count_ones() < 8 {
-        return;
-    }
-    let (mut nodes, mut made) = ([Node::new(Kind::Const, 0, 0, 0, 0); WARP], 0);
     for lane in lanes_of(all) {
-        let args = [0, 1, 2].map(|at| values[at][lane] as Id);
-        let Some(node) = form.ahead(args) else { return };
-        nodes[made] = node;
-        made += 1;
+        nodes[lane] = form.ahead([0, 1, 2].map(|at| values[at][lane] as Id));
     }
-    terms.look_ahead(&nodes[..made]);
+    terms.look_ahead(&nodes, all);
+    (nodes, all)
 }
 
 /// Lanes that run together.
@@ -168,6 +165,7 @@ pub(crate) enum Target {
 
 impl Target {
     /// So many bytes further on.
+    #[inline(always)]
     fn behind(self, bytes: u64) -> Target {
         match self {
             Target::Global(of, at) => Target::Global(of, at + bytes),
@@ -176,6 +174,52 @@ impl Target {
             Target::Param(at) => Target::Param(at + bytes),
             Target::Call => Target::Call,
         }
+    }
+}
+
+/// The memory that another lane's access went to.
+struct Near {
+    /// Its first address, and its bytes.
+    from: u64,
+    len: u64,
+    /// Bits of an aligned address that are 0.
+    low: u64,
+    first: Target,
+}
+
+impl Near {
+    const NOWHERE: Near = Near {
+        from: 0,
+        len: 0,
+        low: 0,
+        first: Target::Call,
+    };
+
+    fn of(m: &Machine<'_>, address: u64, target: Target, align: u32) -> Near {
+        let (offset, len, first) = match target {
+            Target::Global(of, offset) => (offset, m.memory[of].len, Target::Global(of, 0)),
+            Target::Shared(at) => match m.shared_layout.find(at, 1) {
+                Some(region) => (at - region.start, region.len, Target::Shared(region.start)),
+                None => return Near::NOWHERE,
+            },
+            Target::Local(_) | Target::Param(_) | Target::Call => return Near::NOWHERE,
+        };
+        match align.is_power_of_two() {
+            true => Near {
+                from: address.wrapping_sub(offset),
+                len,
+                low: u64::from(align) - 1,
+                first,
+            },
+            false => Near::NOWHERE,
+        }
+    }
+
+    #[inline(always)]
+    fn find(&self, address: u64, bytes: u64) -> Option<Target> {
+        let offset = address.wrapping_sub(self.from);
+        let inside = offset < self.len && bytes <= self.len - offset;
+        (inside && address & self.low == 0).then(|| self.first.behind(offset))
     }
 }
 
@@ -315,16 +359,8 @@ impl Warp {
     }
 
     /// Lanes come to a step.
-    ///
-    /// All threads of a warp must execute an aligned barrier, or have exited (PTX ISA, `barrier`; CUDA C++ Programming
-    /// Guide, 'Independent Thread Scheduling').
     fn comes(&mut self, m: &mut Machine<'_>, pc: u32, mask: Mask, step: &Step) -> Result<(), Stop> {
-        let leaves = match step.op {
-            Op::Return | Op::Exit => true,
-            Op::Branch { .. } => step.guard.is_none(),
-            _ => false,
-        };
-        if leaves {
+        if step.leaves() {
             return Ok(());
         }
         self.came[pc as usize] |= mask;
@@ -336,7 +372,7 @@ impl Warp {
         }
         let waiting = self.strands.iter().filter(|s| s.wait == Wait::Barrier);
         for at in waiting.map(|s| s.pc) {
-            if m.is_aligned(at) && m.behind(at)[pc as usize] {
+            if m.strays(at)[pc as usize] {
                 let lane = mask.trailing_zeros() as usize;
                 return Err(m.fault(FaultClass::BarrierDivergence, self, (at, lane), None));
             }
@@ -654,9 +690,19 @@ impl Warp {
             lanes_of(sym).for_each(|lane| result[lane] = u64::from(tracer.data));
             return (result, sym);
         }
-        look_ahead(m.terms, form, sym, (&values, &syms), count);
+        let (ahead, mut all) = look_ahead(m.terms, form, sym, (&values, &syms), count);
+        if !self.assumed.is_empty() {
+            all = 0;
+        }
+        let mut x = [Val::Bits(0); 8];
         for lane in lanes_of(sym) {
-            let mut x = [Val::Bits(0); 8];
+            if all >> lane & 1 != 0
+                && let Some(id) = form.made_ahead(m.terms, &ahead[lane])
+            {
+                result[lane] = u64::from(id);
+                terms |= 1 << lane;
+                continue;
+            }
             for at in 0..count {
                 x[at] = match syms[at] >> lane & 1 {
                     0 => Val::Bits(values[at][lane]),
@@ -813,6 +859,7 @@ impl Warp {
     }
 
     /// The address that a lane's access is based on.
+    #[inline(always)]
     fn base(&self, m: &Machine<'_>, lane: usize, access: &Access) -> Val {
         match self.lane(m, access.base, lane) {
             Val::Term(id) => self.simplified(m, lane, Val::Term(id)),
@@ -827,11 +874,7 @@ impl Warp {
         access: &Access,
         base: u64,
     ) -> Result<Target, Stop> {
-        let address = base.wrapping_add_signed(access.offset);
-        let address = match access.narrow {
-            true => address & u64::from(u32::MAX),
-            false => address,
-        };
+        let address = access.address(base);
         let wrong = |class, memory| match self.is_assumed(lane) {
             true => m.refuse(Refusal::ConditionalAccess, pc),
             false => m.fault(class, self, (pc, lane), memory),
@@ -885,7 +928,26 @@ impl Warp {
         }
     }
 
+    /// As [`target_at`](Self::target_at), where another lane's access went near it.
+    #[inline(always)]
+    fn target_near(
+        &self,
+        m: &Machine<'_>,
+        at: (u32, usize),
+        (access, base): (&Access, u64),
+        near: &mut Near,
+    ) -> Result<Target, Stop> {
+        let address = access.address(base);
+        if let Some(target) = near.find(address, access.bytes()) {
+            return Ok(target);
+        }
+        let target = self.target_at(m, at, access, base)?;
+        *near = Near::of(m, address, target, access.align);
+        Ok(target)
+    }
+
     /// Reads one element.
+    #[inline(always)]
     pub fn read(
         &mut self,
         m: &mut Machine<'_>,
@@ -907,9 +969,7 @@ impl Warp {
                 let offset = offset + at;
                 let by = m.read_by(pc);
                 m.note(self, (pc, lane), (None, offset, size), None, by);
-                let fresh =
-                    |terms: &mut Terms, word: u32, _| Val::Term(terms.unset(Unset::Shared, word));
-                read(&mut m.shared, m.terms, offset, size, fresh)
+                m.shared_at(offset, size)
             }
             Target::Local(offset) => {
                 let own = self.local_words(lane);
@@ -986,11 +1046,7 @@ impl Warp {
     ) -> Val {
         match target {
             Target::Global(of, offset) => m.memory[of].read(m.terms, offset + at, size),
-            Target::Shared(offset) => {
-                let fresh =
-                    |terms: &mut Terms, word: u32, _| Val::Term(terms.unset(Unset::Shared, word));
-                read(&mut m.shared, m.terms, offset + at, size, fresh)
-            }
+            Target::Shared(offset) => m.shared_at(offset + at, size),
             other => self.read(m, (0, lane), other, (at, size)),
         }
     }
@@ -1038,17 +1094,53 @@ impl Warp {
     fn load(&mut self, m: &mut Machine<'_>, pc: u32, mask: Mask, load: &Load) -> Result<(), Stop> {
         let access = &load.access;
         m.traced(pc, mask);
-        let mut bases = lanes_of(mask).map(|lane| self.base(m, lane, access));
-        let first = bases.next();
-        m.one_way(pc, bases.all(|base| Some(base) == first))?;
-        let mut results = [([0u64; WARP], 0 as Mask); 8];
+        if m.is_uniform(pc) {
+            let mut bases = lanes_of(mask).map(|lane| self.base(m, lane, access));
+            let first = bases.next();
+            m.one_way(pc, bases.all(|base| Some(base) == first))?;
+        }
+        match load.dsts.len() {
+            1 => {
+                let results = self.loaded::<1>(m, (pc, mask), load)?;
+                self.set_all(load, mask, &results);
+            }
+            _ => {
+                let results = self.loaded::<8>(m, (pc, mask), load)?;
+                self.set_all(load, mask, &results);
+            }
+        }
+        self.in_step(m, pc, mask, access);
+        Ok(())
+    }
+
+    fn set_all(&mut self, load: &Load, mask: Mask, results: &[(Lanes, Mask)]) {
+        for (dst, (values, sym)) in load.dsts.iter().zip(results) {
+            if let Some(dst) = dst {
+                self.set(*dst, mask, values, *sym);
+            }
+        }
+    }
+
+    /// What each destination of a load gets.
+    #[inline(always)]
+    fn loaded<const COUNT: usize>(
+        &mut self,
+        m: &mut Machine<'_>,
+        (pc, mask): (u32, Mask),
+        load: &Load,
+    ) -> Result<[(Lanes, Mask); COUNT], Stop> {
+        let access = &load.access;
+        let mut results = [([0; WARP], 0); COUNT];
+        let mut near = Near::NOWHERE;
         for lane in lanes_of(mask) {
             let base = self.base(m, lane, access);
             let target = match base {
-                Val::Bits(base) => Some(self.target_at(m, (pc, lane), access, base)?),
+                Val::Bits(base) => {
+                    Some(self.target_near(m, (pc, lane), (access, base), &mut near)?)
+                }
                 Val::Term(_) => None,
             };
-            for (at, dst) in load.dsts.iter().enumerate() {
+            for (at, (dst, (values, sym))) in load.dsts.iter().zip(&mut results).enumerate() {
                 if dst.is_none() {
                     continue;
                 }
@@ -1066,17 +1158,10 @@ impl Warp {
                     }
                     false => value,
                 };
-                let (values, sym) = &mut results[at % 8];
                 put(values, sym, lane, value);
             }
         }
-        for (dst, (values, sym)) in load.dsts.iter().zip(&results) {
-            if let Some(dst) = dst {
-                self.set(*dst, mask, values, *sym);
-            }
-        }
-        self.in_step(m, pc, mask, access);
-        Ok(())
+        Ok(results)
     }
 
     fn store(
@@ -1088,9 +1173,15 @@ impl Warp {
         srcs: &[Src],
     ) -> Result<(), Stop> {
         m.traced(pc, mask);
+        let mut near = Near::NOWHERE;
         for lane in lanes_of(mask) {
-            let base = self.base(m, lane, access);
-            self.store_lane(m, (pc, lane), (access, base), srcs, CHOICES)?;
+            match self.base(m, lane, access) {
+                Val::Bits(base) => {
+                    let target = self.target_near(m, (pc, lane), (access, base), &mut near)?;
+                    self.store_at(m, (pc, lane), (access, target), srcs)?;
+                }
+                base => self.store_lane(m, (pc, lane), (access, base), srcs, CHOICES)?,
+            }
         }
         self.in_step(m, pc, mask, access);
         Ok(())
@@ -1241,10 +1332,14 @@ impl Warp {
 impl Machine<'_> {
     /// Where lanes are said to do the same and do not, anything may happen.
     fn one_way(&self, pc: u32, is_one: bool) -> Result<(), Stop> {
-        match is_one || self.uniform.get(pc as usize) != Some(&true) {
+        match is_one || !self.is_uniform(pc) {
             true => Ok(()),
             false => Err(self.refuse(Refusal::Together, pc)),
         }
+    }
+
+    fn is_uniform(&self, pc: u32) -> bool {
+        self.uniform.get(pc as usize) == Some(&true)
     }
 
     /// What a parameter holds.
@@ -1253,6 +1348,20 @@ impl Machine<'_> {
         let bytes = self.params.get(from..from + size as usize).unwrap_or(&[]);
         let word = bytes.iter().rev();
         Val::Bits(word.fold(0, |all, &byte| all << 8 | u64::from(byte)))
+    }
+
+    /// What stands in shared memory.
+    #[inline(always)]
+    pub fn shared_at(&mut self, offset: u64, size: u32) -> Val {
+        match term_at(&self.shared, offset, size) {
+            Some(id) => Val::Term(id),
+            None => self.shared_otherwise(offset, size),
+        }
+    }
+
+    fn shared_otherwise(&mut self, offset: u64, size: u32) -> Val {
+        let fresh = |terms: &mut Terms, word: u32, _| Val::Term(terms.unset(Unset::Shared, word));
+        read(&mut self.shared, self.terms, offset, size, fresh)
     }
 
     pub fn put_shared(&mut self, offset: u64, size: u32, value: Val) {

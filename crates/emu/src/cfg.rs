@@ -1,6 +1,6 @@
-//! Where sides of a branch meet again, and which registers anybody reads there.
+//! Where sides of a branch meet again, which registers anybody reads there, and which steps pass a barrier by.
 
-use crate::program::{Function, Op, Src};
+use crate::program::{Function, Op, Src, Step};
 
 /// A function's control flow, step by step.
 pub(crate) struct Flow {
@@ -34,11 +34,67 @@ fn successors(function: &Function, at: usize) -> Vec<usize> {
     next
 }
 
+fn all_successors(function: &Function) -> Vec<Vec<usize>> {
+    let all = 0..function.code.len();
+    all.map(|at| successors(function, at)).collect()
+}
+
+/// The steps that may come behind one.
+pub(crate) fn reached(code: &[Step], from: u32) -> Vec<bool> {
+    let mut reached = vec![false; code.len()];
+    let mut stack = vec![from];
+    while let Some(pc) = stack.pop() {
+        let Some(step) = code.get(pc as usize) else {
+            continue;
+        };
+        if std::mem::replace(&mut reached[pc as usize], true) {
+            continue;
+        }
+        let falls = match &step.op {
+            Op::Branch { target } => {
+                stack.push(*target);
+                step.guard.is_some()
+            }
+            Op::BranchTable { targets, .. } => {
+                stack.extend(targets.iter());
+                step.guard.is_some()
+            }
+            Op::Return | Op::Exit => step.guard.is_some(),
+            _ => true,
+        };
+        if falls {
+            stack.push(pc + 1);
+        }
+    }
+    reached
+}
+
+/// The steps at which lanes have passed a barrier by at which others of their warp wait: those behind it from which there
+/// is a way around it. In a loop what is ahead of it is behind it, too.
+///
+/// All threads of a warp must execute an aligned barrier, or have exited (PTX ISA, `barrier`; CUDA C++ Programming
+/// Guide, 'Independent Thread Scheduling').
+pub(crate) fn strays(function: &Function, barrier: u32) -> Vec<bool> {
+    let code = &function.code;
+    match code.get(barrier as usize).map(|step| &step.op) {
+        Some(Op::Barrier(barrier)) if barrier.aligned => {}
+        _ => return vec![false; code.len()],
+    }
+    let meets = post_dominators(&all_successors(function));
+    let must_come = |at: usize| {
+        let mut way =
+            std::iter::successors(Some(at), |&at| meets.get(at).map(|&next| next as usize));
+        way.any(|at| at == barrier as usize)
+    };
+    let behind = reached(code, barrier + 1).into_iter().enumerate();
+    behind
+        .map(|(at, is_behind)| is_behind && !must_come(at))
+        .collect()
+}
+
 impl Flow {
     pub fn of(function: &Function) -> Flow {
-        let next: Vec<Vec<usize>> = (0..function.code.len())
-            .map(|at| successors(function, at))
-            .collect();
+        let next = all_successors(function);
         Flow {
             meets: post_dominators(&next),
             live: liveness(function, &next),
