@@ -1,8 +1,13 @@
 //! Winners from elsewhere: their recipe is carried out on the program's own module, proved, and must give the same code.
 //! What is kept then is the code that was made here.
 
-use std::fmt;
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread::Builder;
+use std::time::{Duration, Instant};
+use std::{fmt, io};
 
 use warpwright_api::Error;
 use warpwright_api::front::{parse, target, verified};
@@ -17,6 +22,14 @@ use warpwright_winners::fit::Original;
 use warpwright_winners::{Kept, Standing, Store, Winner, identities};
 
 use crate::candidates::Code;
+
+/// What the proof of one winner may take, and of all: whoever wrote an export is trusted with no time either.
+const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST_OF_ALL: Duration = Duration::from_secs(180);
+/// Orders that a recipe may search among: more is only a way to take time.
+const MOST_ORDERS: u64 = 4096;
+/// Bytes of stack that a proof may need.
+const STACK: usize = 64 << 20;
 
 /// Why a winner from elsewhere is not used.
 #[derive(Debug)]
@@ -37,6 +50,8 @@ pub enum Unproved {
     Made(String),
     /// What it gives may not stand in the kernel's place.
     Unfit(String),
+    /// To carry it out and to prove it takes long.
+    Long,
 }
 
 impl fmt::Display for Unproved {
@@ -55,6 +70,7 @@ impl fmt::Display for Unproved {
             Unproved::Reshaped(shape) => {
                 write!(f, "its recipe is for launches in the shape {shape}")
             }
+            Unproved::Long => f.write_str("its proof takes too long"),
             Unproved::Made(why) | Unproved::Unfit(why) => f.write_str(why),
         }
     }
@@ -93,10 +109,17 @@ pub fn verify(
         return Ok(Vec::new());
     }
     let gpu = warpwright_target::lookup(&format!("sm_{}", facts.sm))?;
-    let code = read_modules(modules);
+    let code = Arc::new(read_modules(modules));
     let mut verdicts = Vec::new();
+    let begun = Instant::now();
     for (path, winner) in waiting {
-        let outcome = proved(&winner, &code, toolkit, &gpu);
+        let left = LONGEST_OF_ALL.saturating_sub(begun.elapsed());
+        let (one, code, toolkit) = (winner.clone(), code.clone(), toolkit.cloned());
+        let work = move || proved(&one, &code, toolkit.as_ref(), &gpu);
+        let outcome = match within(LONGEST.min(left), work) {
+            Ok(done) => done.unwrap_or(Err(Unproved::Long)),
+            Err(e) => Err(Unproved::Made(format!("no thread can be started: {e}"))),
+        };
         let outcome = match outcome {
             Ok(own) => Ok(store.promote(&path, &own)?),
             Err(why) => Err(why),
@@ -105,6 +128,37 @@ pub fn verify(
         verdicts.push(Verdict { symbol, outcome });
     }
     Ok(verdicts)
+}
+
+/// Work that is given up where it takes longer. Then its thread goes on until the process ends.
+fn within<T: Send + 'static>(
+    limit: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<Option<T>> {
+    let (give, given) = channel();
+    let worker = Builder::new().stack_size(STACK);
+    let worker = worker.spawn(move || drop(give.send(work())))?;
+    match given.recv_timeout(limit) {
+        Ok(done) => Ok(Some(done)),
+        Err(RecvTimeoutError::Timeout) => Ok(None),
+        Err(RecvTimeoutError::Disconnected) => match worker.join() {
+            Err(panic) => resume_unwind(panic),
+            Ok(()) => Ok(None),
+        },
+    }
+}
+
+/// Does a recipe search among more orders than it may?
+fn is_endless(recipe: &Recipe) -> bool {
+    let text = recipe.to_string();
+    let values = text.split("search=").skip(1);
+    let number = |value: &str| {
+        let end = value.find(|c: char| !c.is_ascii_digit());
+        value[..end.unwrap_or(value.len())].parse::<u64>()
+    };
+    values
+        .map(number)
+        .any(|orders| !orders.is_ok_and(|orders| orders <= MOST_ORDERS))
 }
 
 fn read_modules(folder: &Path) -> Vec<Code> {
@@ -132,6 +186,9 @@ fn proved(
         .recipe
         .parse()
         .map_err(|e: warpwright_pass::RecipeError| Unproved::Recipe(e.to_string()))?;
+    if is_endless(&recipe) {
+        return Err(Unproved::Long);
+    }
     let wanted = digest(&winner.cubin, &winner.symbol).ok_or(Unproved::Code)?;
     let mut why = Unproved::Absent;
     for module in modules {
@@ -342,5 +399,32 @@ mod tests {
                 ),
             }
         }
+    }
+
+    #[test]
+    fn work_has_an_end() {
+        let short = Duration::from_millis(20);
+        assert_eq!(within(LONGEST, || 7).unwrap(), Some(7));
+        let endless = || {
+            loop {
+                std::thread::park();
+            }
+        };
+        assert_eq!(within::<()>(short, endless).unwrap(), None);
+        let panics = std::panic::catch_unwind(|| {
+            within(LONGEST, || panic!("wanted")).map(|_: Option<()>| ())
+        });
+        assert!(panics.is_err());
+    }
+
+    #[test]
+    fn recipes_search_among_so_many() {
+        let is_endless = |text: &str| is_endless(&text.parse().unwrap());
+        assert!(!is_endless("schedule(search=4096)"));
+        assert!(is_endless("schedule(search=4097)"));
+        assert!(is_endless(
+            "maxnreg(64); schedule(margin=0, search=1000000000)"
+        ));
+        assert!(!is_endless("maxnreg(64)"));
     }
 }

@@ -525,6 +525,11 @@ impl Places<'_> {
             if kind.is_some_and(|kind| !kind.is_file()) || descriptor(path).is_some() {
                 continue;
             }
+            // Programs read these, and not this process.
+            if ["winner", "imported"].contains(&&*ending(path)) && path.exists() {
+                let text = format!("`{}` is a winner, in the store itself", path.display());
+                return Err(Failure::input(text));
+            }
             let words = words.iter().map(PathBuf::as_path);
             let is_standard = |number: i32| file.is_some() && standard(number) == file;
             if self

@@ -18,6 +18,7 @@ mod signals;
 mod threads;
 
 use clap::Parser;
+use std::io::Write;
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
@@ -61,7 +62,14 @@ fn command() -> ExitCode {
                 let message = text.strip_prefix("error: ").unwrap_or(&text);
                 return Failure::Usage(message.to_owned()).report(wants_json);
             }
-            error.exit()
+            let shown = error.print().and_then(|()| std::io::stdout().flush());
+            return match shown {
+                // Who has seen enough of a page closes the pipe.
+                Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+                    Failure::input(format!("standard output: {e}")).report(wants_json)
+                }
+                _ => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2)),
+            };
         }
     };
     if cli.quiet {

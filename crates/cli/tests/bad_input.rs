@@ -267,8 +267,11 @@ fn names_and_streams_that_are_no_text() {
     let mut command = bench.command(&["explain"]);
     let output = command.arg(odd).output().expect("the program starts");
     assert_eq!(output.status.code(), Some(1));
-    if let Ok(full) = std::fs::File::options().write(true).open("/dev/full") {
-        let mut command = bench.command(&["pass", "print", "k.ptx"]);
+    for words in [&["pass", "print", "k.ptx"][..], &["--help"]] {
+        let Ok(full) = std::fs::File::options().write(true).open("/dev/full") else {
+            return;
+        };
+        let mut command = bench.command(words);
         let output = command.stdout(Stdio::from(full)).output();
         let output = output.expect("the program starts");
         assert_eq!(output.status.code(), Some(1));

@@ -1890,3 +1890,41 @@ fn kernels_with_variables_are_tuned_in_their_module() {
     let log = std::fs::read_to_string(bench.path("fake.log")).expect("a log");
     assert!(log.contains("weigh.warpwright."), "{log}");
 }
+
+/// AddressSanitizer's library is to be the first: such a program runs without ours, and that is said.
+#[test]
+fn sanitizers_come_first() {
+    let Some(bench) = Bench::new() else { return };
+    std::fs::write(bench.path("x.c"), "int main() { return 3; }").expect("written");
+    let built = Command::new("gcc")
+        .current_dir(bench.folder.path())
+        .args(["-fsanitize=address", "x.c", "-o", "x"])
+        .output();
+    if !built.is_ok_and(|built| built.status.success()) {
+        return;
+    }
+    for command in ["with", "trace"] {
+        let done = bench.run(&[command, "--", "./x"], false);
+        assert_eq!(done.status.code(), Some(3), "{}", err(&done));
+        assert!(err(&done).contains("AddressSanitizer"), "{}", err(&done));
+    }
+}
+
+/// Whoever writes an export does not say how long its proof takes.
+#[test]
+fn proofs_end() {
+    let (Some(bench), Some(toolkit)) = (Bench::new(), require_toolkit("in_place")) else {
+        return;
+    };
+    let (winner, _) = Winner::read(&hostile(&bench, &toolkit)).expect("a winner");
+    let endless = Winner {
+        recipe: "schedule(search=1000000000)".into(),
+        ..winner
+    };
+    std::fs::write(bench.path("x.winners"), endless.to_bytes()).expect("written");
+    let imported = bench.run(&["db", "import", "x.winners"], false);
+    assert!(imported.status.success(), "{}", err(&imported));
+    let verified = bench.run(&["db", "verify"], true);
+    assert_eq!(verified.status.code(), Some(5), "{}", err(&verified));
+    assert!(err(&verified).contains("too long"), "{}", err(&verified));
+}

@@ -444,3 +444,23 @@ fn a_header_is_never_written() {
         }
     }
 }
+
+/// Programs read the winners of a store, whatever this process does: no result takes the place of one.
+#[test]
+fn winners_are_no_places_for_results() {
+    let bench = Bench::new();
+    for winner in ["a.winner", "b.imported"] {
+        bench.file(winner, "a winner");
+        for words in [
+            &["trace", "-o", winner, "--", "true"][..],
+            &["tune", "--keep", winner, "--", "true"],
+        ] {
+            let output = bench.command(words).output().expect("the program starts");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{words:?}: {said}");
+            assert!(said.contains("the store itself"), "{words:?}: {said}");
+            let kept = std::fs::read_to_string(bench.path(winner)).expect("there");
+            assert_eq!(kept, "a winner", "{words:?}");
+        }
+    }
+}

@@ -70,6 +70,7 @@ static INSIDE: Inside = Inside {
     hand_out,
     exported,
     seal,
+    closed,
 };
 
 /// Takes what the preloaded library has, and gives what this one has.
@@ -77,7 +78,7 @@ static INSIDE: Inside = Inside {
 /// # Safety
 /// As [`warpwright_linkage::Begin`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn warpwright_begin_1(outside: *const Outside) -> *const Inside {
+pub unsafe extern "C" fn warpwright_begin_2(outside: *const Outside) -> *const Inside {
     if is_captured() {
         tell();
         return std::ptr::null();
@@ -137,6 +138,9 @@ unsafe extern "C" fn hand_out(ask: Dlsym, handle: *mut c_void, name: *const c_ch
     if compilers::is_name(name.to_bytes()) {
         return compilers::hand_out(name.to_bytes(), real).unwrap_or(null);
     }
+    // It may have been closed in a way that is not seen.
+    // SAFETY: as the preloaded library calls it.
+    unsafe { closed() };
     let modes = mode() as u8;
     let mut slots = SLOTS.iter();
     let found = match slots.find(|s| s.name == name && s.modes & modes != 0) {
@@ -161,6 +165,16 @@ unsafe extern "C" fn exported(name: *const c_char) -> *mut c_void {
 
 unsafe extern "C" fn seal() {
     crate::state::seal();
+}
+
+unsafe extern "C" fn closed() {
+    if driver::is_gone() {
+        for slot in &SLOTS {
+            slot.real.store(std::ptr::null_mut(), Ordering::Relaxed);
+        }
+        driver::forget();
+        crate::state::forget_driver();
+    }
 }
 
 /// `CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`

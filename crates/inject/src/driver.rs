@@ -6,37 +6,65 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use crate::abi::{Code, Handle, NOT_FOUND, Out, SUCCESS, Text};
 use crate::door::{behind, real_dlsym};
 
-/// The driver's library, if the program has loaded it.
-fn library() -> *mut c_void {
-    static LIBRARY: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
-    let known = LIBRARY.load(Ordering::Acquire);
-    if !known.is_null() {
-        return known;
-    }
-    // SAFETY: the name is a C string; nothing is loaded that is not there.
-    let found = unsafe {
-        libc::dlopen(
-            c"libcuda.so.1".as_ptr(),
-            libc::RTLD_NOLOAD | libc::RTLD_LAZY,
-        )
-    };
-    LIBRARY.store(found, Ordering::Release);
-    found
+/// A function of the driver, by which it is found out whether the driver is still loaded.
+static MET: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Was the driver loaded, and is it not any more?
+pub fn is_gone() -> bool {
+    let met = MET.load(Ordering::Acquire);
+    // SAFETY: the callback reads what the dynamic linker gives it, and compares the address alone.
+    !met.is_null() && unsafe { libc::dl_iterate_phdr(Some(has), met) } == 0
+}
+
+/// Does an object have this address?
+unsafe extern "C" fn has(object: *mut libc::dl_phdr_info, _: usize, at: *mut c_void) -> c_int {
+    // SAFETY: the dynamic linker's, for the time of the call.
+    let object = unsafe { &*object };
+    let base = object.dlpi_addr as usize;
+    let parts = (0..usize::from(object.dlpi_phnum)).map(|part| {
+        // SAFETY: there are so many.
+        unsafe { &*object.dlpi_phdr.add(part) }
+    });
+    let mut loaded = parts.filter(|part| part.p_type == libc::PT_LOAD);
+    let has = loaded.any(|part| {
+        let start = base.wrapping_add(part.p_vaddr as usize);
+        at.addr().wrapping_sub(start) < part.p_memsz as usize
+    });
+    c_int::from(has)
 }
 
 /// A function of the driver by its exported name, or null.
 pub fn symbol(name: &CStr) -> *mut c_void {
-    let library = library();
-    if library.is_null() {
-        // Linked into the program, perhaps under another name; ours come before it.
-        return behind(name);
+    const HOW: c_int = libc::RTLD_NOLOAD | libc::RTLD_LAZY;
+    // SAFETY: C strings, and a handle of dlopen; nothing is loaded that is not there. It is not held: the program may close
+    // it.
+    unsafe {
+        let library = libc::dlopen(c"libcuda.so.1".as_ptr(), HOW);
+        if library.is_null() {
+            // Linked into the program, perhaps under another name; ours come before it.
+            return behind(name);
+        }
+        let found = real_dlsym(library, name.as_ptr());
+        if !found.is_null() {
+            MET.store(found, Ordering::Release);
+        }
+        if cfg!(target_arch = "x86_64") {
+            libc::dlclose(library);
+        }
+        found
     }
-    // SAFETY: a handle of dlopen and a C string.
-    unsafe { real_dlsym(library, name.as_ptr()) }
 }
 
 macro_rules! driver {
     ($($(#[$meta:meta])* $name:ident = $symbol:literal ($($arg:ident: $ty:ty),*);)*) => {
+        #[allow(non_camel_case_types)]
+        #[derive(Clone, Copy)]
+        enum Index { $($name),* }
+
+        /// All of them, or null.
+        static FOUND: [AtomicPtr<c_void>; [$(stringify!($name)),*].len()] =
+            [const { AtomicPtr::new(std::ptr::null_mut()) }; [$(stringify!($name)),*].len()];
+
         $(
             $(#[$meta])*
             ///
@@ -44,14 +72,14 @@ macro_rules! driver {
             /// As the driver's documentation asks for.
             #[allow(clippy::too_many_arguments)]
             pub unsafe fn $name($($arg: $ty),*) -> Code {
-                static FUNCTION: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
-                let mut function = FUNCTION.load(Ordering::Relaxed);
+                let place = &FOUND[Index::$name as usize];
+                let mut function = place.load(Ordering::Relaxed);
                 if function.is_null() {
                     function = symbol($symbol);
                     if function.is_null() {
                         return NOT_FOUND;
                     }
-                    FUNCTION.store(function, Ordering::Relaxed);
+                    place.store(function, Ordering::Relaxed);
                 }
                 // SAFETY: the driver's function of that name has this signature.
                 let function: unsafe extern "C-unwind" fn($($ty),*) -> Code =
@@ -182,6 +210,14 @@ driver! {
     set_node_kernel = c"cuGraphKernelNodeSetParams_v2" (node: Handle, params: *const crate::abi::KernelNode);
     /// An attribute of it.
     node_attribute = c"cuGraphKernelNodeGetAttribute" (node: Handle, attribute: u32, value: *mut [u64; 8]);
+}
+
+/// For a driver that was unloaded: another one may be loaded.
+pub fn forget() {
+    for place in &FOUND {
+        place.store(std::ptr::null_mut(), Ordering::Relaxed);
+    }
+    MET.store(std::ptr::null_mut(), Ordering::Release);
 }
 
 /// While it lives, what the calling thread does disturbs no capture: neither its own nor one of another thread.

@@ -23,7 +23,7 @@ use crate::modules::{Module, make_ready};
 use crate::notes::say;
 use crate::params::Passed;
 use crate::reserve::has_room;
-use crate::state::{Mode, State, fall_asleep, guarded, mode, state};
+use crate::state::{Mode, State, fall_asleep, guarded, is_sealed, mode, state};
 
 /// Is the handle a kernel of a library, or a function of a context?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +74,11 @@ pub struct Functions {
 }
 
 impl Functions {
+    /// Has what stands for handles live on when they are forgotten.
+    pub fn keep(&mut self) {
+        std::mem::forget(std::mem::take(&mut self.known));
+    }
+
     /// Forgets all of them; they are identified again when they are launched.
     pub fn forget(&mut self) {
         self.known.clear();
@@ -434,7 +439,11 @@ const REACH: usize = 16;
 struct Table {
     keys: [AtomicUsize; PLACES],
     entries: [AtomicPtr<Entry>; PLACES],
+    /// The one that was abandoned before.
+    before: AtomicPtr<Table>,
 }
+
+static ABANDONED: AtomicPtr<Table> = AtomicPtr::new(std::ptr::null_mut());
 
 static TABLE: AtomicPtr<Table> = AtomicPtr::new(std::ptr::null_mut());
 static ANY: AtomicBool = AtomicBool::new(false);
@@ -456,9 +465,12 @@ pub fn forget_all() {
     }
 }
 
-/// For a forked child: its parent may have been writing into the table.
+/// For a forked child: its parent may have been writing into the table. It stays where it is found.
 pub fn abandon() {
-    TABLE.store(std::ptr::null_mut(), Ordering::Release);
+    let known = TABLE.swap(std::ptr::null_mut(), Ordering::AcqRel);
+    if !known.is_null() {
+        ABANDONED.store(known, Ordering::Release);
+    }
 }
 
 impl Table {
@@ -535,6 +547,10 @@ pub fn replacement(launch: &Launch) -> Option<(&'static Replacement, Extents)> {
         _ => return None,
     };
     if entry.agrees_on.load(Ordering::Relaxed) & bit == 0 {
+        // The driver would load what it has not yet.
+        if is_sealed() {
+            return None;
+        }
         guarded(|| {
             for winner in entry.winners.iter() {
                 make_ready((winner.handle(), winner.kind));
@@ -556,6 +572,10 @@ pub fn current_context() -> usize {
 
 /// Identifies a handle and remembers the result.
 fn find(handle: Handle) -> Option<&'static Entry> {
+    // The room is asked of the kernel.
+    if is_sealed() {
+        return None;
+    }
     // An allocation that fails would end the program.
     if !has_room(size_of::<Table>()) {
         fall_asleep();
@@ -596,7 +616,10 @@ fn find(handle: Handle) -> Option<&'static Entry> {
     let mut table = TABLE.load(Ordering::Acquire);
     if table.is_null() {
         // SAFETY: zeros are a table without entries.
-        table = Box::into_raw(unsafe { Box::<Table>::new_zeroed().assume_init() });
+        let new = unsafe { Box::<Table>::new_zeroed().assume_init() };
+        new.before
+            .store(ABANDONED.load(Ordering::Acquire), Ordering::Relaxed);
+        table = Box::into_raw(new);
         TABLE.store(table, Ordering::Release);
     }
     // SAFETY: tables are never freed.

@@ -16,7 +16,7 @@ use warpwright_winners::ties::{Bond, bond};
 use crate::abi::{Code, Handle, Out, SUCCESS, Text};
 use crate::driver::{self, Relaxed};
 use crate::functions::{self, Kind, Replacement};
-use crate::modules::Module;
+use crate::modules::{Module, kept};
 use crate::notes::say;
 use crate::reserve::has_room;
 use crate::state::{State, guarded, state};
@@ -145,7 +145,7 @@ impl Plan {
             return self.refuse_all("there is no memory for its module with other kernels");
         }
         match graft(cubin, &additions) {
-            Ok(image) => self.image = Some(Box::leak(image.into_boxed_slice())),
+            Ok(image) => self.image = Some(kept(image)),
             Err(e) => self.refuse_all(&e.to_string()),
         }
     }

@@ -3,7 +3,7 @@
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use warpwright_winners::fit::{Original, Place, Unfit};
 use warpwright_winners::image::{self, CONTAINER, ImageError};
@@ -85,6 +85,12 @@ impl Modules {
         all.filter(|(_, loaded)| loaded.library || loaded.context == context)
             .map(|(handle, loaded)| (*handle, loaded.library, loaded.code.clone()))
             .collect()
+    }
+
+    /// Has all that may be forgotten live on.
+    fn keep(&mut self) {
+        let all = self.loaded.values();
+        all.for_each(|loaded| std::mem::forget(loaded.code.clone()));
     }
 
     /// The winners for a kernel.
@@ -272,6 +278,19 @@ impl<'a> Way<'a> {
     }
 }
 
+/// May a module be looked at? Where the program has forbidden itself system calls only what had its handle before is
+/// forgotten, and kept: to give memory back may be one.
+fn may_look(handle: Handle) -> bool {
+    if mode() == Mode::Off || handle.is_null() {
+        return false;
+    }
+    if is_sealed() {
+        guarded(|| std::mem::forget(state().modules.loaded.remove(&(handle as usize))));
+        return false;
+    }
+    true
+}
+
 /// Looks at a module that the driver has loaded. Where its kernels share something with it, it may be loaded once more
 /// with others added; then the handle is another one.
 /// `parts`: the images that it was linked from.
@@ -282,10 +301,6 @@ fn look(
     way: Way<'_>,
 ) {
     guarded(|| {
-        if is_sealed() {
-            drop(state().modules.loaded.remove(&(*handle as usize)));
-            return;
-        }
         if !has_room(image.map_or(0, <[u8]>::len)) {
             return fall_asleep();
         }
@@ -452,7 +467,7 @@ impl<'a> Stored<'a> {
         winners.retain(|winner| winner.gpu == self.gpu.name);
         if winners.is_empty() {
             say(&format!(
-                "`{name}`: what the store has is for another GPU, damaged, or of a later version"
+                "`{name}`: what the store has is for another GPU, damaged, of a later version, or others can write it"
             ));
             return Vec::new();
         }
@@ -543,6 +558,18 @@ pub struct OwnKernel {
     pub kernel: Handle,
 }
 
+/// An image that lives on.
+pub fn kept(image: Vec<u8>) -> &'static [u8] {
+    // The driver alone may know it: who looks for lost memory finds it here.
+    static ALL: Mutex<Vec<&[u8]>> = Mutex::new(Vec::new());
+    let image: &'static [u8] = Box::leak(image.into_boxed_slice());
+    // A forked child may find it locked for ever.
+    if let Ok(mut all) = ALL.try_lock() {
+        all.push(image);
+    }
+    image
+}
+
 /// Loads a cubin as a library and takes a kernel from it.
 pub fn load_kernel(cubin: &[u8], symbol: &str) -> Result<OwnKernel, (&'static str, Code)> {
     let (mut library, mut kernel): (Handle, Handle) = (std::ptr::null_mut(), std::ptr::null_mut());
@@ -554,7 +581,7 @@ pub fn load_kernel(cubin: &[u8], symbol: &str) -> Result<OwnKernel, (&'static st
         return Err(("no memory", NO_MEMORY));
     }
     // The driver may go on reading an image for as long as the library lives.
-    let image: &'static [u8] = Box::leak(cubin.to_vec().into_boxed_slice());
+    let image = kept(cubin.to_vec());
     // SAFETY: the image is a cubin that lives on, the outputs have the right types.
     let code = unsafe {
         driver::library_load(
@@ -599,7 +626,8 @@ pub fn make_ready((handle, kind): (Handle, Kind)) {
 
 /// Finishes a load: looks at the image if the driver took it.
 unsafe fn loaded(code: Code, handle: Out, image: *const c_void, way: Way<'_>) -> Code {
-    if code == SUCCESS && mode() != Mode::Off && !handle.is_null() && !image.is_null() {
+    // SAFETY: the driver has written it.
+    if code == SUCCESS && !handle.is_null() && !image.is_null() && may_look(unsafe { *handle }) {
         // SAFETY: the driver has read the image and written the handle.
         unsafe { look(&mut *handle, bytes(image), &|| linked_from(image), way) };
     }
@@ -615,7 +643,8 @@ fn load_module(image: *const c_void, out: Out) -> Code {
 const OPTIONS: &str = "it is loaded with options that may change its code";
 
 unsafe fn loaded_file(code: Code, handle: Out, file: *const c_char, way: Way<'_>) -> Code {
-    if code == SUCCESS && mode() != Mode::Off && !handle.is_null() {
+    // SAFETY: the driver has written it.
+    if code == SUCCESS && !handle.is_null() && may_look(unsafe { *handle }) {
         guarded(|| {
             // SAFETY: the driver has read the name and written the handle.
             let (file, handle) = unsafe { (driver::text(file).unwrap_or_default(), &mut *handle) };
@@ -847,6 +876,11 @@ fn forget(which: impl FnOnce(&mut Modules)) {
         } = &mut *state;
         trace.close();
         plan.close();
+        if is_sealed() {
+            // To give memory back may be a system call.
+            modules.keep();
+            functions.keep();
+        }
         which(modules);
         functions.forget();
         crate::functions::forget_all();

@@ -219,6 +219,44 @@ pub struct State {
     pub plan: Plan,
     /// Kernels that may be tried, by executable graph.
     pub recorded: BTreeMap<usize, Arc<Vec<Recorded>>>,
+    /// What was abandoned before.
+    _before: Abandoned,
+}
+
+/// Memory that nobody uses any more and nobody gives back: who looks for what is lost finds it here.
+struct Abandoned(#[expect(dead_code, reason = "held")] *mut Mutex<State>);
+
+// SAFETY: nobody goes there.
+unsafe impl Send for Abandoned {}
+
+impl Default for Abandoned {
+    fn default() -> Self {
+        Abandoned(ABANDONED.load(Ordering::Acquire))
+    }
+}
+
+static ABANDONED: AtomicPtr<Mutex<State>> = AtomicPtr::new(std::ptr::null_mut());
+
+/// What is known is as if it had never been.
+fn abandon() {
+    let known = STATE.swap(std::ptr::null_mut(), Ordering::AcqRel);
+    if !known.is_null() {
+        ABANDONED.store(known, Ordering::Release);
+    }
+    crate::functions::abandon();
+    crate::memory::open();
+}
+
+/// The program has closed the driver, and handles of it mean nothing any more.
+pub fn forget_driver() {
+    abandon();
+    FINISHES.store(false, Ordering::Relaxed);
+    match MODE.load(Ordering::Relaxed) {
+        // Launches that were not written are lost.
+        mode if mode == Mode::Trace as u8 => drop(guarded(crate::notes::cut)),
+        mode if mode == Mode::Try as u8 => MODE.store(Mode::Off as u8, Ordering::Relaxed),
+        _ => {}
+    }
 }
 
 static STATE: AtomicPtr<Mutex<State>> = AtomicPtr::new(std::ptr::null_mut());
@@ -241,9 +279,7 @@ pub fn state() -> MutexGuard<'static, State> {
 /// A forked child begins anew. What it inherited may be half changed, and its locks held by threads that it
 /// does not have; the driver's handles mean nothing there either.
 extern "C" fn in_child() {
-    STATE.store(std::ptr::null_mut(), Ordering::Release);
-    crate::functions::abandon();
-    crate::memory::open();
+    abandon();
     // No trials: a lock may be held by a thread of the parent.
     match mode() {
         Mode::Off | Mode::Try => MODE.store(Mode::Off as u8, Ordering::Relaxed),
@@ -251,11 +287,12 @@ extern "C" fn in_child() {
     }
 }
 
+static FINISHES: AtomicBool = AtomicBool::new(false);
+
 /// Has the trace finished when the program ends. What is registered last runs first, and the driver takes itself
 /// down in a handler that it registers when it is initialised: so this is for the first launch.
 pub fn finish_at_exit() {
-    static ONCE: AtomicBool = AtomicBool::new(false);
-    if !ONCE.swap(true, Ordering::Relaxed) {
+    if !FINISHES.swap(true, Ordering::Relaxed) {
         // SAFETY: the handler takes no arguments, and this library is never unloaded.
         unsafe { libc::atexit(at_exit) };
     }

@@ -89,11 +89,16 @@ static HEAP: [&CStr; 7] = [
     c"memalign",
 ];
 
-/// Compilers call these by themselves: they mean the same in every program.
-static OF_COMPILERS: [&CStr; 4] = [c"memcpy", c"memmove", c"memset", c"memcmp"];
-
 /// A library of ours may define these and call them all the same.
-static DEFINED: [&CStr; 2] = [c"prctl", c"syscall"];
+static DEFINED: [&CStr; 3] = [c"prctl", c"syscall", c"dlclose"];
+
+/// Names that no program may use for itself, and that mean something of the C library's alone. Of other such names a program
+/// may have its own from what compilers link.
+static OF_LIBRARY: [&CStr; 3] = [
+    c"__errno_location",
+    c"__xpg_strerror_r",
+    c"__register_atfork",
+];
 
 /// A loaded object's tables.
 struct Object {
@@ -188,14 +193,22 @@ impl Object {
     /// # Safety
     /// A name that ends in a zero.
     unsafe fn has(&self, name: *const u8) -> bool {
+        // SAFETY: the caller's.
+        unsafe { self.place(name).is_some_and(|place| !self.is_copy(place)) }
+    }
+
+    /// Where its table of symbols has what it defines by that name.
+    ///
+    /// # Safety
+    /// A name that ends in a zero.
+    unsafe fn place(&self, name: *const u8) -> Option<u32> {
         // SAFETY: the tables of a loaded object.
         unsafe {
-            let place = match self.gnu_hash.is_null() {
+            match self.gnu_hash.is_null() {
                 false => self.by_gnu_hash(name),
                 true if !self.hash.is_null() => self.by_hash(name),
                 true => None,
-            };
-            place.is_some_and(|place| !self.is_copy(place))
+            }
         }
     }
 
@@ -330,6 +343,29 @@ pub extern "C" fn own_name() -> *const c_char {
     unsafe { own_map().as_ref() }.map_or(ptr::null(), |own| own.name)
 }
 
+/// A function of what was loaded behind this library, with nothing called; null if there is none.
+///
+/// # Safety
+/// A name that ends in a zero, of a plain function.
+pub unsafe extern "C" fn behind(name: *const c_char) -> *mut c_void {
+    // SAFETY: the list, which ends in a null, and the tables of what is loaded.
+    unsafe {
+        let mut map = own_map();
+        while !map.is_null() {
+            map = (*map).next;
+            if map.is_null() {
+                break;
+            }
+            let object = Object::of(&*map);
+            if let Some(place) = object.place(name.cast()) {
+                let value = (*object.symbols.add(place as usize)).value as usize;
+                return ptr::with_exposed_provenance_mut((*map).base.wrapping_add(value));
+            }
+        }
+        ptr::null_mut()
+    }
+}
+
 /// The program's environment.
 #[inline]
 pub fn environment() -> *const *mut u8 {
@@ -365,7 +401,7 @@ fn search() -> *const u8 {
             let symbol = &*own.symbols.add(place as usize);
             let name = own.names.add(symbol.name as usize);
             place += 1;
-            if symbol.section != 0 || is_reserved(name) || is_one(&OF_COMPILERS, name) {
+            if symbol.section != 0 || is_reserved(name) && !is_one(&OF_LIBRARY, name) {
                 continue;
             }
             let (has, is_of_heap) = (program.has(name), is_one(&HEAP, name));

@@ -19,7 +19,7 @@ pub type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void
 pub const INSIDE: &CStr = c"libwarpwright_inplace.so";
 
 /// What it exports: a [`Begin`]. The number changes with the types here.
-pub const BEGIN: &CStr = c"warpwright_begin_1";
+pub const BEGIN: &CStr = c"warpwright_begin_2";
 
 /// Takes what the preloaded library has; null where nothing may run.
 pub type Begin = unsafe extern "C" fn(*const Outside) -> *const Inside;
@@ -43,4 +43,6 @@ pub struct Inside {
     pub exported: unsafe extern "C" fn(name: *const c_char) -> *mut c_void,
     /// The program is about to forbid itself system calls.
     pub seal: unsafe extern "C" fn(),
+    /// The program has closed a library.
+    pub closed: unsafe extern "C" fn(),
 }

@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use warpwright_linkage::Dlsym;
-use warpwright_linkage::captured::{is_captured_for, program};
+use warpwright_linkage::captured::{self, is_captured, is_captured_for, program};
 
 use crate::inside::{behind, inside};
 
@@ -15,6 +15,12 @@ static REAL_DLSYM: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 /// The C library's `dlsym`. It is found by version, since by name one would find ours.
 pub fn dlsym_of_libc() -> Option<Dlsym> {
     let mut found = REAL_DLSYM.load(Ordering::Acquire);
+    if found.is_null() && is_captured() {
+        // It is only passed to, and `dlvsym` may be the program's.
+        // SAFETY: a C string.
+        found = unsafe { captured::behind(c"dlsym".as_ptr()) };
+        REAL_DLSYM.store(found, Ordering::Release);
+    }
     if found.is_null() {
         // SAFETY: C strings; RTLD_NEXT searches behind this library.
         let of = |version: *const c_char| unsafe {
@@ -142,11 +148,11 @@ unsafe extern "C" fn ours(
     let Some(of_libc) = dlsym_of_libc() else {
         return pass(std::ptr::null_mut());
     };
-    let next = next_dlsym();
     // SAFETY: `dlsym` was called with it.
     if unsafe { is_captured_for(name) } {
-        return pass(next);
+        return pass(of_libc as *mut c_void);
     }
+    let next = next_dlsym();
     // Who searches behind itself, and who hooks this function as well, is a tool and not the program: it gets what it would
     // get without us.
     let is_hooked = next != of_libc as *mut c_void;

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use warpwright_linkage::captured::variable;
+use warpwright_linkage::captured::{is_captured, variable};
 use warpwright_linkage::{BEGIN, Begin, INSIDE, Inside, Outside};
 
 use crate::door::{dlsym_of_libc, real_dlsym};
@@ -35,7 +35,7 @@ pub fn opened() -> Option<&'static Inside> {
 
 /// It, opened where it is not yet; none where nothing is to be done, or it cannot be.
 pub fn inside() -> Option<&'static Inside> {
-    if OPENED.load(Ordering::Acquire).is_null() && !is_sealed() {
+    if OPENED.load(Ordering::Acquire).is_null() && !is_sealed() && !is_captured() {
         // SAFETY: the calling thread's own.
         let number = unsafe { libc::__errno_location() };
         let before = unsafe { *number };

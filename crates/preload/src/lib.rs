@@ -15,6 +15,8 @@
 
 #[cfg(target_arch = "x86_64")]
 mod children;
+#[cfg(target_arch = "x86_64")]
+mod closed;
 mod door;
 mod exported;
 mod inside;

@@ -51,7 +51,9 @@ static AT_START: unsafe extern "C" fn() = {
         // SAFETY: this library is never unloaded.
         unsafe {
             note();
-            pthread_atfork(None, None, Some(note));
+            if !is_captured() {
+                pthread_atfork(None, None, Some(note));
+            }
         }
     }
     start

@@ -160,6 +160,12 @@ pub enum RecordError {
     /// Anybody may write it.
     #[error("everybody can write it (chmod o-w)")]
     Exposed,
+    /// Another user may write it, who has not the folder.
+    #[error("user {0} can write it, whose folder it is not")]
+    OfOther(u32),
+    /// It is a link, and others can put another file there.
+    #[error("it is a link, and others can write where that leads")]
+    Linked,
 }
 
 impl Winner {

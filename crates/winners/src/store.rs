@@ -139,25 +139,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Exposed`]: it, a folder that it lies in, or one of a link on the way to it.
     pub fn exposure(&self) -> Result<Option<Exposure>, StoreError> {
-        const OTHERS: u32 = 0o002;
-        const STICKY: u32 = 0o1000;
-        let Ok(whole) = self.folder.canonicalize() else {
-            return Ok(None);
-        };
-        let mut found = None;
-        for folder in folders_to(&self.folder) {
-            let Ok(data) = fs::metadata(&folder) else {
-                continue;
-            };
-            // In a sticky folder only owners rename and remove; add they all may.
-            let is_store = folder.canonicalize().is_ok_and(|known| known == whole);
-            let is_safe = !is_store && data.mode() & STICKY != 0;
-            if data.mode() & OTHERS != 0 && !is_safe {
-                return Err(StoreError::Exposed(folder));
-            }
-            found = found.or(exposure_of(&data, is_store, is_safe));
-        }
-        Ok(found)
+        exposure_at(&self.folder)
     }
 
     /// The winners that may be used, as far as names tell. An empty or missing folder has none.
@@ -322,41 +304,69 @@ pub fn export_of(entries: &[Entry]) -> Vec<u8> {
     export::to_bytes(&plain.collect::<Vec<_>>())
 }
 
-/// Folders whose writers decide what stands at a path: it and those above it, the same for each link on the way.
-fn folders_to(path: &Path) -> Vec<PathBuf> {
+/// Who else can write what stands at a path, or put another thing there.
+fn exposure_at(path: &Path) -> Result<Option<Exposure>, StoreError> {
+    const OTHERS: u32 = 0o002;
+    const STICKY: u32 = 0o1000;
+    let Ok(whole) = path.canonicalize() else {
+        return Ok(None);
+    };
+    let (folders, links) = folders_to(path);
+    // Who has a link in a sticky folder can make it anew.
+    let own = |link: &PathBuf| fs::symlink_metadata(link).ok();
+    let mut found = links.iter().filter_map(own).find_map(|data| other(&data));
+    for folder in folders {
+        let Ok(data) = fs::metadata(&folder) else {
+            continue;
+        };
+        // In a sticky folder only owners rename and remove; add they all may.
+        let is_it = folder.canonicalize().is_ok_and(|known| known == whole);
+        let is_safe = !is_it && data.mode() & STICKY != 0;
+        if data.mode() & OTHERS != 0 && !is_safe {
+            return Err(StoreError::Exposed(folder));
+        }
+        found = found.or(exposure_of(&data, is_it, is_safe));
+    }
+    Ok(found)
+}
+
+/// It belongs to another user than this one and the administrator.
+fn other(data: &fs::Metadata) -> Option<Exposure> {
+    let own = [rustix::process::geteuid().as_raw(), 0];
+    (!own.contains(&data.uid())).then(|| Exposure::Owner(data.uid()))
+}
+
+/// Folders whose writers decide what stands at a path, which is the first: it and those above it, the same for each link on
+/// the way; and these links.
+fn folders_to(path: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
     /// As many links as the kernel follows.
     const MOST_LINKS: usize = 40;
     let mut left = vec![std::path::absolute(path).unwrap_or_else(|_| path.to_owned())];
-    let (mut folders, mut links): (Vec<PathBuf>, usize) = (Vec::new(), 0);
+    let (mut folders, mut links) = (Vec::<PathBuf>::new(), Vec::new());
     while let Some(path) = left.pop() {
         for folder in path.ancestors().filter(|f| !f.as_os_str().is_empty()) {
             if folders.iter().any(|known| known == folder) {
                 continue;
             }
-            if let (Ok(to), true) = (fs::read_link(folder), links < MOST_LINKS) {
+            if let (Ok(to), true) = (fs::read_link(folder), links.len() < MOST_LINKS) {
                 let rest = path.strip_prefix(folder).unwrap_or(Path::new(""));
                 let parent = folder.parent().unwrap_or(Path::new("/"));
                 left.push(parent.join(to).join(rest));
-                links += 1;
+                links.push(folder.to_owned());
             } else {
                 folders.push(folder.to_owned());
             }
         }
     }
-    folders
+    (folders, links)
 }
 
 /// A folder above the store may belong to its owner's own group, as homes do on many systems.
 fn exposure_of(data: &fs::Metadata, is_store: bool, is_safe: bool) -> Option<Exposure> {
     const GROUP: u32 = 0o020;
     let is_private = !is_store && (data.gid() == data.uid() || is_safe);
-    match data.uid() {
-        other if other != rustix::process::geteuid().as_raw() && other != 0 => {
-            Some(Exposure::Owner(other))
-        }
-        _ if data.mode() & GROUP != 0 && !is_private => Some(Exposure::Group),
-        _ => None,
-    }
+    let is_of_group = data.mode() & GROUP != 0 && !is_private;
+    other(data).or(is_of_group.then_some(Exposure::Group))
 }
 
 /// Of a name, and not all of it.
@@ -422,12 +432,38 @@ fn newest<'n>(folder: &Path, names: &'n [OsString]) -> impl Iterator<Item = &'n 
     dated.into_iter().map(|(_, name)| name)
 }
 
-/// A record of a file: a regular one of bounded size that not everybody can write. A pipe would block for ever.
+/// Who has not the folder may have a record in it where a group fills it.
+fn is_foreign(path: &Path, record: &fs::Metadata) -> bool {
+    const GROUP: u32 = 0o020;
+    let folder = || fs::metadata(path.parent()?).ok();
+    let is_own = |folder: fs::Metadata| folder.uid() == record.uid() || folder.mode() & GROUP != 0;
+    other(record).is_some() && !folder().is_some_and(is_own)
+}
+
+/// Leads a link to where nobody else can write but who can write the folder?
+fn is_trusted(link: &Path) -> bool {
+    let Ok(found) = exposure_at(link) else {
+        return false;
+    };
+    let folder = || link.parent().and_then(|folder| exposure_at(folder).ok());
+    found.is_none() || folder() == Some(found)
+}
+
+/// A record of a file: a regular one of bounded size that nobody can write who cannot write the folder. A pipe would block for
+/// ever.
 fn read(path: &Path) -> Result<Winner, RecordError> {
     let unreadable = |e: io::Error| RecordError::Unreadable(e.kind());
+    let mut data = fs::symlink_metadata(path).map_err(unreadable)?;
+    let is_link = data.is_symlink();
+    if is_link {
+        data = fs::metadata(path).map_err(unreadable)?;
+    }
     // To open a device may do something.
-    if !fs::metadata(path).map_err(unreadable)?.is_file() {
+    if !data.is_file() {
         return Err(RecordError::NoFile);
+    }
+    if is_link && !is_trusted(path) {
+        return Err(RecordError::Linked);
     }
     let mut options = OpenOptions::new();
     let nonblocking = rustix::fs::OFlags::NONBLOCK.bits() as i32;
@@ -439,6 +475,9 @@ fn read(path: &Path) -> Result<Winner, RecordError> {
     }
     if data.mode() & 0o002 != 0 {
         return Err(RecordError::Exposed);
+    }
+    if is_foreign(path, &data) {
+        return Err(RecordError::OfOther(data.uid()));
     }
     if data.len() > MOST_BYTES {
         return Err(RecordError::TooLarge(data.len()));

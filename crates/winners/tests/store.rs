@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-use rustix::fs::{Gid, chown};
+use rustix::fs::{AtFlags, CWD, Gid, Uid, chown, chownat};
 use warpwright_winners::aside::Aside;
 use warpwright_winners::{
     Exposure, Kept, LaunchClass, RecordError, Shape, Standing, Store, StoreError, Winner, export,
@@ -560,4 +560,48 @@ fn of_many_winners_the_latest_are_read() {
     assert_eq!(found[0], latest);
     // Bounded work; how long it takes is for the library's own test.
     assert!(took < Duration::from_secs(2), "{took:?}");
+}
+
+/// Whoever has a record can write it at any time: it is one of the folder's owner, or of a team's.
+#[test]
+fn records_of_others_are_refused() {
+    let folder = tempfile::tempdir().expect("folder");
+    let top = folder.path().canonicalize().expect("a path");
+    let store = Store::at(top.join("store"));
+    let path = store.put(&winner("aa", "H200", 1)).expect("written");
+    let public = top.join("public");
+    fs::create_dir(&public).expect("made");
+    let read = || store.all().expect("read").remove(0).winner;
+    // A link into a folder where everybody can write, and elsewhere.
+    for (mode, is_used) in [(0o777, false), (0o755, true)] {
+        allow(&public, mode);
+        fs::rename(&path, public.join("record")).expect("moved");
+        symlink(public.join("record"), &path).expect("linked");
+        assert_eq!(read().is_ok(), is_used, "{mode:o}");
+        assert!(is_used || read() == Err(RecordError::Linked));
+        fs::rename(public.join("record"), &path).expect("moved");
+    }
+    // Only the administrator can give files away.
+    let (other, own) = (Uid::from_raw(5555), Uid::from_raw(0));
+    if chown(&path, Some(other), None).is_err() {
+        return;
+    }
+    assert_eq!(read(), Err(RecordError::OfOther(5555)));
+    allow(store.folder(), 0o770);
+    assert!(read().is_ok());
+    allow(store.folder(), 0o700);
+    chown(&path, Some(own), None).expect("given");
+    let link = Store::at(top.join("link"));
+    symlink(store.folder(), link.folder()).expect("linked");
+    assert!(link.exposure().expect("safe").is_none());
+    chownat(
+        CWD,
+        link.folder(),
+        Some(other),
+        None,
+        AtFlags::SYMLINK_NOFOLLOW,
+    )
+    .expect("given");
+    let told = link.exposure().expect("safe");
+    assert_eq!(told, Some(Exposure::Owner(5555)));
 }

@@ -344,11 +344,12 @@ static void little_memory(long more) {
     if (setrlimit(RLIMIT_AS, &limit)) fail("setrlimit", 0);
 }
 
-/* From here on files that are opened or renamed end the program. */
+/* From here on files that are opened or renamed end the program, and questions about its memory. */
 static void forbid(const char *by) {
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 2, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 3, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mincore, 2, 0),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_renameat, 1, 0),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_renameat2, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, 0x80000000), /* SECCOMP_RET_KILL_PROCESS */

@@ -2482,7 +2482,7 @@ fn called() -> Vec<String> {
     let names = names.filter_map(|name| name.split('@').next());
     let names = names.filter(|name| !name.ends_with(':'));
     // It defines these and calls them all the same.
-    let defined = ["prctl", "syscall"];
+    let defined = ["prctl", "syscall", "dlclose"];
     names.chain(defined).map(str::to_owned).collect()
 }
 
@@ -2520,24 +2520,14 @@ fn own_function(name: &str, link: &[&str], store: &Path) -> ([Run; 3], Option<Pa
 /// What a program calls as the library calls a function is the program's own, whatever it does.
 fn own_functions_are_not_called() {
     /// The door itself and what asks the dynamic linker; what starts every program.
-    const LEFT: [&str; 6] = [
-        "dl_iterate_phdr",
-        "dladdr",
-        "dlclose",
-        "dlopen",
-        "dlvsym",
-        "getenv",
-    ];
-    /// What compilers call.
-    const OF_COMPILERS: [&str; 4] = ["memcpy", "memmove", "memset", "memcmp"];
+    const LEFT: [&str; 4] = ["dl_iterate_phdr", "dladdr", "dlopen", "getenv"];
+    /// Of names that no program may use for itself, what is the C library's alone.
+    const RESERVED: [&str; 3] = ["__errno_location", "__xpg_strerror_r", "__register_atfork"];
     const HEAP: [&str; 5] = ["malloc", "calloc", "realloc", "free", "posix_memalign"];
     let (store, size) = store(&variant("fake_fast"));
     let is_own = |name: &&String| {
-        let is_reserved = name.starts_with('_');
-        !is_reserved
-            && ![&LEFT[..], &OF_COMPILERS, &HEAP]
-                .concat()
-                .contains(&&***name)
+        let is_reserved = name.starts_with('_') && !RESERVED.contains(&&***name);
+        !is_reserved && ![&LEFT[..], &HEAP].concat().contains(&&***name)
     };
     let names = called();
     assert!(names.iter().filter(is_own).count() > 30, "{names:?}");
@@ -2566,8 +2556,60 @@ fn own_functions_are_not_called() {
     }
 }
 
+/// What a program that closes the driver, or forks, does without the library and with it.
+fn closes(what: &str, flags: &[&str]) -> Option<[Run; 3]> {
+    let (store, _) = store(&variant("fake_fast"));
+    let folder = tempfile::tempdir().expect("folder");
+    let program = folder.path().join("closes").display().to_string();
+    let built = Command::new("cc")
+        .args(["-w", "-O1", "-o", &program])
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program/closes.c"))
+        .args(flags)
+        .arg("-ldl")
+        .output();
+    if !built.expect("cc").status.success() {
+        return None;
+    }
+    let cubin = workshop()?.dir.path().join("scale.cubin");
+    let cubin = cubin.display().to_string();
+    let run = |mode| {
+        run(&Setup {
+            mode,
+            before: &[&program, &cubin, what],
+            store: Some(store.path()),
+            ..Setup::default()
+        })
+    };
+    Some(["", "with", "trace"].map(run))
+}
+
+/// The driver goes when the program closes it, and what is opened behind that is another one.
+fn drivers_are_closed() {
+    let (_, size) = store(&variant("fake_fast"));
+    let [plain, with, trace] = closes("close", &[]).expect("a program");
+    assert!(plain.stdout().contains("closed 0"), "{}", plain.stdout());
+    for other in [&with, &trace] {
+        assert_eq!(plain.stdout(), other.stdout(), "{}", other.log);
+        assert_eq!(plain.output.status, other.output.status);
+    }
+    assert_eq!(with.of_size(size), 2, "{}", with.log);
+}
+
+/// LeakSanitizer finds all that a forked child has of the library.
+fn children_lose_nothing() {
+    let Some([plain, with, trace]) = closes("fork", &["-fsanitize=leak"]) else {
+        return;
+    };
+    for other in [&with, &trace] {
+        assert_eq!(plain.stdout(), other.stdout(), "{:?}", other.output);
+        assert_eq!(plain.output.status, other.output.status);
+    }
+}
+
 fn main() {
-    let tests: [(&str, fn()); 48] = [
+    let tests: [(&str, fn()); 50] = [
+        ("drivers_are_closed", drivers_are_closed),
+        ("children_lose_nothing", children_lose_nothing),
         (
             "environments_stay_the_programs",
             environments_stay_the_programs,

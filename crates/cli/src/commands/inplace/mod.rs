@@ -1,6 +1,7 @@
 //! Kernels inside a program that runs: `trace`, `with`, `tune -- PROGRAM`, and the store of winners.
 //!
-//! * [`program`]: starting a program with the library in it; [`environment`]: its variables.
+//! * [`program`]: starting a program with the library in it; [`environment`]: its variables; [`needs`]:
+//!   what it must have first.
 //! * [`document`]: the file of a trace, and reading it again.
 //! * [`hint`]: what a sentence can say about a kernel.
 //! * [`stdin`]: what it reads; [`shown`]: what it writes; [`work`]: a folder to work in; [`limits`]: what that takes.
@@ -12,6 +13,7 @@ pub mod db;
 pub mod document;
 mod environment;
 mod limits;
+mod needs;
 pub mod no_gpu;
 pub mod program;
 mod shown;

@@ -14,7 +14,7 @@ use nix::libc;
 
 use warpwright_autotune::caches::CUPY;
 
-use super::{environment, stdin};
+use super::{environment, needs, stdin};
 use crate::failure::Failure;
 use crate::signals;
 use crate::terminal;
@@ -106,6 +106,14 @@ pub fn command(words: &[OsString]) -> Result<Program, Failure> {
 
 /// Has the program load the library in this mode.
 pub fn inject(command: &mut Program, mode: &str) -> Result<(), Failure> {
+    let program = command.command.get_program();
+    if needs::sanitizer(program) {
+        complain!(
+            "`{}` is built with AddressSanitizer, which ends where a library is loaded before its own: it runs without ours",
+            program.display()
+        );
+        return Ok(());
+    }
     let mut preload = library(&INJECT)?.into_os_string();
     // The dynamic linker minds the last one.
     if let Some(others) = environment::last("LD_PRELOAD").filter(|others| !others.is_empty()) {
