@@ -8,10 +8,10 @@
 //! alone, whatever the others do, barriers or not.
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::linear::{FUEL, linear};
@@ -42,8 +42,8 @@ impl Default for Threads {
 #[derive(Clone, Debug)]
 pub(crate) struct Slot {
     pub(crate) region: usize,
-    /// How many slots in such memory of one version alone its version had before it.
-    ordinal: Ordinal,
+    /// How many slots in memory of one version alone its version had before it.
+    ordinal: u32,
     /// The offset as a function of the thread, in bytes from the start of the region.
     offsets: Offsets,
     pub(crate) bytes: u32,
@@ -51,9 +51,6 @@ pub(crate) struct Slot {
     /// distance in bytes from here to there, if it is constant.
     pub(crate) overlaps: Vec<(u32, Option<i64>)>,
 }
-
-/// A slot in the memory of a space that each version has for itself, by its number.
-type Ordinal = (SlotSpace, u32);
 
 /// Where an access goes in its region, as a function of the thread: one offset for all threads, or one
 /// for each thread of the block.
@@ -118,9 +115,9 @@ pub(crate) struct Slots {
     ids: FxHashMap<(usize, Offsets, u32), u32>,
     offsets: FxHashMap<(Term, usize), Offsets>,
     /// The slots in memory that the versions have each for itself, in order.
-    own: FxHashMap<(Side, SlotSpace), Vec<u32>>,
+    own: BTreeMap<Side, Vec<u32>>,
     /// Those of the rewritten version that a last use may empty.
-    lost: FxHashSet<Ordinal>,
+    lost: BTreeSet<u32>,
     threads: Threads,
 }
 
@@ -200,22 +197,20 @@ impl Slots {
         format!("{name}[{first}..{}]", first + slot.bytes)
     }
 
-    /// A number for the slot in names of what it holds. The n-th slots of a space's memory that each version has
+    /// A number for the slot in names of what it holds. The n-th slots of memory that each version has
     /// for itself share one: what stands in the original's at first is unknown, and is taken to be what
     /// the rewritten version finds in the slot of the same number. Both must overlap the slots of the
     /// same numbers at the same distances, if any: then one choice of bytes serves all, and stores to
     /// those change both alike.
     pub(crate) fn number(&self, slot: u32) -> u32 {
-        const ALIKE: u32 = 1 << 31;
-        const IN_SHARED: u32 = 1 << 30;
+        const SHARED: u32 = 1 << 31;
         let found = &self.slots[slot as usize];
         let region = &self.regions[found.region];
         if !region.is_own {
             return slot;
         }
-        let (space, ordinal) = found.ordinal;
-        let others = self.own.get(&(region.side.other(), space));
-        let other = others.and_then(|slots| slots.get(ordinal as usize));
+        let others = self.own.iter().find(|(side, _)| **side != region.side);
+        let other = others.and_then(|(_, slots)| slots.get(found.ordinal as usize));
         let is_free = found.overlaps.is_empty();
         let is_shared = other.map_or(is_free, |&other| {
             let other = &self.slots[other as usize];
@@ -224,8 +219,7 @@ impl Slots {
             is_free && other.overlaps.is_empty() || is_alike && shape.is_some()
         });
         match is_shared {
-            true if space == SlotSpace::Shared => ALIKE | IN_SHARED | ordinal,
-            true => ALIKE | ordinal,
+            true => SHARED | found.ordinal,
             false => slot,
         }
     }
@@ -235,7 +229,7 @@ impl Slots {
     fn shape(&self, slot: &Slot) -> Option<BTreeSet<(u32, i64, u32)>> {
         let overlaps = slot.overlaps.iter().map(|&(other, distance)| {
             let other = &self.slots[other as usize];
-            Some((other.ordinal.1, distance?, other.bytes))
+            Some((other.ordinal, distance?, other.bytes))
         });
         overlaps.collect()
     }
@@ -374,9 +368,8 @@ impl Slots {
         let offsets = key.1.clone();
         self.claim(region, &offsets, bytes)?;
         let id = self.slots.len() as u32;
-        let (side, space) = (self.regions[region].side, self.regions[region].space);
-        let own = self.own.entry((side, space)).or_default();
-        let ordinal = (space, own.len() as u32);
+        let own = self.own.entry(self.regions[region].side).or_default();
+        let ordinal = own.len() as u32;
         if self.regions[region].is_own {
             own.push(id);
         }

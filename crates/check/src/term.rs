@@ -49,15 +49,6 @@ pub(crate) enum Side {
     Rewritten,
 }
 
-impl Side {
-    pub(crate) fn other(self) -> Side {
-        match self {
-            Side::Original => Side::Rewritten,
-            Side::Rewritten => Side::Original,
-        }
-    }
-}
-
 /// What a term is made of, apart from its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Head {
