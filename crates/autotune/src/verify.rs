@@ -364,7 +364,11 @@ mod tests {
             ("specialize(params=n=500)", "param1:4=500", true),
             ("specialize(params=n=500)", "param1:4=500; grid=7,1,1", true),
             ("specialize(params=n=500)", "always", false),
-            ("specialize(params=n=500)", "param1:4=400..500", false),
+            (
+                "specialize(params=n=500)",
+                "param1:4>=400; param1:4<=500",
+                false,
+            ),
             ("specialize(params=n=500)", "param1:4=501", false),
             ("specialize(grid=7x1x1)", "grid=7,1,1", true),
             ("specialize(grid=7x1x1)", "grid=8,1,1", false),

@@ -3,14 +3,11 @@
 //! A barrier counts threads, in whole warps: a warp has arrived when all its lanes that have not
 //! exited have. Without an expected count it waits for every thread of the block that has not
 //! exited. What the ISA leaves undefined is a fault: the lanes of a warp coming to an aligned
-//! barrier at different instructions, or some of them passing it by, and warps that disagree about the count.
-
-use rustc_hash::FxHashMap;
+//! barrier at different instructions, and warps that disagree about the count.
 
 use super::access::Trouble;
 use super::block::Block;
 use super::warp::{Next, Strand, Wait, Warp};
-use crate::cfg::strays;
 use crate::fault::FaultKind;
 use crate::lanes::{Lanes, Mask, lanes_of};
 use crate::program::{Barrier, BarrierKind, Reduce};
@@ -21,8 +18,6 @@ const BARRIERS: usize = 16;
 /// The barriers of one block.
 pub(crate) struct Barriers {
     all: Vec<State>,
-    /// By function and step: at which other steps a barrier is passed by.
-    strays: FxHashMap<(usize, u32), Vec<bool>>,
 }
 
 #[derive(Clone, Debug)]
@@ -55,7 +50,6 @@ impl Barriers {
     pub fn new(warps: usize) -> Self {
         Barriers {
             all: vec![State::new(warps); BARRIERS],
-            strays: FxHashMap::default(),
         }
     }
 
@@ -173,31 +167,6 @@ fn barrier_at(block: &Block<'_>, warp: &Warp, strand: &Strand) -> Option<Barrier
 }
 
 impl Warp {
-    /// Lanes that go on where others of their warp wait at a barrier that all must come to.
-    pub fn pass_by(&self, block: &mut Block<'_>, current: usize) -> Result<(), Box<Trouble>> {
-        let Strand {
-            frame, pc, mask, ..
-        } = self.strands[current];
-        let number = self.frames.get(frame).map_or(0, |frame| frame.function);
-        let Some(function) = block.program.functions.get(number) else {
-            return Ok(());
-        };
-        let waits = |s: &&Strand| s.frame == frame && matches!(s.wait, Wait::Barrier(_));
-        for at in self.strands.iter().filter(waits).map(|s| s.pc) {
-            let known = block.barriers.strays.entry((number, at));
-            let passed = known.or_insert_with(|| strays(function, at));
-            if passed.get(pc as usize) == Some(&true) && !function.code[pc as usize].leaves() {
-                let message = format!(
-                    "lanes of warp {} pass a barrier by at which others wait",
-                    self.index
-                );
-                let first = Warp::first(mask);
-                return Err(Trouble::new(FaultKind::BarrierDivergence, first, message));
-            }
-        }
-        Ok(())
-    }
-
     /// Comes to a barrier with some lanes of a strand.
     pub fn arrive(
         &mut self,

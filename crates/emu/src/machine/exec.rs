@@ -26,9 +26,6 @@ impl Warp {
                 "no instruction",
             ));
         };
-        if self.strands.len() > 1 {
-            self.pass_by(block, current)?;
-        }
         let mask = match step.guard {
             None => lanes,
             Some(guard) => {
