@@ -360,27 +360,18 @@ mod tests {
             standing: Standing::Imported,
             cubin: Vec::new(),
         };
+        let text = "specialize(params=n=500)";
         let uses = [
-            ("specialize(params=n=500)", "param1:4=500", true),
-            ("specialize(params=n=500)", "param1:4=500; grid=7,1,1", true),
-            ("specialize(params=n=500)", "always", false),
-            (
-                "specialize(params=n=500)",
-                "param1:4>=400; param1:4<=500",
-                false,
-            ),
-            ("specialize(params=n=500)", "param1:4=501", false),
-            ("specialize(grid=7x1x1)", "grid=7,1,1", true),
-            ("specialize(grid=7x1x1)", "grid=8,1,1", false),
+            ("param1:4=500", true),
+            ("param1:4=500; grid=7,1,1", true),
+            ("always", false),
+            ("param1:4>=400; param1:4<=500", false),
+            ("param1:4=501", false),
         ];
-        for (text, guard, is_right) in uses {
+        for (guard, is_right) in uses {
             let recipe: Recipe = text.parse().unwrap();
-            let own = match text.contains("grid") {
-                true => "grid=7,1,1",
-                false => "param1:4=500",
-            };
             winner.recipe = text.to_owned();
-            winner.guard = own.parse().unwrap();
+            winner.guard = "param1:4=500".parse().unwrap();
             let ptx = module.ptx.as_deref().unwrap();
             let code = made(
                 &winner,
@@ -393,13 +384,10 @@ mod tests {
             winner.guard = guard.parse().unwrap();
             let found = proved(&winner, std::slice::from_ref(&module), Some(&toolkit), &gpu);
             match found {
-                Ok(own) => assert!(
-                    is_right && own.standing == Standing::Proved,
-                    "{text}: {guard}"
-                ),
+                Ok(own) => assert!(is_right && own.standing == Standing::Proved, "{guard}"),
                 Err(why) => assert!(
                     !is_right && matches!(why, Unproved::Guard(_)),
-                    "{text}: {guard}: {why}"
+                    "{guard}: {why}"
                 ),
             }
         }

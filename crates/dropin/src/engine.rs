@@ -634,7 +634,7 @@ value = \"n\"
         );
         assert_eq!(launches_begun(), 0);
         // The count is of what it says.
-        let module = Artifact::parse("ptx", &*ptx).unwrap();
+        let module = Artifact::parse("ptx", &ptx).unwrap();
         let file = LaunchFile::parse(LAUNCH, "k.toml").unwrap();
         let launch = file.resolve("small", &[]).unwrap();
         let inputs = launch.buffers().map(|b| vec![0; b.size()]).collect();
