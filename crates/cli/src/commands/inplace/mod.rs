@@ -3,7 +3,6 @@
 //! * [`program`]: starting a program with the library in it; [`environment`]: its variables; [`needs`]:
 //!   what it must have first.
 //! * [`document`]: the file of a trace, and reading it again.
-//! * [`hint`]: what a sentence can say about a kernel.
 //! * [`stdin`]: what it reads; [`shown`]: what it writes; [`work`]: a folder to work in; [`limits`]: what that takes.
 //! * [`watch`]: what the search and the proofs (`warpwright_autotune`) tell meanwhile.
 //! * [`no_gpu`]: a program on the stand-in for CUDA.
