@@ -15,7 +15,8 @@ use warpwright_api::optimise::workshop;
 use warpwright_api::trace::Trace;
 use warpwright_driver::build::Bench;
 use warpwright_launch::Quantity;
-use warpwright_pass::{Artifact, Fuel, Level, Recipe, Scope};
+use warpwright_pass::schedule::Schedule;
+use warpwright_pass::{Artifact, Fuel, Invocation, Level, Recipe, Scope};
 use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, Toolkit};
 use warpwright_winners::fit::Original;
@@ -27,7 +28,7 @@ use crate::candidates::Code;
 const LONGEST: Duration = Duration::from_secs(60);
 const LONGEST_OF_ALL: Duration = Duration::from_secs(180);
 /// Orders that a recipe may search among: more is only a way to take time.
-const MOST_ORDERS: u64 = 4096;
+const MOST_ORDERS: u32 = 4096;
 /// Bytes of stack that a proof may need.
 const STACK: usize = 64 << 20;
 
@@ -150,15 +151,11 @@ fn within<T: Send + 'static>(
 
 /// Does a recipe search among more orders than it may?
 fn is_endless(recipe: &Recipe) -> bool {
-    let text = recipe.to_string();
-    let values = text.split("search=").skip(1);
-    let number = |value: &str| {
-        let end = value.find(|c: char| !c.is_ascii_digit());
-        value[..end.unwrap_or(value.len())].parse::<u64>()
-    };
-    values
-        .map(number)
-        .any(|orders| !orders.is_ok_and(|orders| orders <= MOST_ORDERS))
+    let mut schedules = recipe
+        .passes()
+        .iter()
+        .filter_map(Invocation::get::<Schedule>);
+    schedules.any(|schedule| schedule.search > MOST_ORDERS)
 }
 
 fn read_modules(folder: &Path) -> Vec<Code> {

@@ -71,7 +71,7 @@ fn next_dlsym() -> *mut c_void {
 }
 
 /// Where the object begins that an address lies in.
-fn object_of(address: *const c_void) -> *mut c_void {
+pub fn object_of(address: *const c_void) -> *mut c_void {
     let null: *mut c_void = std::ptr::null_mut();
     let mut found = libc::Dl_info {
         dli_fname: null.cast(),

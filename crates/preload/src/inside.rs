@@ -7,6 +7,7 @@ use warpwright_linkage::captured::{is_captured, variable};
 use warpwright_linkage::{BEGIN, Begin, INSIDE, Inside, Outside};
 
 use crate::door::{dlsym_of_libc, real_dlsym};
+use crate::holes::Holes;
 #[cfg(target_arch = "x86_64")]
 use crate::sealed::is_sealed;
 
@@ -63,6 +64,7 @@ fn open() -> *const Inside {
     };
     let how = libc::RTLD_NOW | libc::RTLD_LOCAL | libc::RTLD_NODELETE;
     let outside = Outside { dlsym, behind };
+    let _holes = Holes::take();
     // SAFETY: C strings, and a function of that type.
     unsafe {
         let library = libc::dlopen(INSIDE.as_ptr(), how);
@@ -102,6 +104,9 @@ pub unsafe fn of_driver(name: *const c_char) -> *mut c_void {
         if library.is_null() {
             return library;
         }
-        real_dlsym(library, name)
+        let found = real_dlsym(library, name);
+        // The program's own references alone hold it.
+        libc::dlclose(library);
+        found
     }
 }

@@ -19,6 +19,7 @@ mod children;
 mod closed;
 mod door;
 mod exported;
+mod holes;
 mod inside;
 #[cfg(target_arch = "x86_64")]
 mod sealed;

@@ -1,9 +1,11 @@
 /* A program that is done with the driver at times.
  *
- * Loads the cubin of the first argument and launches its kernel. Then it closes the driver until it is gone, opens it and does
- * so once more (`close`), or has a child launch and end (`fork`).
+ * Loads the cubin of the first argument and launches its kernel. Then it closes the driver until it is gone, opens it, does
+ * so once more and says whether it lies where it lay (`close`), or has a child launch and end (`fork`).
  */
+#define _GNU_SOURCE
 #include <dlfcn.h>
+#include <link.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +30,12 @@ static void launch(void) {
     fflush(stdout);
 }
 
+static size_t lies(void) {
+    struct link_map *map = 0;
+    dlinfo(driver, RTLD_DI_LINKMAP, &map);
+    return map->l_addr;
+}
+
 static void begin(void) {
     driver = dlopen("libcuda.so.1", RTLD_NOW);
     unsigned (*init)() = dlsym(driver, "cuInit"), (*load)() = dlsym(driver, "cuModuleLoadData");
@@ -50,9 +58,11 @@ int main(int count, char **words) {
     begin();
     if (!strcmp(words[2], "close")) {
         int times = 0;
+        size_t place = lies();
         while (times < 9 && !dlclose(driver) && dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD)) times += 1;
         printf("closed %d\n", times);
         begin();
+        printf("%s\n", lies() == place ? "in its place" : "moved");
     } else {
         int status = 0;
         if (!fork()) {

@@ -2,9 +2,11 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::Read;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+
+use object::elf::{DT_NEEDED, DT_NULL, DT_STRSZ, DT_STRTAB, Dyn64, FileHeader64, PT_LOAD};
+use object::read::elf::{Dyn as _, FileHeader as _, ProgramHeader as _};
+use object::{LittleEndian, ReadCache, ReadRef as _};
 
 /// AddressSanitizer's library, of GCC or Clang: it ends a program where another one is loaded before it.
 const SANITIZER: [&str; 2] = ["libasan.so", "libclang_rt.asan"];
@@ -27,72 +29,39 @@ fn found(program: &OsStr) -> Option<PathBuf> {
     places.find(|place| place.is_file())
 }
 
-/// Whole numbers of a part of a file.
-fn words<const COUNT: usize>(part: &[u8], at: usize) -> Option<[u64; COUNT]> {
-    let mut all = [0; COUNT];
-    for (word, bytes) in all.iter_mut().zip(part.get(at..)?.chunks_exact(8)) {
-        *word = u64::from_le_bytes(bytes.try_into().ok()?);
-    }
-    Some(all)
-}
-
-/// A part of a file, of at most so many bytes.
-fn part(file: &File, at: u64, bytes: u64) -> Option<Vec<u8>> {
-    const MOST: u64 = 16 << 20;
-    let mut part = vec![0; usize::try_from(bytes.min(MOST)).ok()?];
-    file.read_exact_at(&mut part, at).ok()?;
-    Some(part)
-}
-
 /// The libraries that a program of 64 bits is linked with, by the names in its dynamic section.
 fn needed(program: &Path) -> Option<Vec<Vec<u8>>> {
-    const LOAD: u32 = 1;
-    const DYNAMIC: u32 = 2;
-    const NEEDED: u64 = 1;
-    const NAMES: u64 = 5;
-    const BYTES: u64 = 10;
     if !program.metadata().ok()?.is_file() {
         return None;
     }
-    let mut file = File::open(program).ok()?;
-    let mut head = [0; 64];
-    file.read_exact(&mut head).ok()?;
-    if !head.starts_with(b"\x7fELF\x02\x01") {
-        return None;
-    }
-    let [start] = words(&head, 32)?;
-    let half = |at: usize| u64::from(u16::from_le_bytes([head[at], head[at + 1]]));
-    let table = part(&file, start, half(54) * half(56))?;
+    let file = ReadCache::new(File::open(program).ok()?);
+    let header = FileHeader64::<LittleEndian>::parse(&file).ok()?;
+    let segments = header.program_headers(LittleEndian, &file).ok()?;
+    let dynamic = segments
+        .iter()
+        .find_map(|segment| segment.dynamic(LittleEndian, &file).ok()?)?;
+    let is_end = |entry: &Dyn64<LittleEndian>| entry.d_tag(LittleEndian) == u64::from(DT_NULL);
+    let entries = dynamic.split(is_end).next()?;
     let of_kind = |wanted: u32| {
-        let entries = table.chunks_exact(56);
-        entries.filter(move |entry| entry.starts_with(&wanted.to_le_bytes()))
-    };
-    // Offset, address, (physical address,) bytes.
-    let dynamic = of_kind(DYNAMIC).next()?;
-    let [at, _, _, bytes] = words(dynamic, 8)?;
-    let section = part(&file, at, bytes)?;
-    let entries = section
-        .chunks_exact(16)
-        .filter_map(|entry| words::<2>(entry, 0));
-    let entries: Vec<[u64; 2]> = entries.take_while(|[tag, _]| *tag != 0).collect();
-    let value = |wanted| {
+        let wanted = u64::from(wanted);
         entries
             .iter()
-            .find(|[tag, _]| *tag == wanted)
-            .map(|[_, value]| *value)
+            .filter(move |entry| entry.d_tag(LittleEndian) == wanted)
     };
-    let (address, size) = (value(NAMES)?, value(BYTES)?);
-    let at = of_kind(LOAD).find_map(|entry| {
-        let [offset, start, _, bytes] = words(entry, 8)?;
-        let within = address.checked_sub(start)?;
-        (within < bytes).then_some(offset.checked_add(within)?)
+    let value = |wanted| Some(of_kind(wanted).next()?.d_val(LittleEndian));
+    let (address, bytes) = (value(DT_STRTAB)?, value(DT_STRSZ)?);
+    let mut loaded = segments
+        .iter()
+        .filter(|segment| segment.p_type(LittleEndian) == PT_LOAD);
+    let at = loaded.find_map(|segment| {
+        let within = address.checked_sub(segment.p_vaddr(LittleEndian))?;
+        let is_inside = within < segment.p_filesz(LittleEndian);
+        is_inside.then_some(segment.p_offset(LittleEndian).checked_add(within)?)
     })?;
-    let names = part(&file, at, size)?;
-    let name = |[tag, value]: &[u64; 2]| {
-        let text = names
-            .get(usize::try_from(*value).ok()?..)
-            .filter(|_| *tag == NEEDED)?;
+    let names = (&file).read_bytes_at(at, bytes.min(16 << 20)).ok()?;
+    let name = |entry: &Dyn64<LittleEndian>| {
+        let text = names.get(usize::try_from(entry.d_val(LittleEndian)).ok()?..)?;
         Some(text.split(|byte| *byte == 0).next()?.to_vec())
     };
-    Some(entries.iter().filter_map(name).collect())
+    Some(of_kind(DT_NEEDED).filter_map(name).collect())
 }
