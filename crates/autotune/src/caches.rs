@@ -12,6 +12,11 @@ use warpwright_winners::sha256;
 /// a folder that is empty when the first run of a command begins.
 pub const CUPY: &str = "CUPY_CACHE_DIR";
 
+/// That folder for a command that works in this one.
+pub fn of_cupy(work: &Path) -> PathBuf {
+    work.join("cupy")
+}
+
 /// Puts the PTX beside machine code that came out of Triton's cache, where it stands next to it.
 pub fn find_ptx(modules: &Path) {
     let entries = fs::read_dir(modules).into_iter().flatten().flatten();

@@ -191,6 +191,20 @@ impl From<Error> for Failure {
     }
 }
 
+impl From<warpwright_supervise::Error> for Failure {
+    fn from(error: warpwright_supervise::Error) -> Self {
+        use warpwright_supervise::Error;
+        match error {
+            Error::Input(text) => Failure::input(text),
+            Error::Usage(text) => Failure::Usage(text),
+            Error::Missing { what, mend } => Failure::Missing {
+                what,
+                mend: Some(mend),
+            },
+        }
+    }
+}
+
 impl From<warpwright_host::Error> for Failure {
     fn from(error: warpwright_host::Error) -> Self {
         use warpwright_host::Error;

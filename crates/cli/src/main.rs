@@ -2,8 +2,7 @@
 //!
 //! * [`args`]: the grammar. [`commands`]: one file per command.
 //! * [`session`]: what most commands start with (toolkit, GPU, module, launch).
-//! * [`input`], [`failure`], [`progress`], [`terminal`]: files, exit codes and what people see. [`signals`]: what they end.
-//!   [`threads`]: how many, with how much stack.
+//! * [`input`], [`failure`], [`progress`], [`terminal`]: files, exit codes and what people see. [`threads`]: how many, with how much stack.
 
 #[macro_use]
 mod terminal;
@@ -14,7 +13,6 @@ mod failure;
 mod input;
 mod progress;
 mod session;
-mod signals;
 mod threads;
 
 use clap::Parser;
@@ -25,6 +23,7 @@ use std::sync::{Mutex, PoisonError};
 
 use args::{Cli, Command};
 use failure::Failure;
+use warpwright_supervise::{beside, signals};
 
 /// Where the last panic began, for the report of it.
 static PANICKED: Mutex<Option<String>> = Mutex::new(None);
@@ -75,6 +74,7 @@ fn command() -> ExitCode {
     if cli.quiet {
         terminal::be_quiet();
     }
+    beside::tell_with(|line| complain!("{line}"));
     // A panic is our own mistake: it is reported as such, not as a Rust backtrace.
     std::panic::set_hook(Box::new(|panic| {
         let place = panic
@@ -100,7 +100,7 @@ fn command() -> ExitCode {
             let place = place.clone().unwrap_or_default();
             let text = panic_text(&*panic);
             let failure = Failure::Internal(format!("{text} ({place})"));
-            commands::inplace::program::failed_anyhow(failure).report(wants_json)
+            commands::inplace::end::failed_anyhow(failure).report(wants_json)
         }
     };
     signals::leave();

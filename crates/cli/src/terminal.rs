@@ -2,16 +2,16 @@
 //!
 //! The macros take the place of the standard ones in this crate, so that no command can forget it.
 
-mod fresh;
-
 use std::fmt;
 use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use warpwright_supervise::beside::{Place, beginning, is_beside};
+use warpwright_supervise::signals;
+
 use crate::failure::Failure;
-use crate::signals;
 
 /// `println!`, control characters escaped.
 macro_rules! println {
@@ -91,39 +91,13 @@ pub fn err(text: fmt::Arguments<'_>) {
 
 /// On stderr, a text without control characters but our own. Where nobody takes it there is nobody to tell.
 pub fn shown(text: &str) {
-    let text = match IS_BESIDE.load(Ordering::Relaxed) {
+    let text = match is_beside() {
         true => marked(text),
         false => text.to_owned(),
     };
-    let mut all = beginning(&HANGS[1], io::stderr().as_fd());
+    let mut all = beginning(Place::Error, io::stderr().as_fd());
     all.extend(text.as_bytes());
     let _ = io::stderr().write_all(&all);
-}
-
-/// May a program's line stand at the end of stdout, of stderr?
-static HANGS: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
-
-/// A program writes from now on, or has written.
-pub fn a_program_writes() {
-    for hangs in &HANGS {
-        hangs.store(true, Ordering::Relaxed);
-    }
-}
-
-/// What is to be written first, so that a line of ours begins on its own.
-fn beginning(hangs: &AtomicBool, to: BorrowedFd<'_>) -> Vec<u8> {
-    match hangs.swap(signals::is_running(), Ordering::Relaxed) {
-        true => fresh::beginning(to),
-        false => Vec::new(),
-    }
-}
-
-/// Does a program write there, too?
-static IS_BESIDE: AtomicBool = AtomicBool::new(false);
-
-/// From now on each line on stderr says whose it is.
-pub fn be_beside_a_program() {
-    IS_BESIDE.store(true, Ordering::Relaxed);
 }
 
 fn marked(text: &str) -> String {
@@ -183,7 +157,7 @@ pub fn is_whole() -> Result<(), Failure> {
 
 fn written(bytes: &[u8]) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    let first = beginning(&HANGS[0], stdout.as_fd());
+    let first = beginning(Place::Output, stdout.as_fd());
     let all = stdout
         .write_all(&first)
         .and_then(|()| stdout.write_all(bytes));

@@ -16,13 +16,13 @@ use warpwright_gpu::{
 use warpwright_launch::{ContentsError, LaunchFile};
 use warpwright_report::job::{BASELINE, MANIFEST_FILE, Packed, entries};
 use warpwright_report::results::KernelResult;
+use warpwright_supervise::signals;
 
 use super::tune::{database, load_manifest};
 use crate::args::MeasureArgs;
 use crate::failure::Failure;
 use crate::input::{file_name, text, write_atomically, write_into};
 use crate::progress;
-use crate::signals;
 
 /// Where a measuring session can be resumed from, within the folder of candidates.
 const STATE_FILE: &str = "state.json";

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use warpwright_toolkit::cache_dir;
 
-use super::inplace::program::{become_it, command};
 use crate::args::{Cli, NvccArgs};
 use crate::failure::Failure;
 use crate::session;
+use warpwright_supervise::program::{become_it, command};
 
 /// Runs the command; nvcc takes this process's place.
 pub fn run(cli: &Cli, args: &NvccArgs) -> Result<(), Failure> {

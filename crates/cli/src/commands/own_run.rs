@@ -23,10 +23,11 @@ use warpwright_toolkit::{BuildCache, Invocation, NvccJob, ToolError};
 
 use super::explain::counted;
 use super::inplace::no_gpu;
-use super::inplace::work;
 use crate::args::{Cli, KernelArgs, NoGpuArgs, OwnArgs};
 use crate::failure::Failure;
 use crate::{progress, session};
+use warpwright_supervise::signals::WorkFolder;
+use warpwright_supervise::work;
 
 /// What takes time, in words.
 pub const DOING: &str = "running the file's own program without a GPU";
@@ -93,7 +94,7 @@ pub struct Ran {
     /// How it ended, where that leaves something to be said.
     ended: Option<Ended>,
     /// What was kept lies there.
-    _folder: crate::signals::WorkFolder,
+    _folder: WorkFolder,
 }
 
 /// Why a run is not the whole one.
@@ -224,7 +225,7 @@ fn attempt(cli: &Cli, input: &Input, wanted: Wanted<'_>) -> Result<Ran, Unseen> 
         budget: wanted.budget * FOR_KERNELS,
         memory: wanted.own.run_memory.unwrap_or(MEMORY),
     };
-    let folder = work::folder()?;
+    let folder = work::folder().map_err(Failure::from)?;
     let environment = no_gpu::environment(cli, folder.path(), &own)?;
     let program = build(cli, (input, &sources), folder.path(), wanted, &left)?;
     let place = folder.path().join("run");

@@ -7,11 +7,13 @@ use serde::Serialize;
 use warpwright::trace::read;
 use warpwright_autotune::{caches, verify};
 use warpwright_diag::count;
+use warpwright_supervise::program::{command, run as run_program, whole};
+use warpwright_supervise::work;
 use warpwright_winners::store::{Entry, default_folder, export_of};
 use warpwright_winners::{Kept, Standing, Store, StoreError, Winner};
 
 use super::document::demangled;
-use super::program::{command, ended, run as run_program, whole};
+use super::end::ended;
 use super::trace::{look, nothing_was_seen};
 use super::watch::tell;
 use crate::args::{Cli, DbAction, DbArgs};
@@ -159,9 +161,9 @@ fn export(store: &Store, output: &Path) -> Result<(), Failure> {
 /// Runs a program for its modules, and proves what came from elsewhere against them.
 fn verify_with(cli: &Cli, store: &Store, program: &[OsString]) -> Result<(), Failure> {
     store.check_writable()?;
-    let folder = super::work::folder()?;
+    let folder = work::folder()?;
     let mut words = command(program)?;
-    words.with_caches(folder.path());
+    words.env(caches::CUPY, caches::of_cupy(folder.path()));
     look(&mut words, folder.path(), "trace")?;
     let end = run_program(words)?;
     let told = verify_seen(cli, store, program, folder.path());

@@ -7,10 +7,10 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use warpwright::trace::STAND_IN;
+use warpwright_supervise::program::{Program, STANDIN, library, loadable};
 use warpwright_target::{Gpu, lookup};
 use warpwright_toolkit::patience;
 
-use super::program::{Program, STANDIN, library, loadable};
 use crate::args::{Cli, NoGpuArgs};
 use crate::failure::Failure;
 use crate::session;

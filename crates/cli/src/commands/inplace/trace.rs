@@ -9,12 +9,16 @@ use warpwright_autotune::{caches, shortened};
 use warpwright_diag::count;
 use warpwright_gpu::{FaultKind, devices};
 use warpwright_linkage::captured::CAPTURED;
+use warpwright_supervise::program::{
+    End, Program, command, inject, outer_mode, run as run_program,
+};
+use warpwright_supervise::work;
 use warpwright_winners::aside::Aside;
 use warpwright_winners::lines::CUT;
 
 use super::document::demangled;
+use super::end::ended;
 use super::no_gpu::{built, stand_in};
-use super::program::{End, Program, command, ended, inject, outer_mode, run as run_program};
 use crate::args::{Cli, TraceArgs};
 use crate::commands::print_json;
 use crate::failure::Failure;
@@ -23,14 +27,14 @@ use warpwright_report::table::Table;
 
 /// Runs the command.
 pub fn run(cli: &Cli, args: &TraceArgs) -> Result<(), Failure> {
-    let folder = super::work::folder()?;
+    let folder = work::folder()?;
     let words = built(cli, &args.program, folder.path(), &args.without)?;
     let mut program = command(&words)?;
     match args.without.no_gpu {
         true => stand_in(cli, &mut program, folder.path(), &args.without)?,
         false => {
             if args.output.is_some() {
-                program.with_caches(folder.path());
+                program.env(caches::CUPY, caches::of_cupy(folder.path()));
             }
             look(&mut program, folder.path(), "trace")?;
         }
@@ -41,7 +45,7 @@ pub fn run(cli: &Cli, args: &TraceArgs) -> Result<(), Failure> {
 
 /// Says what was seen.
 fn tell(args: &TraceArgs, folder: &Path, end: End) -> Result<(), Failure> {
-    super::work::is_there(folder)?;
+    work::is_there(folder)?;
     caches::find_ptx(folder);
     let mut trace = read(folder, &args.program, warpwright_gpu::utc_now())?;
     // Of a program that was ended before it launched anything there is nothing to keep, and perhaps an older trace.

@@ -17,18 +17,19 @@ use warpwright_autotune::weigh::{Beside, MOST_CONFIRMATIONS, drop_all, weigh};
 use warpwright_autotune::{Tools, caches, kept, shortened, verify};
 use warpwright_diag::count as counted;
 use warpwright_report::table::Table;
+use warpwright_supervise::program::{
+    End, command, inject, is_cut_off, run as run_program, run_with,
+};
+use warpwright_supervise::shown::{Shown, Written};
+use warpwright_supervise::signals::asked_to_end;
+use warpwright_supervise::{limits, stdin, work};
 use warpwright_target::lookup;
 use warpwright_winners::lines::{IN_GRAPH, Note};
 use warpwright_winners::{Kept, Store, Winner, export, store};
 
 use super::db::store as open_store;
 use super::document::Trace;
-use super::limits;
-use super::program::{
-    End, command, ended, failed_behind, inject, is_cut_off, run as run_program, run_with,
-};
-use super::shown::{Shown, Written};
-use super::stdin;
+use super::end::{ended, failed_behind};
 use super::trace::{look, nothing_was_seen, tell_cut};
 use super::watch::{Told, tell};
 use crate::args::{Cli, TuneArgs};
@@ -36,7 +37,6 @@ use crate::commands::{print_json, write_page};
 use crate::failure::Failure;
 use crate::input::write_atomically;
 use crate::session;
-use crate::signals::asked_to_end;
 use crate::threads;
 
 /// The program is started again so often, each time without the candidate that took it down.
@@ -48,7 +48,7 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
     limits::check_search()?;
     let store = open_store(args.db.as_ref())?;
     store.check_writable()?;
-    let folder = super::work::folder()?;
+    let folder = work::folder()?;
     let mut last = see(args, folder.path())?;
     let tuned = tune(cli, args, &store, folder.path(), &mut last);
     let written = last.shown.come();
@@ -194,7 +194,7 @@ fn confirm(
         let work = folder.join(format!("confirm-{run}"));
         fs::create_dir(&work).map_err(failed)?;
         let mut words = command(program)?;
-        words.with_caches(folder);
+        words.env(caches::CUPY, caches::of_cupy(folder));
         look(&mut words, &work, "trace+with")?;
         stdin::give(&mut words, false)?;
         words.env("WARPWRIGHT_TURNS", run.to_string());
@@ -280,12 +280,12 @@ fn see(args: &TuneArgs, folder: &Path) -> Result<Seen, Failure> {
     let failed = |e: std::io::Error| Failure::input(format!("`{}`: {e}", folder.display()));
     fs::create_dir(&modules).map_err(failed)?;
     let mut words = command(program)?;
-    words.with_caches(folder);
+    words.env(caches::CUPY, caches::of_cupy(folder));
     look(&mut words, &modules, "trace")?;
     stdin::give(&mut words, true)?;
     eprintln!("the program runs as it is");
     let end = run_program(words)?;
-    super::work::is_there(&modules).map_err(|why| failed_behind(end, why))?;
+    work::is_there(&modules).map_err(|why| failed_behind(end, why.into()))?;
     caches::find_ptx(&modules);
     let trace = read(&modules, program, warpwright_gpu::utc_now());
     Ok(Seen {
@@ -317,7 +317,7 @@ fn try_all(
         }
         fs::write(work.join("plan"), plan).map_err(failed)?;
         let mut program = command(&args.words)?;
-        program.with_caches(folder);
+        program.env(caches::CUPY, caches::of_cupy(folder));
         inject(&mut program, "try")?;
         stdin::give(&mut program, false)?;
         program.env("WARPWRIGHT_DIR", &work);

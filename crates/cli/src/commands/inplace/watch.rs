@@ -4,13 +4,13 @@ use warpwright::Error;
 use warpwright::optimise;
 use warpwright_autotune::Watch;
 use warpwright_autotune::verify::Verdict;
+use warpwright_supervise::signals::asked_to_end;
 use warpwright_winners::Kept;
 
 use super::document::demangled;
 use crate::args::Cli;
 use crate::commands::opt::Progress;
 use crate::failure::Failure;
-use crate::signals::asked_to_end;
 
 /// On standard error.
 pub struct Told<'a>(pub &'a Cli);

@@ -1,6 +1,7 @@
 //! `warpwright with -- PROGRAM ARGS`
 
-use super::program::{become_it, command, inject, outer_mode, whole};
+use warpwright_supervise::program::{become_it, command, inject, outer_mode, whole};
+
 use crate::args::{Cli, WithArgs};
 use crate::failure::Failure;
 
@@ -20,5 +21,5 @@ pub fn run(cli: &Cli, args: &WithArgs) -> Result<(), Failure> {
     if cli.verbose > 0 && std::env::var_os("WARPWRIGHT_LOG").is_none() {
         program.env("WARPWRIGHT_LOG", "/dev/stderr");
     }
-    Err(become_it(program))
+    Err(become_it(program).into())
 }

@@ -28,7 +28,7 @@ use nix::libc::{self, c_int, c_void, siginfo_t, sigset_t};
 use nix::unistd::{getpid, getppid, getsid};
 use warpwright_toolkit::PrivateFolder;
 
-use crate::terminal;
+use crate::beside;
 
 /// The last of all signals.
 const LAST: c_int = 64;
@@ -328,10 +328,10 @@ pub fn starting() {
         .unwrap_or_else(PoisonError::into_inner)
         .take();
     if let Some(why) = untaken {
-        complain!("signals do not reach the program: {why}");
+        beside::tell(&format!("signals do not reach the program: {why}"));
     }
     HAS_RUN.store(true, Ordering::SeqCst);
-    terminal::a_program_writes();
+    beside::a_program_writes();
     PROGRAM.store(STARTING, Ordering::SeqCst);
     let _ = held();
     hold(libc::SIG_BLOCK, &set(None));
@@ -346,7 +346,7 @@ pub fn started(id: u32) {
 
 /// It has ended, by a signal or not, or did not start.
 pub fn ended(by: Option<c_int>) {
-    terminal::a_program_writes();
+    beside::a_program_writes();
     PROGRAM.store(NONE, Ordering::SeqCst);
     let is_asked = |signal: c_int| {
         let is_sent = SENT.load(Ordering::SeqCst) & bit(signal) != 0;

@@ -1,12 +1,10 @@
 //! What a command that runs a program must be able to have, looked at before it starts one: what is denied in the middle would
 //! cost what the program did.
 
-use std::io::Error;
-
 use nix::sys::resource::{Resource, getrlimit};
 use rustix::io::dup;
 
-use crate::failure::Failure;
+use crate::Error;
 
 /// What a search may come to need while it builds and proves; bytes.
 const MEMORY: u64 = 1 << 30;
@@ -19,7 +17,7 @@ const FILES_OF_SEARCH: usize = 32;
 ///
 /// # Errors
 /// Too few files may be opened.
-pub fn check() -> Result<(), Failure> {
+pub fn check() -> Result<(), Error> {
     files(FILES)
 }
 
@@ -27,10 +25,10 @@ pub fn check() -> Result<(), Failure> {
 ///
 /// # Errors
 /// There is too little memory, or too few files may be opened.
-pub fn check_search() -> Result<(), Failure> {
+pub fn check_search() -> Result<(), Error> {
     let limit = getrlimit(Resource::RLIMIT_AS).map_or(u64::MAX, |(soft, _)| soft);
     if limit < MEMORY {
-        return Err(Failure::input(format!(
+        return Err(Error::Input(format!(
             "this process may have {} MiB of memory (`ulimit -v`), and a search takes up to {}: \
              `warpwright trace` and `with` take little",
             limit >> 20,
@@ -41,13 +39,13 @@ pub fn check_search() -> Result<(), Failure> {
 }
 
 /// May so many files be opened?
-fn files(wanted: usize) -> Result<(), Failure> {
+fn files(wanted: usize) -> Result<(), Error> {
     let opened = (0..wanted).map(|_| dup(std::io::stderr()));
     let opened: Result<Vec<_>, _> = opened.collect();
     opened.map(drop).map_err(|e| {
-        Failure::input(format!(
+        Error::Input(format!(
             "this process may not open {wanted} more files (`ulimit -n`): {}; `warpwright with` needs none",
-            Error::from(e)
+            std::io::Error::from(e)
         ))
     })
 }

@@ -26,8 +26,9 @@ use nix::sys::socket::{
 use rustix::fs::{FileType, OFlags, SeekFrom, fcntl_getfl, fcntl_setfl, fstat, seek};
 use rustix::io::{ioctl_fionread, read};
 
-use super::program::Program;
-use crate::failure::Failure;
+use crate::Error;
+use crate::beside::tell;
+use crate::program::Program;
 
 /// Bytes that are looked at or handed on at a time, and no less than twice what the source may hold.
 const PIECE: usize = 1 << 17;
@@ -356,7 +357,9 @@ impl Stream {
                 // A program may close its input.
                 if e.kind() != ErrorKind::BrokenPipe {
                     let handed = state.runs[number].handed;
-                    complain!("standard input ends for the program after {handed} bytes: {e}");
+                    tell(&format!(
+                        "standard input ends for the program after {handed} bytes: {e}"
+                    ));
                 }
                 Next::Over
             })
@@ -395,10 +398,10 @@ impl Stream {
         }
         match self.kept.write_all_at(bytes, state.kept) {
             Ok(()) => state.kept += bytes.len() as u64,
-            Err(e) => complain!(
+            Err(e) => tell(&format!(
                 "standard input is kept for other runs up to byte {} alone: {e}",
                 state.kept
-            ),
+            )),
         }
     }
 
@@ -499,7 +502,9 @@ fn input() -> &'static Input {
                 let stream = Stream::new(kind == FileType::Fifo);
                 stream.map(Arc::new).map_or_else(
                     |e| {
-                        complain!("standard input is for the program's first run alone: {e}");
+                        tell(&format!(
+                            "standard input is for the program's first run alone: {e}"
+                        ));
                         Input::Passed
                     },
                     Input::Stream,
@@ -553,8 +558,8 @@ pub fn wanted_again() -> &'static str {
 ///
 /// # Errors
 /// There is no way to.
-pub fn give(program: &mut Program, is_shown: bool) -> std::result::Result<(), Failure> {
-    let failed = |e: std::io::Error| Failure::input(format!("standard input: {e}"));
+pub fn give(program: &mut Program, is_shown: bool) -> std::result::Result<(), Error> {
+    let failed = |e: std::io::Error| Error::Input(format!("standard input: {e}"));
     match input() {
         Input::Passed | Input::Once => {}
         Input::File { start, .. } => {

@@ -12,12 +12,7 @@ use std::time::{Duration, Instant};
 
 use nix::libc;
 
-use warpwright_autotune::caches::CUPY;
-
-use super::{environment, needs, stdin};
-use crate::failure::Failure;
-use crate::signals;
-use crate::terminal;
+use crate::{Error, beside, environment, needs, signals, stdin};
 
 /// A library of ours: its file name, that of one which it opens beside it, and the variable that names another place.
 pub struct Library {
@@ -53,18 +48,13 @@ impl Program {
         self.set.push((name.into(), value.into()));
     }
 
-    /// Has CuPy compile what the program uses, once for all runs of a command.
-    pub fn with_caches(&mut self, work: &Path) {
-        self.env(CUPY, work.join("cupy"));
-    }
-
     /// What is started. Its environment is this process's as it is, with what was set in its place or at the end: a
     /// [`Command`] would sort it.
     #[allow(unsafe_code)]
-    fn ready(mut self) -> Result<Command, Failure> {
+    fn ready(mut self) -> Result<Command, Error> {
         let with_zero = |entry: Vec<u8>| {
             let failed =
-                |_| Failure::input("a variable of the environment has a zero in it".to_owned());
+                |_| Error::Input("a variable of the environment has a zero in it".to_owned());
             CString::new(entry).map_err(failed)
         };
         let entries = environment::with(environment::own(), &self.set);
@@ -90,13 +80,13 @@ impl Program {
 }
 
 /// A program with its arguments.
-pub fn command(words: &[OsString]) -> Result<Program, Failure> {
+pub fn command(words: &[OsString]) -> Result<Program, Error> {
     let (program, args) = words
         .split_first()
-        .ok_or_else(|| Failure::Usage("a program is wanted after `--`".into()))?;
+        .ok_or_else(|| Error::Usage("a program is wanted after `--`".into()))?;
     let mut command = Command::new(program);
     command.args(args);
-    terminal::be_beside_a_program();
+    beside::begin();
     signals::hand_down(&mut command);
     Ok(Program {
         command,
@@ -105,13 +95,13 @@ pub fn command(words: &[OsString]) -> Result<Program, Failure> {
 }
 
 /// Has the program load the library in this mode.
-pub fn inject(command: &mut Program, mode: &str) -> Result<(), Failure> {
+pub fn inject(command: &mut Program, mode: &str) -> Result<(), Error> {
     let program = command.command.get_program();
     if needs::sanitizer(program) {
-        complain!(
+        beside::tell(&format!(
             "`{}` is built with AddressSanitizer, which ends where a library is loaded before its own: it runs without ours",
             program.display()
-        );
+        ));
         return Ok(());
     }
     let mut preload = library(&INJECT)?.into_os_string();
@@ -144,18 +134,18 @@ pub fn whole(path: &Path) -> PathBuf {
 }
 
 /// The library: named by the variable, beside this program, or in the `lib` folder beside its folder.
-pub fn library(wanted: &Library) -> Result<PathBuf, Failure> {
+pub fn library(wanted: &Library) -> Result<PathBuf, Error> {
     let Library {
         file,
         opens,
         variable,
     } = *wanted;
-    let missing = |what: String| Failure::Missing {
+    let missing = |what: String| Error::Missing {
         what,
-        mend: Some(format!(
+        mend: format!(
             "cargo build --release --workspace (in a checkout; `cargo install` has no libraries) puts {file} beside \
              `warpwright`; {variable} names another place"
-        )),
+        ),
     };
     let places = match std::env::var_os(variable) {
         Some(named) => vec![PathBuf::from(named)],
@@ -180,7 +170,7 @@ pub fn library(wanted: &Library) -> Result<PathBuf, Failure> {
             }
             known => known,
         };
-        let failed = |e| Failure::input(format!("`{}`: {e}", library.display()));
+        let failed = |e| Error::Input(format!("`{}`: {e}", library.display()));
         if !is_whole.map_err(failed)? {
             return Err(missing(format!(
                 "`{}` is no whole library (is it cut short?), and programs would run without it",
@@ -194,9 +184,9 @@ pub fn library(wanted: &Library) -> Result<PathBuf, Failure> {
 
 /// Can a path stand where the dynamic linker reads it? These separate names there or begin `$ORIGIN`, and nothing protects
 /// them.
-pub fn loadable(path: &Path, odd: &[char]) -> Result<(), Failure> {
+pub fn loadable(path: &Path, odd: &[char]) -> Result<(), Error> {
     match path.to_string_lossy().chars().find(|c| odd.contains(c)) {
-        Some(c) => Err(Failure::input(format!(
+        Some(c) => Err(Error::Input(format!(
             "`{}`: the dynamic linker takes no path with `{c}` in it",
             path.display()
         ))),
@@ -221,7 +211,7 @@ fn is_whole(library: &Path) -> std::io::Result<bool> {
 }
 
 /// Becomes the program. Returns only if that fails.
-pub fn become_it(program: Program) -> Failure {
+pub fn become_it(program: Program) -> Error {
     let mut command = match program.ready() {
         Ok(command) => command,
         Err(failure) => return failure,
@@ -265,11 +255,15 @@ impl fmt::Display for End {
     }
 }
 
-/// How the first run ended.
 static FIRST: OnceLock<End> = OnceLock::new();
 
+/// How the first run ended, if one has.
+pub fn first() -> Option<End> {
+    FIRST.get().copied()
+}
+
 /// Runs the program to its end.
-pub fn run(program: Program) -> Result<End, Failure> {
+pub fn run(program: Program) -> Result<End, Error> {
     let wait = |child| loop {
         if let Some(end) = look_after(child, 0)? {
             return Ok(end);
@@ -282,7 +276,7 @@ pub fn run(program: Program) -> Result<End, Failure> {
 const INTERVAL: Duration = Duration::from_millis(2);
 
 /// The same, and meanwhile `work` is done again and again.
-pub fn run_with(program: Program, mut work: impl FnMut()) -> Result<End, Failure> {
+pub fn run_with(program: Program, mut work: impl FnMut()) -> Result<End, Error> {
     run_beside(program.ready()?, &mut |child| {
         loop {
             work();
@@ -350,7 +344,7 @@ fn is_changed(child: u32) -> bool {
 fn run_beside(
     mut command: Command,
     wait: &mut dyn FnMut(u32) -> std::io::Result<End>,
-) -> Result<End, Failure> {
+) -> Result<End, Error> {
     let name = command.get_program().to_owned();
     // Signals are for the program; what it did until then is still worth telling.
     signals::starting();
@@ -372,46 +366,8 @@ fn run_beside(
     end.map_err(|e| not_started(&name, &e))
 }
 
-/// How a command ends behind its program's run: as the program, and if that tells nothing with its own exit code.
-pub fn ended(end: End, told: Result<(), Failure>) -> Result<(), Failure> {
-    match (told.and_then(|()| terminal::is_whole()), end) {
-        (Ok(()), End::Code(0)) => Ok(()),
-        (Ok(()), end) => Err(as_it(end)),
-        (Err(failure), end) => Err(failed_behind(end, failure)),
-    }
-}
-
-/// The same where the command fails.
-pub fn failed_behind(end: End, failure: Failure) -> Failure {
-    match end {
-        End::Code(0) => failure,
-        end => {
-            let _ = failure.report(false);
-            as_it(end)
-        }
-    }
-}
-
-/// The same where the command fails by a mistake of our own.
-pub fn failed_anyhow(failure: Failure) -> Failure {
-    match FIRST.get() {
-        None => failure,
-        Some(end) => failed_behind(*end, failure),
-    }
-}
-
-fn as_it(end: End) -> Failure {
-    match end {
-        End::Code(code) => Failure::Quiet(code),
-        End::Signal { number, has_dumped } => {
-            signals::end_as(number, has_dumped);
-            Failure::Quiet(128 + number as u8)
-        }
-    }
-}
-
-fn not_started(name: &OsStr, why: &std::io::Error) -> Failure {
-    Failure::input(format!(
+fn not_started(name: &OsStr, why: &std::io::Error) -> Error {
+    Error::Input(format!(
         "`{}` does not start: {why}",
         name.to_string_lossy()
     ))
@@ -439,17 +395,4 @@ fn has_no_reader() -> bool {
     // SAFETY: one structure, and no waiting.
     let found = unsafe { libc::poll(&raw mut stdout, 1, 0) };
     found == 1 && stdout.revents & (libc::POLLERR | libc::POLLHUP) != 0
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_mistake_of_ours_keeps_the_programs_end() {
-        let mistake = || failed_anyhow(Failure::Internal("a mistake".into()));
-        assert!(matches!(mistake(), Failure::Internal(_)));
-        assert_eq!(FIRST.set(End::Code(7)), Ok(()));
-        assert!(matches!(mistake(), Failure::Quiet(7)));
-    }
 }

@@ -2,23 +2,23 @@
 
 use std::path::Path;
 
-use crate::failure::Failure;
+use crate::Error;
 use crate::signals::WorkFolder;
 
 /// A new one.
-pub fn folder() -> Result<WorkFolder, Failure> {
-    super::limits::check()?;
-    WorkFolder::new().map_err(|e| Failure::input(format!("no folder to work in: {e}")))
+pub fn folder() -> Result<WorkFolder, Error> {
+    crate::limits::check()?;
+    WorkFolder::new().map_err(|e| Error::Input(format!("no folder to work in: {e}")))
 }
 
 /// Is it there behind a program's run?
 ///
 /// # Errors
 /// The program, or somebody else, has removed it.
-pub fn is_there(folder: &Path) -> Result<(), Failure> {
+pub fn is_there(folder: &Path) -> Result<(), Error> {
     match folder.is_dir() {
         true => Ok(()),
-        false => Err(Failure::input(format!(
+        false => Err(Error::Input(format!(
             "`{}`, where the program was noted, is gone: was the temporary folder emptied?",
             folder.display()
         ))),
