@@ -10,7 +10,7 @@ use warpwright_sass::ElfError;
 use warpwright_sass::fatbin::FatbinError;
 use warpwright_sass::text::TextError;
 use warpwright_target::UnknownGpu;
-use warpwright_toolkit::{NotFound, REMEDY, ToolError};
+use warpwright_toolkit::{NO_CACHE, NotFound, REMEDY, ToolError};
 use warpwright_winners::StoreError;
 
 use crate::RefusedPtx;
@@ -446,6 +446,9 @@ impl Error {
 
     /// The command that mends it, if one does.
     pub fn mend(&self) -> Option<&'static str> {
+        if let Error::Toolkit(NotFound::NoCache) = self {
+            return Some(NO_CACHE);
+        }
         let is_without = matches!(
             self,
             Error::Toolkit(_) | Error::NoPtxas | Error::RecipeWithoutPtxas(_)

@@ -28,6 +28,7 @@ use crate::device_code::some_names;
 use crate::front::{Compile, kernels_of, module, register_limit, target, verified};
 use crate::optimise::{blocks_are_known, launch_among};
 use crate::own_launch::seen;
+use crate::ran::seen_of_machine_code;
 use crate::refused::placed;
 use crate::{DeviceCode, Error, Input, Level, Optimizer, Options};
 
@@ -160,9 +161,15 @@ impl Optimizer {
                 if is_other && !counted.is_described() && is_named(&counted.launch.kernel, &kernel)
                 {
                     let own = extents(counted.launch.block);
-                    let why = format!(
-                        "the code's own launch, as far as it is known, has blocks of {own}: --block"
-                    );
+                    let why = match options.block == Some(counted.launch.block) {
+                        true => format!(
+                            "--block {own} is not for its launch bounds of {}: --block NAME=X",
+                            extents(setting.block.dims)
+                        ),
+                        false => format!(
+                            "the code's own launch, as far as it is known, has blocks of {own}: --block"
+                        ),
+                    };
                     found.not_counted.get_or_insert(why);
                     continue;
                 }
@@ -316,8 +323,12 @@ fn of_cubin(
         });
     }
     let scope = options.scope();
+    let entries: Vec<_> = cubin.kernels.iter().filter(|k| k.is_entry).collect();
+    let names: Vec<String> = entries.iter().map(|kernel| kernel.name.clone()).collect();
+    let seen = options.ran.as_ref();
+    let seen = seen.map_or_else(Vec::new, |trace| seen_of_machine_code(trace, &names));
     let mut explanations = Vec::new();
-    for kernel in cubin.kernels.iter().filter(|k| k.is_entry) {
+    for kernel in entries {
         let wanted = &options.kernels;
         if !wanted.is_empty() && !wanted.iter().any(|name| is_named(name, &kernel.name)) {
             continue;
@@ -325,14 +336,22 @@ fn of_cubin(
         let bounded = Bounded::in_machine_code(kernel.max_threads);
         let stated = scope.stated_block(&kernel.name, bounded);
         let (dims, source) = match (stated, kernel.max_threads) {
+            (Some(dims), _) if options.grid.is_some() => (dims, BlockSource::Traced),
             (Some(dims), _) => (dims, BlockSource::Option),
             (None, Some(dims)) => (dims, BlockSource::Bound),
             (None, None) => (ASSUMED_BLOCK, BlockSource::Assumed),
         };
+        let own = seen.iter().find(|seen| seen.symbol == kernel.name);
+        let block = Block { dims, source };
+        let block = own.map_or(block, |seen| block.or_seen(seen));
+        let own = own.filter(|seen| seen.block == Some(block.dims));
         let setting = Setting {
-            block: Block { dims, source },
+            block,
             dynamic_smem: options.dynamic_smem,
-            grid: options.grid,
+            seen_dynamic: own
+                .filter(|_| options.dynamic_smem.is_none())
+                .and_then(|seen| seen.dynamic_smem),
+            grid: options.grid.or(own.and_then(|seen| seen.grid)),
             ..Setting::new(&gpu)
         };
         let resources = resources_of(kernel, &gpu);

@@ -36,6 +36,7 @@ use crate::front::{
     ASSUMED, Compile, is_assumed, kernels_of, module, register_limit, target, verified,
 };
 use crate::own_launch::seen;
+use crate::ran::seen_of_machine_code;
 use crate::refused::placed;
 use crate::trace::Trace;
 use crate::{Counted, DeviceCode, Error, Input, Level};
@@ -612,6 +613,11 @@ fn machine_code(input: &Input, options: &Options, watch: &dyn Watch) -> Result<O
     let launch = launch.map(|launch| launch_among(launch, &input.name, &code.functions()));
     let launch = launch.transpose()?;
     scope.launch = launch.as_ref();
+    let seen = options.ran.as_ref();
+    let seen = seen.map_or_else(Vec::new, |trace| {
+        seen_of_machine_code(trace, &code.functions())
+    });
+    scope.seen = &seen;
     let code = code.with_kernels(scope.kernels)?;
     let cubin = |error| Error::Cubin {
         name: input.name.clone(),

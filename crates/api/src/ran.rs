@@ -19,8 +19,8 @@ use crate::trace::{Given, Launched, Trace};
 /// when results were missing.
 pub fn seen(trace: &Trace, module: &Module) -> Vec<Seen> {
     let of = |symbol: &str| {
-        let mut all = trace.of(symbol);
-        let first = all.next()?;
+        let found = of_kernel(trace, symbol)?;
+        let first = trace.of(symbol).next()?;
         let numbers = (first.stayed.as_ref().zip(module.function(symbol)))
             .map(|(stayed, kernel)| stayed.numbers(module, kernel).block(first.block));
         let constants = numbers.map(|numbers| match first.stayed.as_ref() {
@@ -28,18 +28,32 @@ pub fn seen(trace: &Trace, module: &Module) -> Vec<Seen> {
             _ => numbers,
         });
         Some(Seen {
-            symbol: symbol.to_owned(),
-            source: Source::Traced,
-            block: Some(first.block),
-            differ: all.any(|other| other.block != first.block),
-            grid: Some(first.blocks()),
-            guessed: String::new(),
-            dynamic_smem: Some(first.dynamic_smem),
             constants: constants.unwrap_or_default(),
+            ..found
         })
     };
     let kernels = module.kernels();
     kernels.filter_map(|(_, kernel)| of(&kernel.name)).collect()
+}
+
+/// The same of machine code, where it is not known which parameters are numbers.
+pub fn seen_of_machine_code(trace: &Trace, kernels: &[String]) -> Vec<Seen> {
+    let of = |symbol: &String| of_kernel(trace, symbol);
+    kernels.iter().filter_map(of).collect()
+}
+
+fn of_kernel(trace: &Trace, symbol: &str) -> Option<Seen> {
+    let mut all = trace.of(symbol);
+    let first = all.next()?;
+    Some(Seen {
+        symbol: symbol.to_owned(),
+        source: Source::Traced,
+        block: Some(first.block),
+        differ: all.any(|other| other.block != first.block),
+        grid: Some(first.blocks()),
+        dynamic_smem: Some(first.dynamic_smem),
+        ..Seen::default()
+    })
 }
 
 /// What a run left of the memory that launches read.

@@ -382,7 +382,7 @@ impl<'a> Exploration<'a> {
                 let rest = steps[at..].concat().len();
                 self.notes.push(format!(
                     "{} {} not built: {} is predicted to be much slower already",
-                    count(rest, "lower register limit"),
+                    count(rest, "still lower register limit"),
                     if rest == 1 { "is" } else { "are" },
                     hopeless.recipe
                 ));

@@ -121,6 +121,20 @@ pub enum OptError {
     },
 }
 
+impl OptError {
+    /// The kernel that it is about, by its symbol, if it is about one.
+    pub fn kernel(&self) -> Option<&str> {
+        match self {
+            OptError::Launch { kernel, .. }
+            | OptError::Refused { kernel, .. }
+            | OptError::NotInPtx(kernel)
+            | OptError::NotProved { kernel, .. }
+            | OptError::Registers { kernel, .. } => Some(kernel),
+            OptError::Scope(_) | OptError::Tool(_) | OptError::Run(_) => None,
+        }
+    }
+}
+
 /// What was found for one kernel.
 #[derive(Debug, Clone)]
 pub struct KernelOutcome {

@@ -34,7 +34,9 @@ use warpwright_pass::Reliance;
 use warpwright_pass::miscompiled::met;
 use warpwright_pass::names::source_name;
 use warpwright_pass::passes::{MaxNReg, SpillToShared, UsageLevel};
-use warpwright_pass::{Artifact, Fuel, Invalid, Level, Plan, Recipe, Scope, ScopeError};
+use warpwright_pass::{
+    Artifact, Fuel, Invalid, Level, Need, Plan, Recipe, Refusal, Scope, ScopeError,
+};
 use warpwright_sass::{Cubin, Elf, ElfError};
 use warpwright_target::{Gpu, UnknownGpu, lookup, runs_on};
 use warpwright_toolkit::{BuildCache, ToolError, Toolkit};
@@ -102,6 +104,9 @@ pub enum Unchanged {
     /// Others are, and no policy.
     #[error("{RECIPES} names {0} and not this, and WARPWRIGHT_PTXAS is not `safe`")]
     NotNamed(String),
+    /// Its recipe cannot be carried out.
+    #[error("named by {RECIPES}, {0}")]
+    Named(String),
     /// Higher register limits are all that is tried of it, if it spills.
     #[error(
         "{tried}; how much dynamic shared memory a launch gives it is not known here, and nothing else is tried: \
@@ -286,15 +291,21 @@ pub fn better(
             Err(why) => unchanged.push((kernel.clone(), why)),
         }
     }
-    if choices.is_empty() {
-        return Ok(Found {
-            better: None,
-            unchanged,
-        });
-    }
-    let chosen: Vec<Chosen> = choices.iter().map(|(chosen, _)| chosen.clone()).collect();
     let until = (Level::MachineCode, Fuel::default());
-    let done = finish(Some(&workshop), &module, &chosen, &asked, until).map_err(Box::new)?;
+    let done = loop {
+        if choices.is_empty() {
+            return Ok(Found {
+                better: None,
+                unchanged,
+            });
+        }
+        let chosen: Vec<Chosen> = choices.iter().map(|(chosen, _)| chosen.clone()).collect();
+        match finish(Some(&workshop), &module, &chosen, &asked, until) {
+            Ok(done) => break done,
+            // A recipe that was named and cannot be is no reason against those of other kernels.
+            Err(error) => unchanged.push(without(&mut choices, error)?),
+        }
+    };
     let missing = |name: &str| EngineError::Missing(name.to_owned());
     let bytes = done.artifact.as_cubin().ok_or_else(|| missing("*"))?;
     let cubin = Cubin::parse(bytes)?;
@@ -339,6 +350,37 @@ pub fn better(
         what: what.join("; "),
     });
     Ok(Found { better, unchanged })
+}
+
+/// Takes out the kernel whose named recipe cannot be carried out.
+///
+/// # Errors
+/// It is none, or not about one kernel.
+fn without(choices: &mut Vec<Choice>, error: OptError) -> Result<(String, Unchanged), EngineError> {
+    let is_it = |(chosen, predicted): &Choice| {
+        predicted.is_none()
+            && error
+                .kernel()
+                .is_some_and(|of| chosen.plan.kernel.as_deref() == Some(of))
+    };
+    let Some(at) = choices.iter().position(is_it) else {
+        return Err(Box::new(error).into());
+    };
+    let (chosen, _) = choices.remove(at);
+    let kernel = chosen.plan.kernel.unwrap_or_default();
+    let why = match &error {
+        OptError::Refused {
+            refusal: Refusal::NotStated(Need::BlockSize),
+            ..
+        } => {
+            format!(
+                "{}: its block size is not known: give it __launch_bounds__",
+                chosen.plan.recipe
+            )
+        }
+        error => error.to_string(),
+    };
+    Ok((kernel, Unchanged::Named(why)))
 }
 
 /// What a kernel's surroundings permit.

@@ -239,6 +239,14 @@ impl<'a> Scope<'a> {
                 let found = cubin.as_ref().and_then(|cubin| cubin.kernel(kernel));
                 let has_none = found.is_some_and(|kernel| !kernel.touches_shared());
                 let block = block_in_cubin(bytes, kernel, self, launch);
+                let seen = self.seen(kernel);
+                let most = gpu.arch.shared.per_block_opt_in;
+                let fits = |bytes: &u32| {
+                    let own = found.map_or(0, |kernel| kernel.shared_bytes);
+                    own.checked_add(*bytes).is_some_and(|all| all <= most)
+                };
+                seen_dynamic = seen.and_then(|seen| seen.dynamic_smem).filter(fits);
+                let block = seen.map_or(block, |seen| block.or_seen(seen));
                 (block, stated.or(has_none.then_some(0)))
             }
             (None, None) => {

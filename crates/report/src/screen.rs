@@ -12,7 +12,7 @@ use warpwright_driver::why_not::{NotChosen, why_not};
 use warpwright_driver::{Candidate, KernelReport, Resources};
 use warpwright_pass::names::{base_name, source_name, template_arguments};
 use warpwright_pass::passes::{MaxNReg, UsageLevel};
-use warpwright_pass::{BlockSource, Caution, Level, Promises, Rung, rests_on};
+use warpwright_pass::{BlockSource, Caution, Invocation, Level, Need, Promises, Rung, rests_on};
 use warpwright_sass::profile::LOOP_WEIGHT;
 
 use crate::edit::edits_of;
@@ -705,10 +705,18 @@ fn next(kernels: &[KernelReport], about: &About<'_>) -> Vec<String> {
             // Whatever is wrapped within the quotes may be pasted: the drop-in takes a line's end for a space.
             let recipes: Vec<String> = changed.iter().map(recipe).collect();
             let start = if recipes.len() > 1 { "\n" } else { "" };
-            format!(
+            let mut text = format!(
                 "in your build, by the drop-in (explain-term drop-in): WARPWRIGHT_PTXAS_RECIPES='{start}{}'",
                 recipes.join(" |\n")
-            )
+            );
+            for kernel in changed.iter().filter(|kernel| wants_bounds(kernel)) {
+                let threads: u32 = kernel.block.iter().product();
+                text += &format!(
+                    "\nthere `{}` wants `__launch_bounds__({threads})`: the drop-in knows no launch",
+                    instance_name(&kernel.name)
+                );
+            }
+            text
         };
         let way = from_nvcc.or_else(|| (changed.len() <= RECIPES).then(by_the_drop_in));
         for line in way.iter().flat_map(|way| way.lines()) {
@@ -738,6 +746,17 @@ fn next(kernels: &[KernelReport], about: &About<'_>) -> Vec<String> {
     let more: Vec<&str> = more.into_iter().flatten().collect();
     lines.push(format!("{INDENT}{}", more.join("; ")));
     lines
+}
+
+/// Does its chosen recipe go by a block size that its code does not state?
+fn wants_bounds(kernel: &KernelReport) -> bool {
+    let recipe = &kernel.candidates[kernel.chosen].recipe;
+    let is_stated = matches!(
+        kernel.block_source,
+        BlockSource::Required | BlockSource::Bound
+    );
+    let goes_by_it = |pass: &Invocation| pass.needs().contains(&Need::BlockSize);
+    !is_stated && recipe.passes().iter().any(goes_by_it)
 }
 
 /// A kernel's name as the drop-in's recipes have it: of a template the instance's.
@@ -1057,6 +1076,8 @@ mod tests {
         let advice = "WARPWRIGHT_PTXAS_RECIPES='k=maxnreg(64); spill-to-shared'";
         let shown = of(false).split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(shown.contains(advice), "{shown}");
+        let bounds = "there `k` wants `__launch_bounds__(128)`: the drop-in knows no launch";
+        assert!(shown.contains(bounds), "{shown}");
         assert!(!of(true).contains("WARPWRIGHT_PTXAS_RECIPES"));
     }
 

@@ -13,9 +13,14 @@ const SANITIZER: [&str; 2] = ["libasan.so", "libclang_rt.asan"];
 
 /// Does the file of a program ask for AddressSanitizer's library?
 pub fn sanitizer(program: &OsStr) -> bool {
+    one_of(program, &SANITIZER)
+}
+
+/// Is the file of a program linked with a library whose name begins so?
+pub fn one_of(program: &OsStr, libraries: &[&str]) -> bool {
     let needed = found(program).and_then(|path| needed(&path));
-    let is_it = |name: &[u8]| SANITIZER.iter().any(|it| name.starts_with(it.as_bytes()));
-    needed.is_some_and(|names| names.iter().any(|name| is_it(name)))
+    let is_it = |name: &Vec<u8>| libraries.iter().any(|it| name.starts_with(it.as_bytes()));
+    needed.is_some_and(|names| names.iter().any(is_it))
 }
 
 /// The file that is started.

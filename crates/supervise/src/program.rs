@@ -121,6 +121,11 @@ pub fn inject(command: &mut Program, mode: &str) -> Result<(), Error> {
     Ok(())
 }
 
+/// Is its file linked with a library whose name begins so?
+pub fn is_linked_with(program: &OsStr, library: &str) -> bool {
+    needs::one_of(program, &[library])
+}
+
 /// The mode of the `trace` or `tune` that this command was started by, if it was.
 pub fn outer_mode() -> Option<String> {
     std::env::var_os("WARPWRIGHT_DIR").filter(|folder| !folder.is_empty())?;

@@ -9,6 +9,9 @@ use crate::tool::ToolKind;
 /// The command that mends a missing toolkit.
 pub const REMEDY: &str = "warpwright toolkit install";
 
+/// What mends a cache without a place.
+pub const NO_CACHE: &str = "set HOME, XDG_CACHE_HOME or WARPWRIGHT_CACHE";
+
 /// No toolkit was found, or not the one that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotFound {
@@ -17,6 +20,11 @@ pub enum NotFound {
         "no CUDA toolkit found (searched WARPWRIGHT_TOOLKIT, CUDA_HOME, CUDA_PATH, PATH and Warpwright's cache); run `{REMEDY}`"
     )]
     Anywhere,
+    /// The same, and one that was installed is not seen: the environment says no place for the cache.
+    #[error(
+        "no CUDA toolkit found (searched WARPWRIGHT_TOOLKIT, CUDA_HOME, CUDA_PATH and PATH), and Warpwright's cache has no place; {NO_CACHE}"
+    )]
+    NoCache,
     /// A toolkit of this series is not in the cache.
     #[error("no CUDA {series} toolkit is installed; run `{REMEDY} --version {series}`")]
     Series {

@@ -57,7 +57,10 @@ impl Toolkit {
             tools.extend(found.map(|tool| (kind, tool)));
         }
         if tools.is_empty() {
-            Err(NotFound::Anywhere)
+            Err(match cache_dir_in(env) {
+                Some(_) => NotFound::Anywhere,
+                None => NotFound::NoCache,
+            })
         } else {
             Ok(Toolkit { tools, named: None })
         }
@@ -264,7 +267,7 @@ mod tests {
         world.tool("onpath/ptxas");
         world.tool("cache/toolkits/13.5.37/bin/ptxas");
         world.tool("cache/toolkits/13.5.37/installed.json");
-        assert!(matches!(world.find(None), Err(NotFound::Anywhere)));
+        assert!(matches!(world.find(None), Err(NotFound::NoCache)));
         world.set("WARPWRIGHT_CACHE", "cache");
         let cached = "warpwright cache:cache/toolkits/13.5.37/bin/ptxas";
         assert_eq!(world.place(None, ToolKind::Ptxas), cached);
@@ -352,10 +355,10 @@ mod tests {
         fs::create_dir(world.dir.path().join("onpath")).unwrap();
         std::os::unix::fs::symlink(this, world.dir.path().join("onpath/ptxas")).unwrap();
         world.set("PATH", "onpath");
-        assert!(matches!(world.find(None), Err(NotFound::Anywhere)));
+        assert!(matches!(world.find(None), Err(NotFound::NoCache)));
         let path = std::env::join_paths(["".into(), world.dir.path().join("none")]).unwrap();
         world.variables = vec![("PATH", path)];
-        assert!(matches!(world.find(None), Err(NotFound::Anywhere)));
+        assert!(matches!(world.find(None), Err(NotFound::NoCache)));
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub use cache::BuildCache;
 pub use cuobjdump::{Cuobjdump, EmbeddedFile};
 pub use diagnostic::{Diagnostic, Severity};
 pub use dirs::{CACHE_VARIABLE, cache_dir};
-pub use error::{NotFound, REMEDY, ToolError};
+pub use error::{NO_CACHE, NotFound, REMEDY, ToolError};
 pub use find::{FindOptions, TOOLKIT_VARIABLE, Toolkit};
 pub use install::{InstallError, InstallOptions, Installed, Progress, install, installable};
 pub use nvcc::{Nvcc, NvccJob, NvccOutput, files_read};

@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-use warpwright_toolkit::cache_dir;
+use warpwright_toolkit::{NO_CACHE, cache_dir};
 
 use crate::args::{Cli, NvccArgs};
 use crate::failure::Failure;
@@ -66,7 +66,7 @@ fn folder(nvcc: &Path) -> Result<PathBuf, Failure> {
     let profile = std::fs::read_to_string(bin.join("nvcc.profile")).map_err(|e| fail(bin, e))?;
     let cache = cache_dir().ok_or_else(|| Failure::Missing {
         what: "there is no cache folder (HOME is not set)".into(),
-        mend: Some("set WARPWRIGHT_CACHE".into()),
+        mend: Some(NO_CACHE.into()),
     })?;
     let parts = [real.as_os_str(), dropin.as_os_str(), profile.as_ref()];
     let parts = parts.map(|part| part.as_encoded_bytes());

@@ -14,7 +14,7 @@ use warpwright_pass::Scope;
 use warpwright_report::job::{MANIFEST_FILE, MANIFEST_SCHEMA, Manifest, Packed, manifest};
 use warpwright_report::results::{KernelResult, SUITE_SCHEMA, Suite};
 use warpwright_report::screen::{About, screen};
-use warpwright_toolkit::{BuildCache, cache_dir};
+use warpwright_toolkit::{BuildCache, NO_CACHE, cache_dir};
 
 use super::measure::{measure_all, measure_one};
 use super::opt::explore_all;
@@ -253,7 +253,7 @@ pub fn database() -> Result<Database, Failure> {
     let Some(folder) = cache_dir() else {
         return Err(Failure::Missing {
             what: "there is no cache folder for the database (HOME is not set)".into(),
-            mend: Some("set WARPWRIGHT_CACHE".into()),
+            mend: Some(NO_CACHE.into()),
         });
     };
     make_folder(&folder)?;

@@ -1,6 +1,7 @@
 //! `warpwright trace -- PROGRAM ARGS`
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
 
@@ -10,7 +11,7 @@ use warpwright_diag::count;
 use warpwright_gpu::{FaultKind, devices};
 use warpwright_linkage::captured::CAPTURED;
 use warpwright_supervise::program::{
-    End, Program, command, inject, outer_mode, run as run_program,
+    End, Program, command, inject, is_linked_with, outer_mode, run as run_program,
 };
 use warpwright_supervise::work;
 use warpwright_winners::aside::Aside;
@@ -67,9 +68,21 @@ fn tell(args: &TraceArgs, folder: &Path, end: End) -> Result<(), Failure> {
         ),
         (None, true) => {}
         (None, false) => nothing_was_seen(folder),
+        (Some(_), true) => tell_linked(&args.program),
         (Some(_), _) => drop(tell_cut(folder)),
     }
     Ok(())
+}
+
+/// Says what became of programs that were built below this command.
+fn tell_linked(words: &[OsString]) {
+    let is_source = |word: &OsString| Path::new(word).extension().is_some_and(|end| end == "cu");
+    let first = words.first().filter(|word| !is_source(word));
+    if first.is_some_and(|program| !is_linked_with(program, "libcudart.so")) {
+        eprintln!(
+            "what nvcc built meanwhile is linked with the shared runtime, libcudart.so: build it anew for other runs"
+        );
+    }
 }
 
 /// Says why nothing may be known of a program's launches. How it ended is for its exit code to say.

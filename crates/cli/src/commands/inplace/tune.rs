@@ -66,7 +66,8 @@ fn tune(
 ) -> Result<(), Failure> {
     let Some(facts) = last.trace.gpu.clone() else {
         nothing_was_seen(&last.modules);
-        return last.show(args);
+        last.show(args)?;
+        return finish(args, &document(&[], "", &last.trace), |_| {});
     };
     tell_cut(&last.modules);
     if asked_to_end() {
@@ -120,15 +121,23 @@ fn tune(
         let measured = (&targets[..], &last.trials[..]);
         write_json(path, &kept::document(measured, &facts, !args.without_names))?;
     }
-    let document = document(&targets, &facts.name, &last.trace);
-    write_page(args.show.report.as_deref(), &document)?;
-    match &args.report_to {
-        Some(path) => write_json(path, &document)?,
-        None if args.show.json => print_json(&document)?,
-        None => {
-            print(&document);
+    finish(
+        args,
+        &document(&targets, &facts.name, &last.trace),
+        |document| {
+            print(document);
             super::trace::print_not_seen(&last.trace);
-        }
+        },
+    )
+}
+
+/// Page and document, or what people are told in its place.
+fn finish(args: &TuneArgs, document: &Document, tell: impl Fn(&Document)) -> Result<(), Failure> {
+    write_page(args.show.report.as_deref(), document)?;
+    match &args.report_to {
+        Some(path) => write_json(path, document)?,
+        None if args.show.json => print_json(document)?,
+        None => tell(document),
     }
     Ok(())
 }
