@@ -48,18 +48,33 @@ impl Slot {
         if !known.is_null() {
             return known;
         }
-        // Whoever links the driver calls what stands behind us: another tool, perhaps.
-        let mut found = behind(self.name);
-        if found.is_null() {
-            found = driver::symbol(self.name);
-        }
+        let found = self.next();
         self.real.store(found, Ordering::Relaxed);
         found
     }
 
-    fn hand_out(&self, real: *mut c_void) -> *mut c_void {
+    /// Whoever links the driver calls what stands behind us: another tool, perhaps.
+    fn next(&self) -> *mut c_void {
+        match behind(self.name) {
+            found if found.is_null() => driver::symbol(self.name),
+            found => found,
+        }
+    }
+
+    /// Is a function of the slot's name another one than what ours goes on with? Then somebody stands between program and
+    /// driver, or there are two drivers: calls come by here once, and whoever asks for this one gets it.
+    fn is_beyond(&self, found: *mut c_void) -> bool {
+        let known = self.real.load(Ordering::Relaxed);
+        !known.is_null() && known != found && object_of(known) != object_of(found)
+    }
+
+    /// Our function, which goes on with `real`.
+    fn hand_out(&self, real: *mut c_void) -> Option<*mut c_void> {
+        if self.is_beyond(real) {
+            return None;
+        }
         self.real.store(real, Ordering::Relaxed);
-        self.ours.cast_mut()
+        Some(self.ours.cast_mut())
     }
 }
 
@@ -148,7 +163,7 @@ unsafe extern "C" fn hand_out(ask: Dlsym, handle: *mut c_void, name: *const c_ch
         Some(slot) => {
             let real = real();
             let is_other = !real.is_null() && !is_own(real);
-            is_other.then(|| slot.hand_out(real))
+            is_other.then(|| slot.hand_out(real)).flatten()
         }
     };
     found.unwrap_or(null)
@@ -160,6 +175,10 @@ unsafe extern "C" fn exported(name: *const c_char) -> *mut c_void {
     let name = unsafe { CStr::from_ptr(name) };
     let mut slots = SLOTS.iter();
     let found = slots.find(|s| s.name == name);
+    let found = found.filter(|slot| {
+        let next = slot.next();
+        next.is_null() || !slot.is_beyond(next)
+    });
     found.map_or(std::ptr::null_mut(), |slot| slot.ours.cast_mut())
 }
 
@@ -209,7 +228,7 @@ pub unsafe fn proc_address(
         .filter(|s| s.per_thread == per_thread)
         .find(|s| ask(s.version) == real);
     let ours = match slot {
-        Some(slot) => Some(slot.hand_out(real)),
+        Some(slot) => slot.hand_out(real),
         None => gate(name.to_bytes(), || real),
     };
     if let Some(ours) = ours {

@@ -19,7 +19,7 @@ use crate::functions::{self, Kind, Replacement};
 use crate::modules::{Module, kept};
 use crate::notes::say;
 use crate::reserve::has_room;
-use crate::state::{State, guarded, state};
+use crate::state::{guarded, state};
 use crate::trial::{self, Choice};
 
 /// What may take the place of a kernel that shares something with its module. Nothing else may.
@@ -90,6 +90,11 @@ fn name_of(kernel: &str, number: usize) -> String {
 }
 
 impl Plan {
+    /// How many kernels it adds.
+    pub fn added(&self) -> usize {
+        self.versions.len()
+    }
+
     /// The plan for a cubin; `of` names the versions of a kernel, by its name and its digest.
     pub fn of(cubin: &[u8], module: &Module, of: &dyn Fn(&str, &str) -> Vec<Version>) -> Arc<Plan> {
         if let Some(known) = state().grafts.plans.get(&module.digest) {
@@ -341,15 +346,7 @@ type Count = unsafe extern "C-unwind" fn(*mut c_uint, Handle) -> Code;
 
 /// How many kernels of a module are ours, and how many are the program's.
 fn added(owner: Handle) -> (usize, usize) {
-    let added = guarded(|| {
-        let State {
-            modules, grafts, ..
-        } = &*state();
-        let module = modules.get(owner)?;
-        let has_some = module.grafted.values().any(|g| g.refused.is_none());
-        let plan = grafts.plans.get(&module.digest).filter(|_| has_some)?;
-        Some((plan.versions.len(), module.kernels.len()))
-    });
+    let added = guarded(|| state().modules.added(owner));
     added.flatten().unwrap_or_default()
 }
 

@@ -58,6 +58,9 @@ struct Loaded {
 pub struct Modules {
     /// By handle of a module or library.
     loaded: BTreeMap<usize, Loaded>,
+    /// By handle as well: how many kernels of it are ours, and how many are the program's. Whatever else is forgotten of it,
+    /// ours are not to be seen.
+    added: BTreeMap<usize, (usize, usize)>,
     gpu: Option<Result<Gpu, &'static str>>,
     /// The store and the names of what it has.
     store: Option<Arc<(Store, Index)>>,
@@ -66,6 +69,17 @@ pub struct Modules {
 }
 
 impl Modules {
+    /// The handle means something else now.
+    fn forget(&mut self, handle: Handle) {
+        self.loaded.remove(&(handle as usize));
+        self.added.remove(&(handle as usize));
+    }
+
+    /// How many kernels of a module or library are ours, and how many are the program's, where some are ours.
+    pub fn added(&self, handle: Handle) -> Option<(usize, usize)> {
+        self.added.get(&(handle as usize)).copied()
+    }
+
     /// The module or library of this handle.
     pub fn get(&self, handle: Handle) -> Option<Arc<Module>> {
         self.loaded
@@ -305,7 +319,7 @@ fn look(
             return fall_asleep();
         }
         // What had this handle before is gone.
-        state().modules.loaded.remove(&(*handle as usize));
+        state().modules.forget(*handle);
         if !has_stack() {
             return unknown("the thread that loads it has little stack");
         }
@@ -372,6 +386,14 @@ fn look(
             bring_winners(&module, &plan, &stored);
         }
         module.grafted = plan.load(handle, way.library, way.again());
+        if module
+            .grafted
+            .values()
+            .any(|grafted| grafted.refused.is_none())
+        {
+            let numbers = (plan.added(), module.kernels.len());
+            state().modules.added.insert(*handle as usize, numbers);
+        }
         state().modules.loaded.remove(&(*handle as usize));
         let loaded = Loaded {
             code: Arc::new(module),
@@ -642,16 +664,23 @@ fn load_module(image: *const c_void, out: Out) -> Code {
 
 const OPTIONS: &str = "it is loaded with options that may change its code";
 
+/// What a file has; none of a pipe, which gives it once, and of one that is too large for a module.
+fn content(file: &str) -> Option<Vec<u8>> {
+    const LARGEST: u64 = 2 << 30;
+    let known = std::fs::metadata(file).ok()?;
+    let is_module = known.is_file() && known.len() <= LARGEST;
+    is_module.then(|| std::fs::read(file).ok())?
+}
+
 unsafe fn loaded_file(code: Code, handle: Out, file: *const c_char, way: Way<'_>) -> Code {
     // SAFETY: the driver has written it.
     if code == SUCCESS && !handle.is_null() && may_look(unsafe { *handle }) {
         guarded(|| {
             // SAFETY: the driver has read the name and written the handle.
             let (file, handle) = unsafe { (driver::text(file).unwrap_or_default(), &mut *handle) };
-            match std::fs::read(file) {
-                Ok(bytes) => look(handle, Ok(&bytes), &Vec::new, way),
-                Err(_) => look(handle, Err("its file cannot be read"), &Vec::new, way),
-            }
+            let bytes = content(&file);
+            let bytes = bytes.as_deref().ok_or("its file cannot be read again");
+            look(handle, bytes, &Vec::new, way);
         });
     }
     code
@@ -823,6 +852,7 @@ pub unsafe fn unload(
     handle: Handle,
 ) -> Code {
     forget(|modules| {
+        modules.added.remove(&(handle as usize));
         if let Some(gone) = modules.get(handle) {
             modules
                 .loaded
@@ -839,7 +869,8 @@ pub unsafe fn destroy_context(
     real: unsafe extern "C-unwind" fn(Handle) -> Code,
     context: Handle,
 ) -> Code {
-    forget(|modules| modules.loaded.retain(|_, loaded| loaded.library));
+    let is_left = |loaded: &Loaded| loaded.library || loaded.context != context as usize;
+    forget(|modules| modules.loaded.retain(|_, loaded| is_left(loaded)));
     if mode() == Mode::Try {
         guarded(|| state().memory.forget());
     }

@@ -19,6 +19,13 @@ pub struct Passed<'a> {
     pub places: &'a [Place],
 }
 
+/// Can something lie there? A launch that the driver refuses may name what it does not read, and the first pages of the address
+/// space are nobody's (`vm.mmap_min_addr`).
+fn is_place<T>(at: *const T) -> bool {
+    const FIRST: usize = 64 << 10;
+    at.addr() >= FIRST
+}
+
 impl ParamBytes for Passed<'_> {
     #[inline]
     fn read(&self, field: Field) -> Option<u64> {
@@ -31,10 +38,13 @@ impl ParamBytes for Passed<'_> {
             let places = self.places;
             return Packed { bytes, places }.read(field);
         }
+        if !is_place(self.params) {
+            return None;
+        }
         // SAFETY: as many pointers as the kernel has parameters, each to as many bytes: the driver reads them next.
         unsafe {
             let value = *self.params.add(field.param());
-            if value.is_null() {
+            if !is_place(value) {
                 return None;
             }
             let at = value.cast::<u8>().add(field.at());
@@ -60,13 +70,16 @@ impl Passed<'_> {
             };
             return bytes.get(..length).map(<[u8]>::to_vec);
         }
+        if !is_place(self.params) {
+            return None;
+        }
         let mut all = vec![0; length];
         for (index, &(at, size)) in self.places.iter().enumerate() {
             let (at, size) = (at as usize, size as usize);
             // SAFETY: as many pointers as the kernel has parameters, each to as many bytes: the driver reads them next.
             unsafe {
                 let value = *self.params.add(index);
-                if value.is_null() {
+                if !is_place(value) {
                     return None;
                 }
                 let value = std::slice::from_raw_parts(value.cast::<u8>(), size);
@@ -84,11 +97,11 @@ pub fn buffer<'a>(extra: Params) -> Option<Option<&'a [u8]>> {
     let mut at = extra;
     // SAFETY: what the driver is to read.
     unsafe {
-        while !at.is_null() && !(*at).is_null() {
+        while is_place(at) && !(*at).is_null() {
             let value = *at.add(1);
             match *at as usize {
-                1 => start = value.cast(),
-                2 if !value.is_null() => bytes = *value.cast::<usize>(),
+                1 if is_place(value) => start = value.cast(),
+                2 if is_place(value) => bytes = *value.cast::<usize>(),
                 _ => return None,
             }
             at = at.add(2);
