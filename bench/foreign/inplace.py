@@ -45,8 +45,8 @@ def differs(plain, others):
 
 # What a pass changes, for the table by class.
 CLASSES = {'reshape': 'shape', 'specialize': 'constants', 'unroll': 'unrolling', 'cache': 'cache hints', 'maxnreg': 'registers',
-           'usage-level': 'registers', 'promote': 'kept in registers', 'schedule': 'order',
-           'spill-to-shared': 'spills', 'smem-spilling': 'spills'}
+           'usage-level': 'registers', 'promote': 'kept in registers', 'schedule': 'order', 'vectorize': 'vectors', 'rename': 'name',
+           'spill-to-shared': 'spills', 'smem-spilling': 'spills', 'demote': 'spills'}
 KNOBS, ALL = 'registers', 'all'
 
 

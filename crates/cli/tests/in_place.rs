@@ -294,6 +294,41 @@ fn a_program_is_traced_tuned_and_run_with_its_winners() {
     assert!(!standings().contains("\"imported\""));
 }
 
+/// Everything that was measured is in the file of `--keep`, with what is known of it.
+#[test]
+fn every_build_is_kept_with_its_facts() {
+    let Some(bench) = Bench::new() else { return };
+    let tune = bench.run(&["tune", "--keep", "k.json", "--without-names"], true);
+    assert!(tune.status.success(), "{}", err(&tune));
+    let text = std::fs::read_to_string(bench.path("k.json")).expect("a file");
+    let kept = warpwright_autotune::kept::Document::parse(&text).expect("builds");
+    assert_eq!((&*kept.gpu, kept.sm, kept.driver), ("Fake GPU", 90, 13000));
+    assert!(!text.contains("scale"), "{text}");
+    let kernel = &kept.kernels[0];
+    assert_eq!(kernel.launch.block, [256, 1, 1]);
+    assert_eq!(kernel.ns, [Some(100_000.0); 2]);
+    let own = kernel.code.as_ref().expect("code").figures.as_ref();
+    let own = own.expect("figures");
+    assert!(own.registers > 0 && own.cycles > 0.0 && own.features.len() > 50);
+    let winner = &kernel.builds[kernel.winner.expect("a winner")];
+    assert_eq!(winner.ratios, [Some(0.5); 2]);
+    assert_eq!(winner.ns, [Some(50_000.0); 2]);
+    assert_eq!(kernel.in_program, Some(0.5));
+    for build in kernel
+        .builds
+        .iter()
+        .filter(|build| build.ratios[0].is_some())
+    {
+        let code = build.code.as_ref().expect("code");
+        assert_eq!(code.spill_bytes, 0);
+        assert!(
+            code.figures.as_ref().is_some_and(|f| f.registers > 0),
+            "{text}"
+        );
+        assert_eq!(build.shape == "same", build.launch == kernel.launch);
+    }
+}
+
 /// A record of a winner that computes something else, as somebody may send it.
 fn hostile(bench: &Bench, toolkit: &Toolkit) -> Vec<u8> {
     let text = format!(

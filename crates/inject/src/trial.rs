@@ -29,8 +29,8 @@ use warpwright_launch::{CompiledGuard, Extents, LaunchValues};
 use warpwright_winners::LaunchClass;
 use warpwright_winners::fit::Place;
 use warpwright_winners::lines::{
-    IN_GRAPH, Likeness, Note, Numbers, Occasion, Outcome, Planned, Searched, Trial, allowance,
-    answer_file, ask_file, parse_plan, parse_searches,
+    IN_GRAPH, Likeness, Note, Numbers, ORIGINAL, Occasion, Outcome, Planned, Searched, Trial,
+    allowance, answer_file, ask_file, parse_plan, parse_searches,
 };
 
 use crate::abi::{Code, Handle, NOT_READY, SUCCESS, ok};
@@ -554,7 +554,7 @@ fn turns(
     };
     let own_name = match target.when.in_graphs {
         true => IN_GRAPH,
-        false => "original",
+        false => ORIGINAL,
     };
     in_flight(Some((target, own_name)));
     let (code, took) = run(launch.function, &own, Duration::from_secs(60));
@@ -653,7 +653,7 @@ fn turns(
                 .into_iter()
                 .map(|(index, at, _)| (index, at))
                 .collect();
-            in_flight(Some((target, "original")));
+            in_flight(Some((target, ORIGINAL)));
             let notes = time(target, launch, call, saved, &timed).map_err(failed)?;
             note("trials", &notes);
         }
@@ -693,7 +693,7 @@ fn time_slow(
 ) -> Result<Vec<Note>, NoTrial> {
     let original_ns = median(original);
     let best = timed.iter().map(|(_, _, ns)| *ns).min();
-    let mut notes = vec![trial(target, "original", Outcome::Same(original.to_vec()))];
+    let mut notes = vec![trial(target, ORIGINAL, Outcome::Same(original.to_vec()))];
     for (index, extents, ns) in timed {
         let mut times = vec![*ns];
         let is_worth_more = (*ns as f64) < original_ns as f64 * WORTH_MORE;
@@ -884,7 +884,7 @@ fn time(
     let original = median(&runners[0].times);
     let mut notes = vec![trial(
         target,
-        "original",
+        ORIGINAL,
         Outcome::Same(std::mem::take(&mut runners[0].times)),
     )];
     for (&(index, _), Runner { times, .. }) in candidates.iter().zip(runners.drain(1..)) {

@@ -589,7 +589,10 @@ pub struct Planned {
     pub shape: Shape,
 }
 
-/// Stands for the candidate while a kernel of a graph runs outside of it.
+/// Stands for the candidate while the kernel itself runs.
+pub const ORIGINAL: &str = "original";
+
+/// The same while a kernel of a graph runs outside of it.
 pub const IN_GRAPH: &str = "in-graph";
 
 /// Which launches of a class are tried, and what is known of them.

@@ -118,7 +118,8 @@ fn tune(
     keep(store, &winners);
     if let Some(path) = &args.keep {
         let measured = (&targets[..], &last.trials[..]);
-        write_json(path, &kept::document(measured, &facts, !args.without_names))?;
+        let document = kept::document(measured, tools, &facts, !args.without_names);
+        write_text(path, serde_json::to_string(&document))?;
     }
     let document = document(&targets, &facts.name, &last.trace);
     write_page(args.show.report.as_deref(), &document)?;
@@ -134,8 +135,11 @@ fn tune(
 }
 
 fn write_json(path: &Path, document: &impl serde::Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(document)
-        .map_err(|e| Failure::Internal(format!("a document that is no JSON: {e}")))?;
+    write_text(path, serde_json::to_string_pretty(document))
+}
+
+fn write_text(path: &Path, text: serde_json::Result<String>) -> Result<(), Failure> {
+    let text = text.map_err(|e| Failure::Internal(format!("a document that is no JSON: {e}")))?;
     write_atomically(path, text.as_bytes())
 }
 
