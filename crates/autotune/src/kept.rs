@@ -1,10 +1,14 @@
 //! Every build that was measured inside a program, with what is known of it: what `lab/fits` reads.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use warpwright_api::trace::GpuFacts;
 use warpwright_driver::build::resources_of;
+use warpwright_driver::search::{Axis, Point};
 use warpwright_launch::Extents;
 use warpwright_model::measured::{Figures, Measured, figures};
+use warpwright_pass::{Invocation, Recipe};
 use warpwright_sass::{Cubin, Kernel as Code};
 use warpwright_target::Gpu;
 use warpwright_winners::lines::{Note, ORIGINAL, Outcome};
@@ -12,6 +16,7 @@ use warpwright_winners::lines::{Note, ORIGINAL, Outcome};
 use crate::Tools;
 use crate::candidates::{self, Proposed};
 use crate::judge::{nanoseconds, ratios, trials};
+use crate::search::Searching;
 use crate::target::{Target, Verdict};
 
 /// `schema` of the document.
@@ -75,6 +80,43 @@ pub struct Kernel {
     pub in_program: Option<f64>,
     /// What was built.
     pub builds: Vec<Build>,
+    /// What the search found, if there was one.
+    pub search: Option<Landscape>,
+}
+
+/// What a search chose among, and what it found.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Landscape {
+    /// Was every point tried?
+    pub is_exhaustive: bool,
+    /// In the order in which their passes are applied.
+    pub axes: Vec<Choice>,
+    /// How many values of axes were left out.
+    pub left_out: BTreeMap<String, usize>,
+    /// Points that are known.
+    pub points: Vec<Found>,
+}
+
+/// An axis of a search.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Choice {
+    /// What it is about.
+    pub name: String,
+    /// The recipe of each value; doing nothing is none of them.
+    pub values: Vec<String>,
+    /// The axis whose values its own pay with.
+    pub wants: Option<String>,
+}
+
+/// A point of a search.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Found {
+    /// Which value each axis has: 0 for nothing.
+    pub at: Vec<usize>,
+    /// Time over the original's; none where it cannot be.
+    pub ratio: Option<f64>,
+    /// Which of the builds it is; none for the original, and where there is none.
+    pub build: Option<usize>,
 }
 
 /// Geometry of a launch.
@@ -222,6 +264,7 @@ fn kernel(target: &Target, notes: &[Note], tools: Tools<'_>, names: bool) -> Ker
         ratios: [0, 1].map(|set| times[set].1.get(&proposed.name).copied()),
     });
     Kernel {
+        search: target.searching.as_ref().map(|s| landscape(target, s)),
         builds: builds.collect(),
         digest: target.digest.clone(),
         name: names.then(|| launched.name.clone()),
@@ -236,6 +279,42 @@ fn kernel(target: &Target, notes: &[Note], tools: Tools<'_>, names: bool) -> Ker
         winner,
         in_program,
     }
+}
+
+fn landscape(target: &Target, searching: &Searching) -> Landscape {
+    let Searching {
+        search,
+        made,
+        left_out,
+        ..
+    } = searching;
+    let axis = |axis: &Axis| Choice {
+        name: axis.name.to_owned(),
+        values: axis.values.iter().map(|value| recipe(value)).collect(),
+        wants: axis.wants.map(str::to_owned),
+    };
+    let place = |name: &String| target.proposed.iter().position(|p| p.name == *name);
+    let found = |(at, ratio): (&Point, Option<f64>)| Found {
+        at: at.clone(),
+        ratio,
+        build: made.get(at).and_then(place),
+    };
+    let left_out = left_out.iter();
+    Landscape {
+        is_exhaustive: search.is_exhaustive(),
+        axes: search.axes().iter().map(axis).collect(),
+        left_out: left_out
+            .map(|(name, out)| ((*name).to_owned(), *out))
+            .collect(),
+        points: search.known().map(found).collect(),
+    }
+}
+
+/// The recipe of a value.
+fn recipe(value: &[Invocation]) -> String {
+    let all = value.iter().cloned();
+    all.fold(Recipe::default(), |recipe, pass| recipe.with(pass))
+        .to_string()
 }
 
 /// The kernel in a cubin of it.

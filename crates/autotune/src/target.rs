@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use warpwright_api::Error;
 use warpwright_api::trace::{GpuFacts, Launched, Trace};
-use warpwright_driver::search::Search;
+use warpwright_driver::search::{Axis, Search};
 use warpwright_pass::Recipe;
 use warpwright_pass::names::is_named;
 use warpwright_report::edit::{Edit, edit_in_place};
@@ -15,11 +15,12 @@ use warpwright_target::Gpu;
 use warpwright_winners::lines::{IN_GRAPH, Likeness, Occasion, Planned, Searched, allowance};
 use warpwright_winners::{LaunchClass, Standing, Winner};
 
-use crate::Tools;
 use crate::candidates::{Code, Proposed, Wanted, is_original, make, propose};
 use crate::judge::is_of_the_best;
 use crate::search::Searching;
+use crate::space::Space;
 use crate::weigh::launches_of;
+use crate::{Tools, shortened};
 
 /// Kernels with less of the GPU time than this are left alone.
 const LEAST_SHARE: f64 = 0.01;
@@ -90,11 +91,22 @@ impl Target {
     }
 
     /// What is tried first, and what a search that may take so long chooses among.
-    fn start(&mut self, tools: Tools<'_>, most: Duration) -> Result<(), Error> {
+    fn start(
+        &mut self,
+        tools: Tools<'_>,
+        most: Duration,
+        space: Option<&Space>,
+    ) -> Result<(), Error> {
         let code = Code::read(tools.modules, &self.launched)?;
         let start = propose(tools.watch, &self.wanted(&code, tools.gpu), tools.toolkit);
-        let mut search = Search::new(start.axes);
         self.proposed = start.proposed;
+        if let (true, Some(space)) = (start.is_searched, space) {
+            let axes = space.of(start.axes);
+            self.tell_left_out(tools, &axes);
+            self.searching = Some(Searching::exhaustive(axes, &self.proposed));
+            return Ok(());
+        }
+        let mut search = Search::new(start.axes);
         if start.is_searched {
             self.searching = Some(Searching::new(search, most, &self.proposed));
         } else if let Some(toolkit) = tools.toolkit {
@@ -111,6 +123,25 @@ impl Target {
             self.verdict = Verdict::Stays("there is no candidate".to_owned());
         }
         Ok(())
+    }
+
+    /// Says which points an exhaustive search has, and what it leaves out.
+    fn tell_left_out(&self, tools: Tools<'_>, axes: &[(Axis, usize)]) {
+        let name = shortened(&self.launched.name);
+        let out = axes.iter().filter(|(_, out)| *out > 0).map(|(axis, out)| {
+            let all = axis.values.len() + out;
+            format!("{out} of {all} of {}", axis.name)
+        });
+        let out: Vec<String> = out.collect();
+        let sizes = axes.iter().map(|(axis, _)| axis.values.len() as u64 + 1);
+        let points = sizes.fold(1, u64::saturating_mul) - 1;
+        tools.watch.tell(&match out.is_empty() {
+            true => format!("{name}: all {points} points"),
+            false => format!(
+                "{name}: {points} points; values left out: {}",
+                out.join(", ")
+            ),
+        });
     }
 
     /// The lines of a plan for a run, and the files in its folder that they name. `crashed` are candidates by their kernels'
@@ -267,6 +298,8 @@ pub struct Asked<'a> {
     pub kernels: &'a [String],
     /// May last bits of results differ?
     pub may_round: bool,
+    /// Is every point of a space tried, however long that takes?
+    pub space: Option<&'a Space>,
 }
 
 /// The hot kernels with their candidates, or why there are none.
@@ -306,7 +339,7 @@ pub fn targets(tools: Tools<'_>, asked: &Asked<'_>, trace: &Trace) -> Result<Vec
                 let allowed = Duration::from_secs_f64(allowance(asked.budget, own));
                 let most = left.max(budget.mul_f64(LEAST_OF_BUDGET)).min(allowed);
                 left = left.saturating_sub(allowed);
-                target.start(tools, most)?;
+                target.start(tools, most, asked.space)?;
             }
         }
         targets.push(target);

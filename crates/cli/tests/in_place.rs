@@ -329,6 +329,58 @@ fn every_build_is_kept_with_its_facts() {
     }
 }
 
+/// For measuring what the search finds, every point of a space is timed and kept, and what is left out is told.
+#[test]
+fn every_point_of_a_space_is_kept() {
+    let Some(bench) = Bench::of(&sized, FAST) else {
+        return;
+    };
+    let space = [
+        "--exhaustive",
+        "--space",
+        "constants,cache=2,registers=2,promote",
+        "--points",
+        "60",
+    ];
+    let tune = bench.run(&[&["tune", "--keep", "k.json"], &space[..]].concat(), true);
+    assert!(tune.status.success(), "{}", err(&tune));
+    let text = std::fs::read_to_string(bench.path("k.json")).expect("a file");
+    let kept = warpwright_autotune::kept::Document::parse(&text).expect("builds");
+    let kernel = &kept.kernels[0];
+    let search = kernel.search.as_ref().expect("a search");
+    assert!(search.is_exhaustive);
+    let sizes = search.axes.iter().map(|axis| axis.values.len() + 1);
+    assert_eq!(
+        search.points.len(),
+        sizes.product::<usize>(),
+        "{}",
+        err(&tune)
+    );
+    assert!(search.points.len() <= 60);
+    let names: Vec<&str> = search.axes.iter().map(|axis| &*axis.name).collect();
+    assert_eq!(names, ["constants", "promote", "cache", "registers"]);
+    assert_eq!((search.left_out["shape"], search.left_out["cache"]), (4, 2));
+    for told in ["4 of 4 of shape", "2 of 4 of cache"] {
+        assert!(err(&tune).contains(told), "{}", err(&tune));
+    }
+    // It is fast where its size is a constant, whatever else is done.
+    let constant = |value: usize| value > 0 && search.axes[0].values[value - 1].contains("1000");
+    assert!((1..search.axes[0].values.len() + 1).any(constant));
+    for point in search.points.iter().filter(|point| point.build.is_some()) {
+        let expected = if constant(point.at[0]) { 0.5 } else { 1.0 };
+        assert_eq!(point.ratio, Some(expected), "{point:?}");
+        let build = &kernel.builds[point.build.expect("a build")];
+        assert_eq!(build.ratios[0], point.ratio);
+    }
+    let wrong = bench.run(&["tune", "--exhaustive", "--space", "size"], true);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(
+        err(&wrong).contains("there is no axis `size`"),
+        "{}",
+        err(&wrong)
+    );
+}
+
 /// A record of a winner that computes something else, as somebody may send it.
 fn hostile(bench: &Bench, toolkit: &Toolkit) -> Vec<u8> {
     let text = format!(

@@ -176,7 +176,7 @@ mod tests {
         let kernel = serde_json::json!({
             "digest": "d", "share": 1.0, "launches": 1, "launch": launch, "cluster": null, "cooperative": false,
             "resident": null, "code": code(100.0), "ns": [1000.0, 1000.0], "winner": null, "in_program": null,
-            "builds": all
+            "builds": all, "search": null
         });
         serde_json::from_value(kernel).expect("a kernel")
     }

@@ -1,6 +1,7 @@
 //! What the model says of builds that `bench/foreign/collect.py` or `tune --keep` measured. `terms` writes one line
 //! of JSON for each kernel and build, predictions beside times; `judge` lets the product's rule choose
-//! among them and says what that would have cost; `classes` says what each class of change gained inside programs.
+//! among them and says what that would have cost; `classes` says what each class of change gained inside programs, `search`
+//! how much of what `tune --exhaustive` found the search finds.
 
 mod calibration;
 mod classes;
@@ -8,6 +9,7 @@ mod judge;
 mod kept;
 mod ranks;
 mod records;
+mod search;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -45,6 +47,15 @@ enum Arguments {
         #[arg(long, default_value_t = 0.05)]
         share: f64,
     },
+    /// Which share of what an exhaustive search gains the search finds, on the times that were measured.
+    Search {
+        /// Files of `tune --exhaustive --keep`.
+        #[arg(required = true)]
+        kept: Vec<PathBuf>,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 #[derive(clap::Args)]
@@ -67,6 +78,7 @@ fn main() -> ExitCode {
         Arguments::Terms(terms) => run(terms),
         Arguments::Judge { rows, split, svg } => judge::judge(rows, split, svg.as_deref()),
         Arguments::Classes { kept, share } => classes::show(kept, *share),
+        Arguments::Search { kept, json } => search::show(kept, *json),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

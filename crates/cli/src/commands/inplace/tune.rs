@@ -42,6 +42,9 @@ use crate::threads;
 /// The program is started again so often, each time without the candidate that took it down.
 const MOST_RUNS: usize = 9;
 
+/// Seconds that no search takes.
+const UNBOUNDED: f64 = 1e9;
+
 /// Runs the command. What the program printed and how it ended is told whatever else fails.
 pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
     // Before the program runs for nothing.
@@ -87,7 +90,9 @@ fn tune(
         Ok(verdicts) => tell(&verdicts),
         Err(error) => drop(Failure::from(error).report(false)),
     }
+    let space = args.space();
     let asked = Asked {
+        space: space.as_ref(),
         budget: args.budget,
         kernels: &args.kernel.kernels,
         may_round: args.stencil.fp.is_some(),
@@ -326,7 +331,11 @@ fn try_all(
         stdin::give(&mut program, false)?;
         program.env("WARPWRIGHT_DIR", &work);
         program.env("WARPWRIGHT_BUILDER", std::process::id().to_string());
-        program.env("WARPWRIGHT_BUDGET", args.budget.to_string());
+        let budget = match args.exhaustive {
+            true => UNBOUNDED,
+            false => args.budget,
+        };
+        program.env("WARPWRIGHT_BUDGET", budget.to_string());
         if std::env::var_os("WARPWRIGHT_LOG").is_none() {
             program.env("WARPWRIGHT_LOG", work.join("log"));
         }
