@@ -52,9 +52,11 @@ pub fn trials<'a>(target: &Target, notes: &'a [Note]) -> Vec<&'a Trial> {
         Note::Trial(trial) => Some(trial),
         _ => None,
     });
-    trials
-        .filter(|t| t.kernel == target.digest && t.class == target.class)
-        .collect()
+    let is_own = |t: &&Trial| {
+        let is_of = t.kernel == target.digest && t.class == target.class;
+        is_of && t.among == target.when.among
+    };
+    trials.filter(is_own).collect()
 }
 
 /// The times of a candidate in a set, and the original's beside them.

@@ -62,6 +62,8 @@ pub struct Kernel {
     pub share: f64,
     /// On streams and in graphs.
     pub launches: u64,
+    /// Those of the class that it is about.
+    pub among: String,
     /// Of the first launch.
     pub launch: Launch,
     /// Blocks per cluster, if the launch states them.
@@ -270,6 +272,7 @@ fn kernel(target: &Target, notes: &[Note], tools: Tools<'_>, names: bool) -> Ker
         name: names.then(|| launched.name.clone()),
         share: launched.share,
         launches: launched.launches + launched.in_graphs,
+        among: target.when.among.to_string(),
         launch,
         cluster: launched.cluster,
         cooperative: launched.cooperative,

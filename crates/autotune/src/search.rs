@@ -114,7 +114,8 @@ impl<'a> Builder<'a> {
             let asked = parse_searches(&text).into_iter().next();
             let number = asked.and_then(|asked| {
                 let mut all = targets.iter();
-                all.position(|t| t.digest == asked.kernel && t.class == asked.class)
+                let is_it = |t: &Target| t.digest == asked.kernel && t.class == asked.class;
+                all.position(|t| is_it(t) && t.when.among == asked.when.among)
             });
             let more = number.map(|number| self.more(number, &mut targets[number]));
             let lines: String = match more {

@@ -1910,6 +1910,89 @@ fn sized(_: &str) -> String {
     )
 }
 
+/// A kernel that is fast once its number of elements is a constant, 1000 or 600.
+fn twice_sized(_: &str) -> String {
+    let [first, second] = [1000, 600].map(|n| 0x4FFA_7FA5 - n);
+    format!(
+        ".visible .entry scale(.param .u64 p, .param .u32 n) {{
+    .reg .b64 %d<2>; .reg .f32 %f<4>; .reg .b32 %r<3>;
+    ld.param.u64 %d0, [p]; ld.param.u32 %r0, [n]; ld.global.f32 %f0, [%d0];
+    add.u32 %r1, %r0, {first}; mov.b32 %f1, %r1; fma.rn.f32 %f0, %f0, %f1, 0f3F800000;
+    add.u32 %r2, %r0, {second}; mov.b32 %f2, %r2; fma.rn.f32 %f0, %f0, %f2, 0f40000000;
+    st.global.f32 [%d0], %f0; ret;
+}}\n"
+    )
+}
+
+/// A number that takes two values gets a version for each, each for its launches alone; one that is another at each launch
+/// gets none.
+#[test]
+fn values_have_versions_of_their_own() {
+    let Some(bench) = Bench::of(&twice_sized, FAST) else {
+        return;
+    };
+    let program = |command: &[&str], sizes: &str| {
+        let mut command = bench.command(command);
+        let words = ["--", "./host", "proc2", "sizes", "scale.fatbin", sizes];
+        command.args(words).output().expect("starts")
+    };
+    let json = |name: &str| -> serde_json::Value {
+        let text = std::fs::read_to_string(bench.path(name)).expect("a file");
+        serde_json::from_str(&text).expect("JSON")
+    };
+    let sizes = "1000x2,600x3,500+";
+    let plain = program(&["with"], sizes);
+    let trace = program(&["trace", "-o", "t.json"], sizes);
+    assert!(trace.status.success(), "{}", err(&trace));
+    let kinds = json("t.json")["launches"][0]["values"].clone();
+    assert!(
+        kinds.is_null(),
+        "some number is another at each launch: {kinds}"
+    );
+
+    let sizes = "1000x2,600x3,7";
+    let plain_of_three = program(&["with"], sizes);
+    program(&["trace", "-o", "t.json"], sizes);
+    let kinds = json("t.json")["launches"][0]["values"].clone();
+    let counts = kinds.as_array().expect("kinds").iter();
+    let counts: Vec<u64> = counts
+        .filter_map(|kind| kind["launches"].as_u64())
+        .collect();
+    assert_eq!(counts, [36, 24, 12]);
+
+    let tune = program(&["tune", "--report-to", "r.json"], sizes);
+    assert!(tune.status.success(), "{}", err(&tune));
+    assert_eq!(out(&tune), out(&plain_of_three), "{}", err(&tune));
+    let report = json("r.json");
+    let kernels = report["kernels"].as_array().expect("kernels");
+    let of = |among: &str| {
+        let found = kernels.iter().find(|k| k["among"].as_str() == Some(among));
+        found.unwrap_or_else(|| panic!("{report}\n{}", err(&tune)))
+    };
+    for n in [1000, 600] {
+        let kernel = of(&format!("param1:4={n}"));
+        let winner = kernel["winner"].as_str().unwrap_or_default();
+        assert!(winner.contains(&n.to_string()), "{report}\n{}", err(&tune));
+        assert_eq!(kernel["in_program"], 0.5, "{report}");
+    }
+    // Each launch takes the same time, and half of them have this value.
+    let share = of("param1:4=600")["share"].as_f64().expect("a share");
+    assert!((share - 0.5).abs() < 0.01, "{report}");
+
+    // Each launch has its own version, the others have the original.
+    let below = ["trace", "-o", "w.json", "--"];
+    let with = [&below[..], &[env!("CARGO_BIN_EXE_warpwright"), "with"]].concat();
+    for (sizes, plain) in [(sizes, &plain_of_three), ("1000x2,600x3,500+", &plain)] {
+        let traced = program(&with, sizes);
+        assert!(out(&traced).starts_with(&out(plain)), "{}", err(&traced));
+        let launches = json("w.json")["launches"][0].clone();
+        let of_both = [&launches["launches"], &launches["gpu_ns"]];
+        assert_eq!(of_both, [72, 60 * 50_000 + 12 * 100_000], "{launches}");
+    }
+    let changed = program(&["with"], "1000x2,600x3,500+");
+    assert_eq!(out(&changed), out(&plain));
+}
+
 /// While the program waits, a version is found that is right at such launches alone; the door tests that.
 #[test]
 fn what_stays_the_same_becomes_a_constant() {

@@ -174,7 +174,7 @@ mod tests {
         };
         let all: Vec<_> = builds.iter().map(build).collect();
         let kernel = serde_json::json!({
-            "digest": "d", "share": 1.0, "launches": 1, "launch": launch, "cluster": null, "cooperative": false,
+            "digest": "d", "share": 1.0, "launches": 1, "among": "always", "launch": launch, "cluster": null, "cooperative": false,
             "resident": null, "code": code(100.0), "ns": [1000.0, 1000.0], "winner": null, "in_program": null,
             "builds": all, "search": null
         });

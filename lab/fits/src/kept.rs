@@ -48,7 +48,7 @@ fn of_kernel(kernel: &Kernel, program: &str, split: &str) -> Vec<Row> {
     let default = Row {
         program: program.to_owned(),
         split: split.to_owned(),
-        kernel: format!("{name} at {x},{y},{z}"),
+        kernel: format!("{name} at {x},{y},{z} where {}", kernel.among),
         build: "default".to_owned(),
         grid: kernel.launch.grid,
         block: kernel.launch.block,

@@ -214,6 +214,8 @@ struct Setup<'a> {
     /// What the library is answered when it asks for more, one after the other: names, guards and cubins. Without any it
     /// is not told to ask.
     answers: &'a [&'a [(&'a str, &'a str, &'a [u8])]],
+    /// The launches that are tried.
+    among: &'a str,
     /// Preloaded as well, behind the library or before it.
     tool: &'a str,
     tool_is_first: bool,
@@ -236,6 +238,7 @@ impl Default for Setup<'_> {
             own_ns: 0,
             in_graphs: false,
             answers: &[],
+            among: "always",
             tool: "",
             tool_is_first: false,
             before: &[],
@@ -283,6 +286,7 @@ fn run(setup: &Setup) -> Run {
                 },
                 own_ns: setup.own_ns,
                 in_graphs: setup.in_graphs,
+                among: among(setup),
             },
             candidate: (*name).into(),
             file,
@@ -305,6 +309,7 @@ fn run(setup: &Setup) -> Run {
                 at: [3, 9],
                 own_ns: setup.own_ns,
                 in_graphs: false,
+                among: among(setup),
             },
             symbol: targets[0].0.symbol.clone(),
         };
@@ -373,14 +378,16 @@ fn run(setup: &Setup) -> Run {
     }
 }
 
+fn among(setup: &Setup) -> Guard {
+    Guard::parse(setup.among, &Signature::default()).expect("a guard")
+}
+
 /// Answers what the library asks until the program has ended.
 fn answer(setup: &Setup, target: &Winner, folder: &Path, over: &AtomicBool) {
     let mut answers = setup.answers.iter();
     let mut answered = Vec::new();
-    let is_there = !setup
-        .variables
-        .iter()
-        .any(|(name, _)| *name == "WARPWRIGHT_BUILDER");
+    let mut variables = setup.variables.iter();
+    let is_there = !variables.any(|(name, _)| *name == "WARPWRIGHT_BUILDER");
     while is_there && !over.load(Ordering::Relaxed) && !setup.answers.is_empty() {
         std::thread::sleep(std::time::Duration::from_millis(1));
         let files = std::fs::read_dir(folder).expect("folder").flatten();
@@ -389,8 +396,10 @@ fn answer(setup: &Setup, target: &Winner, folder: &Path, over: &AtomicBool) {
             if answered.contains(&name) {
                 continue;
             }
+            answered.push(name.clone());
+            let answer = answers.next();
             let mut lines = String::new();
-            for (candidate, guard, cubin) in answers.next().into_iter().copied().flatten() {
+            for (candidate, guard, cubin) in answer.into_iter().copied().flatten() {
                 let file = format!("{candidate}.cubin");
                 std::fs::write(folder.join(&file), cubin).expect("written");
                 let guard = Guard::parse(guard, &Signature::default()).expect("a guard");
@@ -399,6 +408,7 @@ fn answer(setup: &Setup, target: &Winner, folder: &Path, over: &AtomicBool) {
                     class: class(),
                     when: Occasion {
                         at: [3, 9],
+                        among: among(setup),
                         ..Occasion::default()
                     },
                     candidate: (*candidate).into(),
@@ -411,7 +421,6 @@ fn answer(setup: &Setup, target: &Winner, folder: &Path, over: &AtomicBool) {
                 lines.push_str(&planned.line());
             }
             write_whole(&folder.join(answer_file(&name)), lines.as_bytes()).expect("written");
-            answered.push(name);
         }
     }
 }
@@ -1208,6 +1217,37 @@ fn searches_end_where_nobody_answers() {
         );
         killed.wait().expect("ends");
     }
+}
+
+/// Versions for launches with a value are tried at those alone; where there are none of them, nothing is.
+fn launches_with_a_value_are_tried_by_themselves() {
+    let fast = variant("fake_fast");
+    let variables = &[("HOST_REPEAT", "12")];
+    let tried_among = |among| {
+        let run_in = |mode| {
+            run(&Setup {
+                mode,
+                scenario: "sizes",
+                more: &["1000,600x2,9+"],
+                plan: &[("fast", &fast)],
+                among,
+                variables,
+                ..Setup::default()
+            })
+        };
+        let (plain, tried) = (run_in(""), run_in("try"));
+        assert_eq!(plain.stdout(), tried.stdout(), "{}", tried.log);
+        assert!(tried.output.status.success(), "{}", tried.log);
+        trials(&tried)
+    };
+    let all = tried_among("param1:4=600");
+    let is_timed = |set| all.iter().any(|t| t.candidate == "fast" && t.set == set);
+    assert!(is_timed(1) && is_timed(2), "{all:?}");
+    assert!(
+        all.iter().all(|t| t.among.to_string() == "param1:4=600"),
+        "{all:?}"
+    );
+    assert_eq!(tried_among("param1:4=601"), []);
 }
 
 /// Results that differ in their last bits: only where the plan says so, and only numbers.
@@ -2609,7 +2649,11 @@ fn children_lose_nothing() {
 }
 
 fn main() {
-    let tests: [(&str, fn()); 50] = [
+    let tests: [(&str, fn()); 51] = [
+        (
+            "launches_with_a_value_are_tried_by_themselves",
+            launches_with_a_value_are_tried_by_themselves,
+        ),
         ("drivers_are_closed", drivers_are_closed),
         ("children_lose_nothing", children_lose_nothing),
         (

@@ -397,7 +397,10 @@ fn print(document: &Document) {
             us(row.original_ns),
             faster.map_or("–".to_owned(), |f| format!("{f:.3}×")),
             what.cloned().unwrap_or_default(),
-            shortened(&row.name),
+            match &row.among {
+                Some(among) => format!("{} where {among}", shortened(&row.name)),
+                None => shortened(&row.name),
+            },
         ]);
     }
     eprint!("{}", table.render(0));
