@@ -359,6 +359,10 @@ fn every_point_of_a_space_is_kept() {
     assert!(search.points.len() <= 60);
     let names: Vec<&str> = search.axes.iter().map(|axis| &*axis.name).collect();
     assert_eq!(names, ["constants", "promote", "cache", "registers"]);
+    for value in search.axes.iter().flat_map(|axis| &axis.values) {
+        let recipe: Result<warpwright_pass::Recipe, _> = value.parse();
+        assert!(recipe.is_ok_and(|recipe| !recipe.is_default()), "{value}");
+    }
     assert_eq!((search.left_out["shape"], search.left_out["cache"]), (4, 2));
     for told in ["4 of 4 of shape", "2 of 4 of cache"] {
         assert!(err(&tune).contains(told), "{}", err(&tune));
