@@ -263,7 +263,11 @@ mod tests {
     fn few_values_are_told_apart_beside_what_changes_all_the_time() {
         // A size with two values, and the number of the iteration.
         let launch = |i: u32| {
-            let (size, ns) = if i % 3 == 0 { (600, 50) } else { (1000, 100) };
+            let (size, ns) = if i.is_multiple_of(3) {
+                (600, 50)
+            } else {
+                (1000, 100)
+            };
             ([4, 1, 1], vec![size, i, 7], ns)
         };
         let values = seen((0..300).map(launch));
