@@ -2,12 +2,18 @@
 with its winners; what it prints is compared.
 
     python3 bench/foreign/inplace.py --sum OUT.json        # the sums of a file anew
-    python3 bench/foreign/inplace.py FOREIGN TOOL OUT.json [--only TEXT] [--seconds S] [--budget S] [--python]
+    python3 bench/foreign/inplace.py FOREIGN TOOL OUT.json [--only TEXT] [--seconds S] [--budget S] [--rounds N] [--python]
+    python3 bench/foreign/inplace.py FOREIGN TOOL OUT.json --only TEXT --exhaustive [--space AXES] [--points N]
 
 FOREIGN holds the repositories that programs.py names (with `--python` nothing: python_programs.py has those), TOOL is a folder with `warpwright` and `libwarpwright_in*.so`.
 Programs run one at a time on each GPU. A program's figure is the time of its kernels as it is over that with the winners,
-by the shares of its own trace; kernels without a winner count as they are. All programs are in the file, those without gain
-and those that do not build as well; of theirs only names and numbers.
+by the shares of its own trace; kernels without a winner count as they are. Beside it stands what was measured: the GPU time of
+all launches of whole runs, as they are and with the winners, in turns, both below `trace`; `slower_than_1%` lists who lost by it.
+On the program with most launches a second `with` is timed by the clock, with an empty store and with its own. All programs
+are in the file, those without gain and those that do not build as well; of theirs only names and numbers.
+
+With `--exhaustive` every point of the search's space is timed instead (`tune --exhaustive`), and `warpwright-fits`, if it is in
+TOOL, says what share of the gain the search finds.
 """
 import argparse
 import concurrent.futures
@@ -45,8 +51,8 @@ def differs(plain, others):
 
 # What a pass changes, for the table by class.
 CLASSES = {'reshape': 'shape', 'specialize': 'constants', 'unroll': 'unrolling', 'cache': 'cache hints', 'maxnreg': 'registers',
-           'usage-level': 'registers', 'promote': 'kept in registers', 'schedule': 'order',
-           'spill-to-shared': 'spills', 'smem-spilling': 'spills'}
+           'usage-level': 'registers', 'promote': 'kept in registers', 'schedule': 'order', 'vectorize': 'vectors', 'rename': 'name',
+           'spill-to-shared': 'spills', 'smem-spilling': 'spills', 'demote': 'spills'}
 KNOBS, ALL = 'registers', 'all'
 
 
@@ -84,9 +90,49 @@ def summary(rows):
     suites = {}
     for name, gain in gains.items():
         suites.setdefault(re.split('[/-]', name)[0], []).append(gain)
+    measured = {row['program']: row['gpu_time'] for row in rows if row.get('gpu_time')}
     return {'programs': len(gains), 'geometric_mean': (mean(ordered) or {}).get('mean'), 'slowest': min(ordered, default=None),
             'best_quarter': mean(ordered[:len(ordered) // 4]), 'suites': {name: mean(suites[name]) for name in sorted(suites)},
-            'by_class': table(rows)}
+            'gpu_time': mean([1 / gpu['ratio'] for gpu in measured.values()]),
+            'slower_than_1%': [{'program': name, **{key: gpu[key] for key in ('ratio', 'low', 'high')}}
+                               for name, gpu in sorted(measured.items()) if gpu['ratio'] > 1.01],
+            'search': found_share(rows), 'by_class': table(rows)}
+
+
+def found_share(rows):
+    """What the search finds of the logarithm of an exhaustive search's gain, over kernels with a gain."""
+    kernels = [kernel for row in rows for kernel in row.get('search', ()) if kernel['share'] is not None]
+    if not kernels:
+        return None
+    found, possible = (sum(math.log(kernel[name]) for kernel in kernels) for name in ('search', 'exhaustive'))
+    return {'programs': sum(any(k['share'] is not None for k in row.get('search', ())) for row in rows), 'kernels': len(kernels),
+            'share': round(found / possible, 4), 'by_kernel': round(sum(k['share'] for k in kernels) / len(kernels), 4)}
+
+
+def middle(values):
+    ordered = sorted(values)
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+def beside(plain, other):
+    """Two series that were measured in turns: the median of the ratios pair by pair, and the least and the greatest, between
+    which the true median lies with 94% where there are five, 98% where there are seven."""
+    ratios = [b / a for a, b in zip(plain, other)]
+    return {'plain': round(middle(plain), 6), 'with': round(middle(other), 6), 'ratio': round(middle(ratios), 4),
+            'low': round(min(ratios), 4), 'high': round(max(ratios), 4), 'rounds': len(ratios)}
+
+
+def in_turns(rounds, first, second):
+    """What both give, in turns; nothing where one of them fails."""
+    found = [[], []]
+    for turn in range(rounds):
+        for which in ((0, 1) if turn % 2 == 0 else (1, 0)):
+            value = (first, second)[which]()
+            if not value:
+                return None
+            found[which].append(value)
+    return found
 
 
 class Script:
@@ -102,8 +148,10 @@ class InPlace(Campaign):
         options.out, self.path, options.runs = options.out + '.work', options.out, 1
         super().__init__(options)
         self.tool, self.budget = os.path.abspath(options.tool), options.budget
-        self.patience = options.patience
-        self.rows = []
+        self.patience, self.rounds = options.patience, options.rounds
+        self.exhaustive = options.exhaustive and ['--exhaustive', '--points', str(options.points),
+                                                  *(['--space', options.space] if options.space else [])]
+        self.rows, self.made, self.overhead = [], {}, None
 
     def make(self, program):
         if isinstance(program, Script):
@@ -135,7 +183,70 @@ class InPlace(Campaign):
             child.communicate()
             return '', f'takes over {self.patience:.0f} s', 124, time.monotonic() - begun
 
+    def gpu_seconds(self, words, place, copy, gpu):
+        """Of all launches of a run, and how many there were; nothing where it fails."""
+        path = f'{place}/trace.json'
+        run = self.sh([f'{self.tool}/warpwright', 'trace', '-o', path, '--', *words], copy, gpu)
+        if run[2] == 124 or not os.path.exists(path):
+            return None
+        with open(path) as file:
+            launches = json.load(file)['launches']
+        os.remove(path)
+        return sum(launch['gpu_ns'] for launch in launches) * 1e-9, sum(l['launches'] + l['in_graphs'] for l in launches)
+
+    def measured(self, own, db, place, copy, gpu):
+        """GPU time of whole runs, as they are and with the winners, and launches of one."""
+        counts = []
+
+        def seconds(words):
+            found = self.gpu_seconds(words, place, copy, gpu)
+            counts.extend(found[1:] if found else ())
+            return found and found[0]
+        winners = [f'{self.tool}/warpwright', 'with', '--db', db, '--', *own]
+        found = in_turns(self.rounds, lambda: seconds(own), lambda: seconds(winners))
+        return (found and beside(*found)), max(counts, default=0)
+
+    def clocked(self, row, rounds=7):
+        """What `with` costs a program in seconds by the clock: with an empty store, and with its own."""
+        copy, own, gpu = self.made[row['program']]
+        place = f"{self.work}/{row['program']}"
+
+        def seconds(words):
+            run = self.sh(words, copy, gpu)
+            return run[3] if run[2] != 124 else None
+
+        def by(db):
+            winners = [f'{self.tool}/warpwright', 'with', '--db', db, '--', *own]
+            found = in_turns(rounds, lambda: seconds(own), lambda: seconds(winners))
+            return found and beside(*found)
+        seconds(own)
+        empty = f'{place}/empty'
+        os.makedirs(empty, exist_ok=True)
+        return {'program': row['program'], 'launches': row['launches'], 'empty_store': by(empty), 'own_store': by(f'{place}/db')}
+
+    def search(self, program, copy, own, gpu):
+        """Every point of the space of the hot kernels, and what the search finds of them."""
+        place = f'{self.work}/{program.name}'
+        row, kept = {'program': program.name, 'split': program.split}, f'{place}/builds.json'
+        tune = self.sh([f'{self.tool}/warpwright', 'tune', *self.exhaustive, '--db', f'{place}/db', '--keep', kept, '--without-names',
+                        '--report-to', f'{place}/report.json', '--', *own], copy, gpu)
+        row['tune_s'] = round(tune[3], 3)
+        if not os.path.exists(kept):
+            return {**row, 'why': (tune[1].strip().splitlines() or ['nothing was kept'])[-1]}
+        fits = f'{self.tool}/warpwright-fits'
+        if not os.path.exists(fits):
+            return {**row, 'why': 'there is no warpwright-fits'}
+        told = subprocess.run([fits, 'search', '--json', kept], capture_output=True, text=True)
+        if told.returncode:
+            return {**row, 'why': told.stderr.strip()}
+        kernels = json.loads(told.stdout)['kernels']
+        row['search'] = [{name: value for name, value in kernel.items() if name not in ('file', 'kernel')} for kernel in kernels]
+        return row
+
     def one(self, program, copy, own, gpu):
+        if self.exhaustive:
+            return self.search(program, copy, own, gpu)
+        self.made[program.name] = copy, own, gpu
         warpwright, place = f'{self.tool}/warpwright', f'{self.work}/{program.name}'
         report, kept, db = f'{place}/report.json', f'{place}/builds.json', f'{place}/db'
         row = {'program': program.name, 'split': program.split}
@@ -168,7 +279,14 @@ class InPlace(Campaign):
             'class': k['class'], 'by_class': by_class(b) if b else None} for k, b in zip(kernels, builds)]
         left = sum(k['share'] * ((k['in_program'] or 1.0) - 1.0) for k in kernels)
         row['gain'] = round(1.0 / (1.0 + left), 4)
+        row['gpu_time'], row['launches'] = self.measured(own, db, place, copy, gpu)
         return row
+
+    def heaviest(self):
+        """The program with most launches a second, and what `with` costs it."""
+        counted = [row for row in self.rows if row.get('launches')]
+        if counted and time.time() < self.deadline:
+            self.overhead = self.clocked(max(counted, key=lambda row: row['launches'] / row['plain_s']))
 
     @staticmethod
     def bare(text, names):
@@ -204,7 +322,7 @@ class InPlace(Campaign):
         nvcc = re.search(r'release [\d.]+, V([\d.]+)', text_of('nvcc --version').stdout)
         document = {
             'schema': 'warpwright.foreign-in-place/1', 'gpu': name[0] if name else None, 'nvcc': nvcc and nvcc.group(1),
-            'date': time.strftime('%Y-%m-%d'), 'budget_s': self.budget, **summary(self.rows),
+            'date': time.strftime('%Y-%m-%d'), 'budget_s': self.budget, 'overhead': self.overhead, **summary(self.rows),
             'rows': sorted(self.rows, key=lambda row: row['program'])}
         with open(f'{self.path}.part', 'w') as file:
             json.dump(document, file, indent=1)
@@ -231,6 +349,10 @@ def main():
     parser.add_argument('--seconds', type=float, default=3000)
     parser.add_argument('--budget', type=float, default=20)
     parser.add_argument('--patience', type=float, default=180, help='seconds that a run may take')
+    parser.add_argument('--rounds', type=int, default=5, help='whole runs of each kind whose GPU time is measured')
+    parser.add_argument('--exhaustive', action='store_true', help='what the search finds of every point of its space')
+    parser.add_argument('--space', help='axes of that, as for `tune --space`')
+    parser.add_argument('--points', type=int, default=4096, help='its points at most')
     options = parser.parse_args()
     gpus = len(text_of('nvidia-smi -L').stdout.splitlines())
     if not gpus:
@@ -238,6 +360,7 @@ def main():
     campaign = InPlace(options)
     programs = [Script(name) for name in python_programs.PROGRAMS] if options.python else PROGRAMS
     campaign.all([p for p in programs if re.search(options.only, p.name)], gpus)
+    campaign.heaviest()
     campaign.write(gpus)
 
 

@@ -15,6 +15,7 @@ use warpwright_sass::{Cubin, Kernel};
 use warpwright_target::{Gpu, Resources, lookup, occupancy};
 use warpwright_winners::lines::{Launches, Note, Steady, parse};
 use warpwright_winners::ties::bond;
+use warpwright_winners::values::{Taken, Values, digits, from_digits};
 use warpwright_winners::{LaunchClass, identities};
 
 use crate::Error;
@@ -126,9 +127,7 @@ pub struct Stayed {
 impl Stayed {
     /// The bytes; none for those that are not known.
     fn bytes(&self) -> Vec<Option<u8>> {
-        let pairs = self.parameters.as_bytes().chunks(2);
-        let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-        pairs.map(byte).collect()
+        from_digits(&self.parameters).unwrap_or_default()
     }
 
     /// The numbers that a kernel loads of its parameters, as far as they stayed.
@@ -150,6 +149,19 @@ impl Stayed {
             .rev()
             .try_fold(0, |all: u64, byte| Some(all << 8 | u64::from((*byte)?)))
     }
+}
+
+/// Launches of a class that were given the same, but for pointers and what changes all the time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Valued {
+    /// Their grid, if it is one.
+    pub grid: Option<[u32; 3]>,
+    /// The bytes of their parameters as in [`Stayed`].
+    pub parameters: String,
+    /// Launches on streams.
+    pub launches: u64,
+    /// Nanoseconds on the GPU.
+    pub gpu_ns: u64,
 }
 
 /// A pointer among parameters.
@@ -238,6 +250,9 @@ pub struct Launched {
     /// What all of them were given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stayed: Option<Stayed>,
+    /// The few kinds of them, the most expensive first; none where all are one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<Valued>,
 }
 
 impl Launched {
@@ -351,7 +366,7 @@ pub fn read(folder: &Path, program: &[OsString], date: String) -> Result<Trace, 
     });
     let without_gpu = without_gpu(&launches, folder);
     let (given, timed) = (given(&launches), without_gpu.is_none());
-    let stayed = stayed(&launches);
+    let (stayed, mut values) = (stayed(&launches), values(&launches));
     let processes = launches
         .iter()
         .filter(|n| matches!(n, Note::Process(..)))
@@ -365,6 +380,7 @@ pub fn read(folder: &Path, program: &[OsString], date: String) -> Result<Trace, 
             Launched {
                 given: given.get(&key).cloned(),
                 stayed: stayed.get(&key).cloned(),
+                values: values.remove(&key).unwrap_or_default(),
                 ..launched(l, total, code.get(&l.module), gpu.as_ref(), timed)
             }
         })
@@ -447,17 +463,42 @@ fn stayed(notes: &[Note]) -> BTreeMap<(String, String, LaunchClass), Stayed> {
             *byte = byte.filter(|_| byte == other);
         }
     }
-    let digits = |byte: &Option<u8>| byte.map_or("..".to_owned(), |byte| format!("{byte:02x}"));
     all.into_iter()
         .map(|(key, steady)| {
             let stayed = Stayed {
                 grid: steady.grid.is_some(),
-                parameters: steady.bytes.iter().map(digits).collect(),
+                parameters: digits(&steady.bytes),
                 places: steady.places.to_vec(),
             };
             (key, stayed)
         })
         .collect()
+}
+
+/// The kinds of launches in all processes.
+fn values(notes: &[Note]) -> BTreeMap<(String, String, LaunchClass), Vec<Valued>> {
+    let mut all: BTreeMap<_, Values> = BTreeMap::new();
+    for note in notes {
+        let Note::Values(one) = note else { continue };
+        let key = (one.kernel.clone(), one.module.clone(), one.class);
+        let known = all.entry(key).or_default();
+        for taken in &one.taken {
+            known.join(taken.clone());
+        }
+    }
+    let valued = |taken: &Taken| Valued {
+        grid: taken.grid(),
+        parameters: digits(taken.parameters()),
+        launches: taken.count,
+        gpu_ns: taken.gpu_ns(),
+    };
+    all.retain(|_, values| values.taken().len() > 1);
+    let all = all.into_iter().map(|(key, values)| {
+        let mut all: Vec<Valued> = values.taken().iter().map(valued).collect();
+        all.sort_by_key(|valued| std::cmp::Reverse(valued.gpu_ns));
+        (key, all)
+    });
+    all.collect()
 }
 
 /// What the first launches of the classes were given.
@@ -546,6 +587,7 @@ fn launched(
         hint: String::new(),
         given: None,
         stayed: None,
+        values: Vec::new(),
     };
     if let (Some(code), Some(kernel), Some(gpu)) = (code, kernel, gpu.as_ref()) {
         row.tied = bond(&code.cubin, &l.kernel)

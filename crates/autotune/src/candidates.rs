@@ -52,6 +52,23 @@ pub struct Proposed {
     pub shape: Shape,
 }
 
+#[cfg(test)]
+impl Proposed {
+    /// One of this name, for all launches.
+    pub(crate) fn of_test(name: &str) -> Proposed {
+        Proposed {
+            name: name.to_owned(),
+            recipe: String::new(),
+            of: "PTX",
+            proof: String::new(),
+            cubin: Vec::new(),
+            likeness: Likeness::Bytes,
+            guard: Guard::always(),
+            shape: Shape::SAME,
+        }
+    }
+}
+
 /// What a search chooses among for a kernel, and what is tried first.
 pub struct Start {
     /// The best predicted.

@@ -17,6 +17,9 @@ pub struct Row {
     pub digest: String,
     /// Its launches.
     pub class: String,
+    /// Those of the class that it is about, if not all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub among: Option<String>,
     /// Part of the program's GPU time.
     pub share: f64,
     /// Versions that were tried.
@@ -55,7 +58,8 @@ pub fn document(targets: &[Target], gpu: &str, trace: &Trace) -> Document {
             name: target.launched.name.clone(),
             digest: target.digest.clone(),
             class: target.class.to_string(),
-            share: target.launched.share,
+            among: target.is_for_some().then(|| target.when.among.to_string()),
+            share: target.share_beside(targets),
             candidates: target.proposed.len(),
             original_ns: None,
             winner_ns: None,

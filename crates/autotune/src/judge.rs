@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use warpwright_diag::count as counted;
 use warpwright_gpu::stats::{faster, median};
-use warpwright_winners::lines::{IN_GRAPH, Note, Outcome, Trial};
+use warpwright_winners::lines::{IN_GRAPH, Note, ORIGINAL, Outcome, Trial};
 
 use crate::target::{Target, Verdict};
 
@@ -39,7 +39,7 @@ pub fn culprits(work: &Path) -> Vec<(String, String)> {
     let mut all = marks.map(|path| {
         let text = fs::read_to_string(path).unwrap_or_default();
         let lines = text.lines().filter_map(|line| line.split_once(' '));
-        let candidates = lines.filter(|(_, candidate)| *candidate != "original");
+        let candidates = lines.filter(|(_, candidate)| *candidate != ORIGINAL);
         let owned = candidates.map(|(kernel, name)| (kernel.to_owned(), name.to_owned()));
         owned.collect::<Vec<_>>()
     });
@@ -52,9 +52,11 @@ pub fn trials<'a>(target: &Target, notes: &'a [Note]) -> Vec<&'a Trial> {
         Note::Trial(trial) => Some(trial),
         _ => None,
     });
-    trials
-        .filter(|t| t.kernel == target.digest && t.class == target.class)
-        .collect()
+    let is_own = |t: &&Trial| {
+        let is_of = t.kernel == target.digest && t.class == target.class;
+        is_of && t.among == target.when.among
+    };
+    trials.filter(is_own).collect()
 }
 
 /// The times of a candidate in a set, and the original's beside them.
@@ -69,7 +71,7 @@ fn times<'a>(trials: &[&'a Trial], name: &str, set: u32) -> Option<[&'a [u64]; 2
         })
     };
     let (own, round) = of(name, None)?;
-    Some([own, of("original", Some(round))?.0])
+    Some([own, of(ORIGINAL, Some(round))?.0])
 }
 
 /// What each candidate took of the original's time in a set.
@@ -81,6 +83,20 @@ pub fn ratios(target: &Target, notes: &[Note], set: u32) -> BTreeMap<String, f64
         Some((name.clone(), median(&ratios)?))
     };
     names.filter_map(ratio).collect()
+}
+
+/// Median nanoseconds of each candidate in a set, and of the original beside them.
+pub fn nanoseconds(target: &Target, notes: &[Note], set: u32) -> BTreeMap<String, f64> {
+    let mut all: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    for trial in trials(target, notes).iter().filter(|t| t.set == set) {
+        if let Outcome::Same(times) = &trial.outcome {
+            let own = all.entry(trial.candidate.clone()).or_default();
+            own.extend(times);
+        }
+    }
+    all.into_iter()
+        .map(|(name, times)| (name, middle(&times)))
+        .collect()
 }
 
 /// Is anything said of a candidate?

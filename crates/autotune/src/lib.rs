@@ -4,7 +4,7 @@
 //! what is here. Starting programs, and what people see, are the command line's.
 //!
 //! * [`target`]: the hot kernels, and what came of each. [`candidates`]: what the pipeline proposes for one.
-//! * [`search`]: what is tried next while the program waits.
+//! * [`search`]: what is tried next while the program waits; [`space`]: what all of it is.
 //! * [`judge`]: what wins alone; [`weigh`]: what wins beside the program's other kernels.
 //! * [`document`]: the result; [`kept`]: every build that was measured, for fits.
 //! * [`verify`]: winners from elsewhere are proved. [`caches`]: PTX beside machine code in the caches of other tools.
@@ -15,6 +15,7 @@ pub mod document;
 pub mod judge;
 pub mod kept;
 pub mod search;
+pub mod space;
 pub mod target;
 pub mod verify;
 pub mod weigh;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use warpwright_api::Error;
 use warpwright_api::trace::notes;
 use warpwright_diag::count as counted;
-use warpwright_driver::search::{Point, Search};
+use warpwright_driver::search::{Axis, Point, Search, points};
 use warpwright_winners::lines::{Planned, answer_file, is_ask, parse_searches};
 use warpwright_winners::store::write_whole;
 
@@ -18,13 +18,18 @@ use crate::target::Target;
 use crate::{Tools, shortened};
 
 /// Versions that are built at a time.
-const BATCH: usize = 8;
+pub const BATCH: usize = 8;
 /// How often progress is told.
 const TOLD_EVERY: Duration = Duration::from_secs(5);
 
 /// What is known of the search for a kernel.
 pub struct Searching {
-    search: Search,
+    /// What was found so far.
+    pub(crate) search: Search,
+    /// The candidate that each point is which is not the original.
+    pub(crate) made: BTreeMap<Point, String>,
+    /// How many values of axes are left out.
+    pub(crate) left_out: BTreeMap<&'static str, usize>,
     /// The points of candidates that are being timed, by their names: recipes may come to the same code.
     pending: BTreeMap<String, Vec<Point>>,
     /// Code that was built, and the candidate that it is.
@@ -41,12 +46,25 @@ impl Searching {
     pub fn new(search: Search, allowed: Duration, proposed: &[Proposed]) -> Searching {
         let known = proposed.iter().map(|p| (p.cubin.clone(), p.name.clone()));
         Searching {
+            made: BTreeMap::new(),
+            left_out: BTreeMap::new(),
             search,
             pending: BTreeMap::new(),
             known: known.collect(),
             left: allowed,
             answered: None,
             told: None,
+        }
+    }
+
+    /// One of every point, however long that takes. Each axis comes with how many of its values are left out.
+    pub fn exhaustive(axes: Vec<(Axis, usize)>, proposed: &[Proposed]) -> Searching {
+        let left_out = axes.iter().filter(|(_, out)| *out > 0);
+        let left_out = left_out.map(|(axis, out)| (axis.name, *out)).collect();
+        let search = Search::exhaustive(axes.into_iter().map(|(axis, _)| axis).collect());
+        Searching {
+            left_out,
+            ..Searching::new(search, Duration::MAX, proposed)
         }
     }
 
@@ -96,7 +114,8 @@ impl<'a> Builder<'a> {
             let asked = parse_searches(&text).into_iter().next();
             let number = asked.and_then(|asked| {
                 let mut all = targets.iter();
-                all.position(|t| t.digest == asked.kernel && t.class == asked.class)
+                let is_it = |t: &Target| t.digest == asked.kernel && t.class == asked.class;
+                all.position(|t| is_it(t) && t.when.among == asked.when.among)
             });
             let more = number.map(|number| self.more(number, &mut targets[number]));
             let lines: String = match more {
@@ -188,6 +207,7 @@ impl<'a> Builder<'a> {
                     continue;
                 }
                 if let Some(name) = searching.known.get(&proposed.cubin) {
+                    searching.made.insert(point.clone(), name.clone());
                     match searching.pending.get_mut(name) {
                         Some(points) => points.push(point),
                         None => searching.search.found(point, found.get(name).copied()),
@@ -203,6 +223,7 @@ impl<'a> Builder<'a> {
                     error,
                 })?;
                 (searching.known).insert(proposed.cubin.clone(), proposed.name.clone());
+                (searching.made).insert(point.clone(), proposed.name.clone());
                 (searching.pending).insert(proposed.name.clone(), vec![point]);
                 planned.push(target.planned(&proposed, file));
                 target.proposed.push(proposed);
@@ -227,8 +248,14 @@ impl<'a> Builder<'a> {
         let best = 1.0 / found.values().copied().fold(1.0, f64::min);
         let tried = counted(found.len(), "version");
         let name = shortened(&target.launched.name);
+        let search = &searching.search;
         self.tools.watch.tell(&match is_over {
             true => format!("{name}: {tried} tried, {best:.3}× at best"),
+            false if search.is_exhaustive() => format!(
+                "{name}: {tried} tried, {best:.3}× so far, {} of {} points",
+                search.tried(),
+                points(search.axes()) - 1
+            ),
             false => format!(
                 "{name}: {tried} tried, {best:.3}× so far, at most {:.0} s more",
                 searching.left.as_secs_f64()

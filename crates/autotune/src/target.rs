@@ -6,20 +6,22 @@ use std::path::Path;
 use std::time::Duration;
 
 use warpwright_api::Error;
-use warpwright_api::trace::{GpuFacts, Launched, Trace};
-use warpwright_driver::search::Search;
+use warpwright_api::front::parse;
+use warpwright_api::trace::{GpuFacts, Launched, Stayed, Trace};
+use warpwright_driver::search::{Axis, Search};
 use warpwright_pass::Recipe;
 use warpwright_pass::names::is_named;
 use warpwright_report::edit::{Edit, edit_in_place};
 use warpwright_target::Gpu;
 use warpwright_winners::lines::{IN_GRAPH, Likeness, Occasion, Planned, Searched, allowance};
-use warpwright_winners::{LaunchClass, Standing, Winner};
+use warpwright_winners::{Guard, LaunchClass, Standing, Winner};
 
-use crate::Tools;
 use crate::candidates::{Code, Proposed, Wanted, is_original, make, propose};
 use crate::judge::is_of_the_best;
 use crate::search::Searching;
+use crate::space::Space;
 use crate::weigh::launches_of;
+use crate::{Tools, shortened};
 
 /// Kernels with less of the GPU time than this are left alone.
 const LEAST_SHARE: f64 = 0.01;
@@ -27,6 +29,11 @@ const LEAST_SHARE: f64 = 0.01;
 const SHORTEST_NS: u64 = 3000;
 /// At most so many pairs of kernel and launch class.
 const MOST_TARGETS: usize = 16;
+
+/// Values with less of a kernel's time get no version of their own.
+const LEAST_OF_VALUES: f64 = 0.1;
+/// The same of those beyond the heaviest.
+const MOST_VALUES: usize = 4;
 
 /// Versions that are tried of a kernel that gets no more while the program runs.
 const MOST_AT_ONCE: usize = 16;
@@ -79,7 +86,7 @@ impl Target {
         Planned {
             kernel: self.digest.clone(),
             class: self.class,
-            when: self.when,
+            when: self.when.clone(),
             candidate: proposed.name.clone(),
             file,
             symbol: self.launched.kernel.clone(),
@@ -90,11 +97,22 @@ impl Target {
     }
 
     /// What is tried first, and what a search that may take so long chooses among.
-    fn start(&mut self, tools: Tools<'_>, most: Duration) -> Result<(), Error> {
+    fn start(
+        &mut self,
+        tools: Tools<'_>,
+        most: Duration,
+        space: Option<&Space>,
+    ) -> Result<(), Error> {
         let code = Code::read(tools.modules, &self.launched)?;
         let start = propose(tools.watch, &self.wanted(&code, tools.gpu), tools.toolkit);
-        let mut search = Search::new(start.axes);
         self.proposed = start.proposed;
+        if let (true, Some(space)) = (start.is_searched, space) {
+            let axes = space.of(start.axes);
+            self.tell_left_out(tools, &axes);
+            self.searching = Some(Searching::exhaustive(axes, &self.proposed));
+            return Ok(());
+        }
+        let mut search = Search::new(start.axes);
         if start.is_searched {
             self.searching = Some(Searching::new(search, most, &self.proposed));
         } else if let Some(toolkit) = tools.toolkit {
@@ -111,6 +129,25 @@ impl Target {
             self.verdict = Verdict::Stays("there is no candidate".to_owned());
         }
         Ok(())
+    }
+
+    /// Says which points an exhaustive search has, and what it leaves out.
+    fn tell_left_out(&self, tools: Tools<'_>, axes: &[(Axis, usize)]) {
+        let name = shortened(&self.launched.name);
+        let out = axes.iter().filter(|(_, out)| *out > 0).map(|(axis, out)| {
+            let all = axis.values.len() + out;
+            format!("{out} of {all} of {}", axis.name)
+        });
+        let out: Vec<String> = out.collect();
+        let sizes = axes.iter().map(|(axis, _)| axis.values.len() as u64 + 1);
+        let points = sizes.fold(1, u64::saturating_mul) - 1;
+        tools.watch.tell(&match out.is_empty() {
+            true => format!("{name}: all {points} points"),
+            false => format!(
+                "{name}: {points} points; values left out: {}",
+                out.join(", ")
+            ),
+        });
     }
 
     /// The lines of a plan for a run, and the files in its folder that they name. `crashed` are candidates by their kernels'
@@ -151,7 +188,7 @@ impl Target {
             let searched = Searched {
                 kernel: self.digest.clone(),
                 class: self.class,
-                when: self.when,
+                when: self.when.clone(),
                 symbol: self.launched.kernel.clone(),
             };
             plan.push_str(&searched.line());
@@ -187,6 +224,28 @@ impl Target {
         edit_in_place(&recipe.parse::<Recipe>().ok()?, &self.launched.name, time)
     }
 
+    /// Is it for some launches of its class by themselves?
+    pub fn is_for_some(&self) -> bool {
+        !self.when.among.is_always()
+    }
+
+    /// The part of the GPU time of its launches but those with winners of their own.
+    pub fn share_beside(&self, targets: &[Target]) -> f64 {
+        let is_part = |t: &&Target| {
+            let is_other = t.is_for_some() && t.is_won() && !self.is_for_some();
+            is_other && t.digest == self.digest && t.class == self.class
+        };
+        let parts = targets.iter().filter(is_part).map(|t| t.launched.share);
+        (self.launched.share - parts.sum::<f64>()).max(0.0)
+    }
+
+    /// The launches that a candidate is for.
+    pub fn guard(&self, name: &str) -> Option<Guard> {
+        let proposed = self.proposed.iter().find(|p| p.name == name)?;
+        let own = self.class.guard().and(&self.when.among);
+        Some(own.and(&proposed.guard))
+    }
+
     /// What goes into the store for a kernel, if anything won.
     pub fn winners(&self, gpu: &GpuFacts) -> Vec<Winner> {
         let Verdict::Won {
@@ -214,7 +273,7 @@ impl Target {
             Some(Winner {
                 kernel: self.digest.clone(),
                 gpu: gpu.name.clone(),
-                guard: self.class.guard().and(&proposed.guard),
+                guard: self.guard(name)?,
                 shape: proposed.shape,
                 symbol: self.launched.kernel.clone(),
                 recipe: proposed.recipe.clone(),
@@ -267,6 +326,8 @@ pub struct Asked<'a> {
     pub kernels: &'a [String],
     /// May last bits of results differ?
     pub may_round: bool,
+    /// Is every point of a space tried, however long that takes?
+    pub space: Option<&'a Space>,
 }
 
 /// The hot kernels with their candidates, or why there are none.
@@ -281,21 +342,31 @@ pub fn targets(tools: Tools<'_>, asked: &Asked<'_>, trace: &Trace) -> Result<Vec
         named.is_empty() || named.iter().any(|name| is_named(name, &l.kernel))
     };
     let hot = trace.launches.iter();
-    let hot = hot.filter(|l| l.share >= LEAST_SHARE).filter(is_wanted);
+    let hot = hot.filter(is_wanted);
     let mut targets = Vec::new();
-    for launched in hot.take(MOST_TARGETS) {
+    let each = hot.take(MOST_TARGETS).flat_map(|launched| {
+        let all = std::iter::once((launched.clone(), Guard::always()));
+        all.chain(by_value(tools.modules, launched))
+    });
+    let mut each: Vec<(Launched, Guard)> = each.filter(|(l, _)| l.share >= LEAST_SHARE).collect();
+    each.sort_by(|(a, _), (b, _)| b.share.total_cmp(&a.share));
+    each.truncate(MOST_TARGETS);
+    for (launched, among) in each {
         let Some(class) = launched.class() else {
             continue;
         };
         let each = launched.gpu_ns / (launched.launches + launched.in_graphs).max(1);
         let mut target = Target {
-            launched: launched.clone(),
             // Without one the module was not seen, and the kernel is tied.
             digest: launched.digest.clone().unwrap_or_default(),
             class,
             proposed: Vec::new(),
             searching: None,
-            when: occasion(launched, trace.processes),
+            when: Occasion {
+                among,
+                ..occasion(&launched, trace.processes)
+            },
+            launched,
             may_round: asked.may_round,
             verdict: Verdict::Stays("it was not launched again".into()),
         };
@@ -306,12 +377,84 @@ pub fn targets(tools: Tools<'_>, asked: &Asked<'_>, trace: &Trace) -> Result<Vec
                 let allowed = Duration::from_secs_f64(allowance(asked.budget, own));
                 let most = left.max(budget.mul_f64(LEAST_OF_BUDGET)).min(allowed);
                 left = left.saturating_sub(allowed);
-                target.start(tools, most)?;
+                target.start(tools, most, asked.space)?;
             }
         }
         targets.push(target);
     }
     Ok(targets)
+}
+
+/// Launches of a kernel that are worth versions of their own: those with a value that few of its numbers take, each with the
+/// condition that tells them apart. What is another number at each launch is in none; pointers never are.
+fn by_value(modules: &Path, launched: &Launched) -> Vec<(Launched, Guard)> {
+    let mut found = told_apart(modules, launched).unwrap_or_default();
+    let (_, all_ns) = launches_of(launched);
+    for (own, _) in &mut found {
+        own.share = launched.share * own.gpu_ns as f64 / all_ns.max(1.0);
+    }
+    found.retain(|(own, _)| {
+        let is_heavy = own.gpu_ns as f64 >= all_ns * LEAST_OF_VALUES;
+        // Once is no value, and all launches are one of the others.
+        let is_some = (2..launched.launches).contains(&own.launches);
+        is_heavy && is_some && own.class() == launched.class()
+    });
+    found.sort_by_key(|(own, _)| std::cmp::Reverse(own.gpu_ns));
+    found.truncate(MOST_VALUES);
+    found
+}
+
+/// The launches of a kernel by the numbers that it reads; nothing where those are not known.
+fn told_apart(modules: &Path, launched: &Launched) -> Option<Vec<(Launched, Guard)>> {
+    // Nothing is known of the values in graphs.
+    let stayed = launched
+        .stayed
+        .as_ref()
+        .filter(|_| launched.in_graphs == 0)?;
+    if launched.values.is_empty() {
+        return None;
+    }
+    let text = Code::read(modules, launched).ok()?.ptx?;
+    let module = parse(&launched.kernel, &text).ok()?;
+    let kernel = module.function(&launched.kernel)?;
+    let always = stayed.numbers(&module, kernel);
+    let mut found: Vec<(Launched, Guard)> = Vec::new();
+    for valued in &launched.values {
+        let own = Stayed {
+            grid: valued.grid.is_some(),
+            parameters: valued.parameters.clone(),
+            places: stayed.places.clone(),
+        };
+        let numbers = own.numbers(&module, kernel);
+        let others = numbers.conditions();
+        let others = others.filter(|c| !always.conditions().any(|known| known == *c));
+        let among = others.fold(Guard::always(), Guard::with);
+        if among.is_always() {
+            continue;
+        }
+        match found.iter_mut().find(|(_, other)| *other == among) {
+            // They differ in what the kernel does not read, or in their grids.
+            Some((known, _)) => {
+                known.launches += valued.launches;
+                known.gpu_ns += valued.gpu_ns;
+                if let Some(stayed) = &mut known.stayed {
+                    stayed.grid &= valued.grid == Some(known.grid);
+                }
+            }
+            None => {
+                let own = Launched {
+                    grid: valued.grid.unwrap_or(launched.grid),
+                    launches: valued.launches,
+                    gpu_ns: valued.gpu_ns,
+                    stayed: Some(own),
+                    values: Vec::new(),
+                    ..launched.clone()
+                };
+                found.push((own, among));
+            }
+        }
+    }
+    Some(found)
 }
 
 /// Why nothing is tried for a kernel whose launches take so many nanoseconds.
@@ -335,6 +478,7 @@ fn occasion(launched: &Launched, processes: u32) -> Occasion {
     let launches = (all / u64::from(processes.max(1))).max(1);
     let (count, ns) = launches_of(launched);
     Occasion {
+        among: Guard::always(),
         at: [launches / 3, launches * 2 / 3].map(|at| at.min(launches - 1)),
         own_ns: if in_graphs {
             0

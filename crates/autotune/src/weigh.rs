@@ -27,7 +27,7 @@ pub const MOST_CONFIRMATIONS: usize = 2 * GOOD_TURNS;
 
 /// Times of winners, and of their kernels, where both were launched in turns.
 #[derive(Default)]
-pub struct Beside(BTreeMap<LaunchKey, [Vec<u64>; 2]>);
+pub struct Beside(BTreeMap<WinnerKey, [Vec<u64>; 2]>);
 
 impl Beside {
     /// Those of a run, whose notes are in a folder.
@@ -38,6 +38,7 @@ impl Beside {
         for note in notes(work, "launches")? {
             if let Note::Beside(beside) = note {
                 let key = (Some(beside.module), beside.kernel, Some(beside.class));
+                let key = (key, beside.guard.to_string());
                 let times = self.0.entry(key).or_default();
                 times[0].extend(beside.winner);
                 times[1].extend(beside.own);
@@ -56,13 +57,13 @@ impl Beside {
     fn tells(&self, targets: &[Target]) -> bool {
         let mut winners = targets.iter().filter(|t| t.is_won());
         winners.all(|target| {
-            let times = self.0.get(&launch_key(&target.launched));
+            let times = winner_key(target).and_then(|key| self.0.get(&key));
             times.is_none_or(|times| times.iter().all(|times| times.len() >= GOOD_TURNS))
         })
     }
 
     /// What the winners take of their kernels' time.
-    fn ratios(&self) -> BTreeMap<LaunchKey, f64> {
+    fn ratios(&self) -> BTreeMap<WinnerKey, f64> {
         self.by_turns(|times| {
             let is_long = times.iter().all(|&ns| ns > LONG_NS);
             times.len() >= if is_long { 1 } else { ENOUGH_TURNS }
@@ -70,11 +71,11 @@ impl Beside {
     }
 
     /// The same of however few turns there are.
-    fn hints(&self) -> BTreeMap<LaunchKey, f64> {
+    fn hints(&self) -> BTreeMap<WinnerKey, f64> {
         self.by_turns(|times| !times.is_empty())
     }
 
-    fn by_turns(&self, is_enough: impl Fn(&Vec<u64>) -> bool) -> BTreeMap<LaunchKey, f64> {
+    fn by_turns(&self, is_enough: impl Fn(&Vec<u64>) -> bool) -> BTreeMap<WinnerKey, f64> {
         let all = self.0.iter();
         let told = all.filter(|(_, times)| times.iter().all(&is_enough));
         told.map(|(key, [winner, own])| (key.clone(), middle(winner) / middle(own).max(1.0)))
@@ -88,7 +89,16 @@ impl Beside {
 pub fn weigh(targets: &mut [Target], before: &Trace, after: &[Trace], turns: &Beside) {
     let (beside, hints) = (turns.ratios(), turns.hints());
     let times = by_launch(after, median);
-    for target in targets.iter_mut() {
+    // What is for some launches first: the winner for all is met at the others alone.
+    let (some, all): (Vec<usize>, Vec<usize>) =
+        (0..targets.len()).partition(|&index| targets[index].is_for_some());
+    let won_alone: Vec<bool> = targets.iter().map(Target::is_won).collect();
+    for index in some.into_iter().chain(all) {
+        let parts = parts(targets, index, &won_alone);
+        let target = &mut targets[index];
+        let key = winner_key(target);
+        let (is_for_some, own) = (target.is_for_some(), launch_key(&target.launched));
+        let (count, ns) = launches_of(&target.launched);
         let Verdict::Won {
             name,
             in_program,
@@ -99,13 +109,15 @@ pub fn weigh(targets: &mut [Target], before: &Trace, after: &[Trace], turns: &Be
         else {
             continue;
         };
-        let (count, all) = launches_of(&target.launched);
-        let key = launch_key(&target.launched);
-        let in_runs = || Some(times.get(&key)? * count / all.max(1.0));
-        let hint = || hints.get(&key).copied().or_else(in_runs);
+        let of = |all: &BTreeMap<WinnerKey, f64>| all.get(key.as_ref()?).copied();
         let alone = *winner_ns / *original_ns;
-        let ratio = beside.get(&key).copied();
-        let ratio = ratio.or_else(|| Some(hint()?.max(alone)));
+        // A run's launches of all kinds tell nothing of one of them.
+        let is_one_kind = !is_for_some && parts == Parts::None;
+        let in_runs = || Some(times.get(&own).filter(|_| is_one_kind)? * count / ns.max(1.0));
+        let hint = || of(&hints).or_else(in_runs);
+        // Where versions for values take all launches, the one for the others is what it is alone.
+        let unmet = || (parts == Parts::Won).then_some(alone);
+        let ratio = of(&beside).or_else(|| Some(hint().or_else(unmet)?.max(alone)));
         *in_program = ratio;
         let why = match ratio {
             None => "was not launched with the winners in place".to_owned(),
@@ -121,6 +133,32 @@ pub fn weigh(targets: &mut [Target], before: &Trace, after: &[Trace], turns: &Be
     }
 }
 
+/// What became of the versions for some launches of a target that is for all of them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Parts {
+    /// None was met in the program.
+    None,
+    /// All that were are faster there.
+    Won,
+    /// One lost what it had won alone.
+    Lost,
+}
+
+/// See [`Parts`]; of the targets these had won alone.
+fn parts(targets: &[Target], index: usize, alone: &[bool]) -> Parts {
+    let key = launch_key(&targets[index].launched);
+    let is_part = |t: &Target| t.is_for_some() && launch_key(&t.launched) == key;
+    let all = targets.iter().zip(alone);
+    let mut met = all.filter(|(t, alone)| **alone && is_part(t)).peekable();
+    if targets[index].is_for_some() || met.peek().is_none() {
+        return Parts::None;
+    }
+    match met.all(|(target, _)| target.is_won()) {
+        true => Parts::Won,
+        false => Parts::Lost,
+    }
+}
+
 /// What all kernels take of their time before. What took turns was slower there, each with the other's code in the caches:
 /// of such a kernel the turns tell what its winner makes of its time. Of the others the best run counts: what winners do to
 /// them they do in each.
@@ -128,7 +166,7 @@ fn together(
     won: &BTreeMap<LaunchKey, f64>,
     before: &Trace,
     after: &[Trace],
-    beside: &BTreeMap<LaunchKey, f64>,
+    beside: &BTreeMap<WinnerKey, f64>,
 ) -> f64 {
     let times = by_launch(after, |times| times.iter().copied().reduce(f64::min));
     let (mut old, mut new) = (0.0, 0.0);
@@ -136,7 +174,8 @@ fn together(
         let key = launch_key(launched);
         let (count, all) = launches_of(launched);
         let winner = won.get(&key).copied();
-        let then = match beside.contains_key(&key) {
+        let is_told = beside.keys().any(|(of, _)| *of == key);
+        let then = match is_told {
             true => Some(all * winner.unwrap_or(1.0)),
             false => times.get(&key).map(|ns| ns * count),
         };
@@ -151,20 +190,47 @@ fn together(
     if old > 0.0 { new / old } else { 1.0 }
 }
 
-/// Targets with a winner, and what that takes of its time in the program, once it is known.
-fn won(targets: &[Target], beside: &BTreeMap<LaunchKey, f64>) -> BTreeMap<LaunchKey, f64> {
+/// Launches with a winner, and what they take of their time in the program, once it is known. Winners for some of them count
+/// for their part.
+fn won(targets: &[Target], beside: &BTreeMap<WinnerKey, f64>) -> BTreeMap<LaunchKey, f64> {
     let ratio = |target: &Target| {
         let Verdict::Won { in_program, .. } = target.verdict else {
             return None;
         };
-        let key = launch_key(&target.launched);
-        let ratio = in_program.or_else(|| beside.get(&key).copied())?;
-        Some((key, ratio))
+        in_program.or_else(|| beside.get(&winner_key(target)?).copied())
     };
-    targets.iter().filter_map(ratio).collect()
+    let mut all = BTreeMap::new();
+    for target in targets.iter().filter(|t| !t.is_for_some()) {
+        let key = launch_key(&target.launched);
+        let is_part = |t: &&Target| t.is_for_some() && launch_key(&t.launched) == key;
+        let parts = targets.iter().filter(is_part);
+        let parts = parts.filter_map(|t| Some((t.launched.gpu_ns as f64, ratio(t)?)));
+        let parts: Vec<(f64, f64)> = parts.collect();
+        let own = ratio(target);
+        if own.is_none() && parts.is_empty() {
+            continue;
+        }
+        let (_, ns) = launches_of(&target.launched);
+        let others = (ns - parts.iter().map(|part| part.0).sum::<f64>()).max(0.0);
+        let left = parts.iter().map(|(ns, ratio)| ns * ratio).sum::<f64>();
+        let left = left + others * own.unwrap_or(1.0);
+        all.insert(key, left / ns.max(1.0));
+    }
+    all
 }
 
 type LaunchKey = (Option<String>, String, Option<LaunchClass>);
+
+/// A winner: the launches, and its guard among them.
+type WinnerKey = (LaunchKey, String);
+
+fn winner_key(target: &Target) -> Option<WinnerKey> {
+    let Verdict::Won { name, .. } = &target.verdict else {
+        return None;
+    };
+    let guard = target.guard(name)?;
+    Some((launch_key(&target.launched), guard.to_string()))
+}
 
 fn launch_key(l: &Launched) -> LaunchKey {
     (l.module.clone(), l.kernel.clone(), l.class())
@@ -205,6 +271,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::candidates::Proposed;
+    use warpwright_launch::Signature;
+    use warpwright_winners::Guard;
     use warpwright_winners::lines::Occasion;
 
     /// A run with so many launches of a kernel, and nanoseconds of all of them.
@@ -222,19 +291,18 @@ mod tests {
         serde_json::from_value(run).unwrap()
     }
 
-    /// What a winner that takes 0.8 of the time alone takes in a program of launches of 100 ns, by their turns (winner and
-    /// original) and another run.
-    fn in_program(turns: [&[u64]; 2], after: Trace) -> Option<f64> {
-        let before = run(10, 1000);
-        let launched = before.launches[0].clone();
-        let key = launch_key(&launched);
-        let mut targets = [Target {
+    /// A winner that takes 0.8 of the time alone.
+    fn target(launched: &Launched, among: Guard) -> Target {
+        Target {
             class: launched.class().unwrap(),
-            launched,
+            launched: launched.clone(),
             digest: "d".into(),
-            proposed: Vec::new(),
+            proposed: vec![Proposed::of_test("best")],
             searching: None,
-            when: Occasion::default(),
+            when: Occasion {
+                among,
+                ..Occasion::default()
+            },
             may_round: false,
             verdict: Verdict::Won {
                 name: "best".into(),
@@ -243,7 +311,15 @@ mod tests {
                 winner_ns: 80.0,
                 in_program: None,
             },
-        }];
+        }
+    }
+
+    /// What a winner that takes 0.8 of the time alone takes in a program of launches of 100 ns, by their turns (winner and
+    /// original) and another run.
+    fn in_program(turns: [&[u64]; 2], after: Trace) -> Option<f64> {
+        let before = run(10, 1000);
+        let mut targets = [target(&before.launches[0], Guard::always())];
+        let key = winner_key(&targets[0]).unwrap();
         let beside = Beside(BTreeMap::from([(key, turns.map(<[u64]>::to_vec))]));
         weigh(&mut targets, &before, &[after], &beside);
         match &targets[0].verdict {
@@ -266,6 +342,52 @@ mod tests {
         // Of long launches one of each tells.
         let [long, longer] = [LONG_NS + 1, 2 * LONG_NS + 2];
         assert_eq!(in_program([&[long], &[longer]], run(10, 500)), Some(0.5));
+    }
+
+    /// What winners take in a program, for all launches of 1000 ns together and for those of 600 and 300 of them: by the turns
+    /// of each (winner and original).
+    fn by_value(turns: [[u64; 2]; 3]) -> ([Option<f64>; 3], f64) {
+        let before = run(10, 1000);
+        let among = |text| Guard::parse(text, &Signature::default()).unwrap();
+        let guards = ["always", "param1:4=1", "param1:4=2"].map(among);
+        let mut targets: Vec<Target> = guards
+            .into_iter()
+            .map(|among| target(&before.launches[0], among))
+            .collect();
+        (targets[1].launched.gpu_ns, targets[2].launched.gpu_ns) = (600, 300);
+        let mut beside = Beside::default();
+        for (target, turns) in targets.iter().zip(turns) {
+            let times = turns.map(|ns| vec![ns; if ns > 0 { 3 } else { 0 }]);
+            beside.0.insert(winner_key(target).unwrap(), times);
+        }
+        weigh(&mut targets, &before, &[run(10, 500)], &beside);
+        let left = won(&targets, &beside.ratios()).into_values().next();
+        let taken = targets.iter().map(|target| match &target.verdict {
+            Verdict::Won { in_program, .. } => *in_program,
+            Verdict::Stays(_) => None,
+        });
+        let taken: Vec<Option<f64>> = taken.collect();
+        (taken.try_into().unwrap(), left.unwrap_or(1.0))
+    }
+
+    #[test]
+    fn winners_for_values_count_for_their_part() {
+        let (each, left) = by_value([[90, 100], [50, 100], [20, 100]]);
+        assert_eq!(each, [Some(0.9), Some(0.5), Some(0.2)]);
+        assert!(
+            (left - (0.6 * 0.5 + 0.3 * 0.2 + 0.1 * 0.9)).abs() < 1e-9,
+            "{left}"
+        );
+        // Where they take all launches, the one for the others is what it is alone.
+        let (each, _) = by_value([[0, 0], [50, 100], [20, 100]]);
+        assert_eq!(each, [Some(0.8), Some(0.5), Some(0.2)]);
+        // Not where it would stand in for one that is slower.
+        let (each, left) = by_value([[0, 0], [50, 100], [120, 100]]);
+        assert_eq!(each, [None, Some(0.5), None]);
+        assert!((left - (0.6 * 0.5 + 0.4)).abs() < 1e-9, "{left}");
+        // A run tells nothing of some of its launches.
+        let (each, _) = by_value([[90, 100], [0, 0], [20, 100]]);
+        assert_eq!(each, [Some(0.9), None, Some(0.2)]);
     }
 
     #[test]

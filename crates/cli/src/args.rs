@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use warpwright::trace::Trace;
+use warpwright_autotune::space::{Named, Space};
 use warpwright_driver::opt::DEFAULT_BUDGET;
 use warpwright_launch::Shape;
 use warpwright_pass::launch::possible;
@@ -470,9 +471,21 @@ pub struct TuneArgs {
     /// Show every candidate
     #[arg(long)]
     pub all: bool,
-    /// Measure every candidate to the end, and the exhaustive sweep of register limits
+    /// Measure every candidate to the end, and the exhaustive sweep of register limits; of a program's kernels, for measuring
+    /// what the search finds, every point of its space, however long that takes
     #[arg(long)]
     pub exhaustive: bool,
+    /// For a program's exhaustive search: at most N points a kernel; the longest axes lose their last values
+    #[arg(long, value_name = "N", default_value_t = 4096, requires = "exhaustive", value_parser = clap::value_parser!(u64).range(2..))]
+    pub points: u64,
+    /// The same: only these axes, and the first N values of each [default: all]
+    #[arg(
+        long,
+        value_name = "AXIS[=N]",
+        requires = "exhaustive",
+        value_delimiter = ','
+    )]
+    pub space: Vec<Named>,
     /// Seconds of measuring per kernel
     #[arg(long, value_name = "SECONDS", default_value_t = 20.0, value_parser = parse_seconds)]
     pub budget: f64,
@@ -528,6 +541,14 @@ impl TuneArgs {
     pub fn is_for_program(&self) -> bool {
         let asks = self.measure_only.is_some() || self.export.is_some() || !self.import.is_empty();
         self.file.is_none() && !self.words.is_empty() && !asks
+    }
+
+    /// The space of an exhaustive search inside a program.
+    pub fn space(&self) -> Option<Space> {
+        self.exhaustive.then(|| Space {
+            axes: self.space.clone(),
+            most: self.points,
+        })
     }
 
     /// How it measures.

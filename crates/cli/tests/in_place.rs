@@ -294,6 +294,97 @@ fn a_program_is_traced_tuned_and_run_with_its_winners() {
     assert!(!standings().contains("\"imported\""));
 }
 
+/// Everything that was measured is in the file of `--keep`, with what is known of it.
+#[test]
+fn every_build_is_kept_with_its_facts() {
+    let Some(bench) = Bench::new() else { return };
+    let tune = bench.run(&["tune", "--keep", "k.json", "--without-names"], true);
+    assert!(tune.status.success(), "{}", err(&tune));
+    let text = std::fs::read_to_string(bench.path("k.json")).expect("a file");
+    let kept = warpwright_autotune::kept::Document::parse(&text).expect("builds");
+    assert_eq!((&*kept.gpu, kept.sm, kept.driver), ("Fake GPU", 90, 13000));
+    assert!(!text.contains("scale"), "{text}");
+    let kernel = &kept.kernels[0];
+    assert_eq!(kernel.launch.block, [256, 1, 1]);
+    assert_eq!(kernel.ns, [Some(100_000.0); 2]);
+    let own = kernel.code.as_ref().expect("code").figures.as_ref();
+    let own = own.expect("figures");
+    assert!(own.registers > 0 && own.cycles > 0.0 && own.features.len() > 50);
+    let winner = &kernel.builds[kernel.winner.expect("a winner")];
+    assert_eq!(winner.ratios, [Some(0.5); 2]);
+    assert_eq!(winner.ns, [Some(50_000.0); 2]);
+    assert_eq!(kernel.in_program, Some(0.5));
+    for build in kernel
+        .builds
+        .iter()
+        .filter(|build| build.ratios[0].is_some())
+    {
+        let code = build.code.as_ref().expect("code");
+        assert_eq!(code.spill_bytes, 0);
+        assert!(
+            code.figures.as_ref().is_some_and(|f| f.registers > 0),
+            "{text}"
+        );
+        assert_eq!(build.shape == "same", build.launch == kernel.launch);
+    }
+}
+
+/// For measuring what the search finds, every point of a space is timed and kept, and what is left out is told.
+#[test]
+fn every_point_of_a_space_is_kept() {
+    let Some(bench) = Bench::of(&sized, FAST) else {
+        return;
+    };
+    let space = [
+        "--exhaustive",
+        "--space",
+        "constants,cache=2,registers=2,promote",
+        "--points",
+        "60",
+    ];
+    let tune = bench.run(&[&["tune", "--keep", "k.json"], &space[..]].concat(), true);
+    assert!(tune.status.success(), "{}", err(&tune));
+    let text = std::fs::read_to_string(bench.path("k.json")).expect("a file");
+    let kept = warpwright_autotune::kept::Document::parse(&text).expect("builds");
+    let kernel = &kept.kernels[0];
+    let search = kernel.search.as_ref().expect("a search");
+    assert!(search.is_exhaustive);
+    let sizes = search.axes.iter().map(|axis| axis.values.len() + 1);
+    assert_eq!(
+        search.points.len(),
+        sizes.product::<usize>(),
+        "{}",
+        err(&tune)
+    );
+    assert!(search.points.len() <= 60);
+    let names: Vec<&str> = search.axes.iter().map(|axis| &*axis.name).collect();
+    assert_eq!(names, ["constants", "promote", "cache", "registers"]);
+    for value in search.axes.iter().flat_map(|axis| &axis.values) {
+        let recipe: Result<warpwright_pass::Recipe, _> = value.parse();
+        assert!(recipe.is_ok_and(|recipe| !recipe.is_default()), "{value}");
+    }
+    assert_eq!((search.left_out["shape"], search.left_out["cache"]), (4, 2));
+    for told in ["4 of 4 of shape", "2 of 4 of cache"] {
+        assert!(err(&tune).contains(told), "{}", err(&tune));
+    }
+    // It is fast where its size is a constant, whatever else is done.
+    let constant = |value: usize| value > 0 && search.axes[0].values[value - 1].contains("1000");
+    assert!((1..search.axes[0].values.len() + 1).any(constant));
+    for point in search.points.iter().filter(|point| point.build.is_some()) {
+        let expected = if constant(point.at[0]) { 0.5 } else { 1.0 };
+        assert_eq!(point.ratio, Some(expected), "{point:?}");
+        let build = &kernel.builds[point.build.expect("a build")];
+        assert_eq!(build.ratios[0], point.ratio);
+    }
+    let wrong = bench.run(&["tune", "--exhaustive", "--space", "size"], true);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(
+        err(&wrong).contains("there is no axis `size`"),
+        "{}",
+        err(&wrong)
+    );
+}
+
 /// A record of a winner that computes something else, as somebody may send it.
 fn hostile(bench: &Bench, toolkit: &Toolkit) -> Vec<u8> {
     let text = format!(
@@ -1821,6 +1912,89 @@ fn sized(_: &str) -> String {
     ld.global.f32 %f0, [%d0]; fma.rn.f32 %f0, %f0, %f1, 0f3F800000; st.global.f32 [%d0], %f0; ret;
 }}\n"
     )
+}
+
+/// A kernel that is fast once its number of elements is a constant, 1000 or 600.
+fn twice_sized(_: &str) -> String {
+    let [first, second] = [1000, 600].map(|n| 0x4FFA_7FA5 - n);
+    format!(
+        ".visible .entry scale(.param .u64 p, .param .u32 n) {{
+    .reg .b64 %d<2>; .reg .f32 %f<4>; .reg .b32 %r<3>;
+    ld.param.u64 %d0, [p]; ld.param.u32 %r0, [n]; ld.global.f32 %f0, [%d0];
+    add.u32 %r1, %r0, {first}; mov.b32 %f1, %r1; fma.rn.f32 %f0, %f0, %f1, 0f3F800000;
+    add.u32 %r2, %r0, {second}; mov.b32 %f2, %r2; fma.rn.f32 %f0, %f0, %f2, 0f40000000;
+    st.global.f32 [%d0], %f0; ret;
+}}\n"
+    )
+}
+
+/// A number that takes two values gets a version for each, each for its launches alone; one that is another at each launch
+/// gets none.
+#[test]
+fn values_have_versions_of_their_own() {
+    let Some(bench) = Bench::of(&twice_sized, FAST) else {
+        return;
+    };
+    let program = |command: &[&str], sizes: &str| {
+        let mut command = bench.command(command);
+        let words = ["--", "./host", "proc2", "sizes", "scale.fatbin", sizes];
+        command.args(words).output().expect("starts")
+    };
+    let json = |name: &str| -> serde_json::Value {
+        let text = std::fs::read_to_string(bench.path(name)).expect("a file");
+        serde_json::from_str(&text).expect("JSON")
+    };
+    let sizes = "1000x2,600x3,500+";
+    let plain = program(&["with"], sizes);
+    let trace = program(&["trace", "-o", "t.json"], sizes);
+    assert!(trace.status.success(), "{}", err(&trace));
+    let kinds = json("t.json")["launches"][0]["values"].clone();
+    assert!(
+        kinds.is_null(),
+        "some number is another at each launch: {kinds}"
+    );
+
+    let sizes = "1000x2,600x3,7";
+    let plain_of_three = program(&["with"], sizes);
+    program(&["trace", "-o", "t.json"], sizes);
+    let kinds = json("t.json")["launches"][0]["values"].clone();
+    let counts = kinds.as_array().expect("kinds").iter();
+    let counts: Vec<u64> = counts
+        .filter_map(|kind| kind["launches"].as_u64())
+        .collect();
+    assert_eq!(counts, [36, 24, 12]);
+
+    let tune = program(&["tune", "--report-to", "r.json"], sizes);
+    assert!(tune.status.success(), "{}", err(&tune));
+    assert_eq!(out(&tune), out(&plain_of_three), "{}", err(&tune));
+    let report = json("r.json");
+    let kernels = report["kernels"].as_array().expect("kernels");
+    let of = |among: &str| {
+        let found = kernels.iter().find(|k| k["among"].as_str() == Some(among));
+        found.unwrap_or_else(|| panic!("{report}\n{}", err(&tune)))
+    };
+    for n in [1000, 600] {
+        let kernel = of(&format!("param1:4={n}"));
+        let winner = kernel["winner"].as_str().unwrap_or_default();
+        assert!(winner.contains(&n.to_string()), "{report}\n{}", err(&tune));
+        assert_eq!(kernel["in_program"], 0.5, "{report}");
+    }
+    // Each launch takes the same time, and half of them have this value.
+    let share = of("param1:4=600")["share"].as_f64().expect("a share");
+    assert!((share - 0.5).abs() < 0.01, "{report}");
+
+    // Each launch has its own version, the others have the original.
+    let below = ["trace", "-o", "w.json", "--"];
+    let with = [&below[..], &[env!("CARGO_BIN_EXE_warpwright"), "with"]].concat();
+    for (sizes, plain) in [(sizes, &plain_of_three), ("1000x2,600x3,500+", &plain)] {
+        let traced = program(&with, sizes);
+        assert!(out(&traced).starts_with(&out(plain)), "{}", err(&traced));
+        let launches = json("w.json")["launches"][0].clone();
+        let of_both = [&launches["launches"], &launches["gpu_ns"]];
+        assert_eq!(of_both, [72, 60 * 50_000 + 12 * 100_000], "{launches}");
+    }
+    let changed = program(&["with"], "1000x2,600x3,500+");
+    assert_eq!(out(&changed), out(&plain));
 }
 
 /// While the program waits, a version is found that is right at such launches alone; the door tests that.

@@ -374,6 +374,19 @@ fn blocks(from: [u32; 3]) -> Vec<[u32; 3]> {
     all
 }
 
+/// The axes of a search, in their order.
+pub const AXES: [&str; 9] = [
+    "shape",
+    "constants",
+    "promote",
+    "unroll",
+    "cache",
+    "registers",
+    "name",
+    "spills",
+    "order",
+];
+
 /// Register limits that a search chooses among.
 const MOST_SEARCHED: usize = 8;
 
@@ -671,6 +684,18 @@ pub(crate) mod tests {
             let size = |block: &[u32; 3]| block.iter().product::<u32>();
             assert!(all.iter().all(|block| (32..=1024).contains(&size(block))));
         }
+    }
+
+    #[test]
+    fn the_axes_have_their_names() {
+        let facts = Choices {
+            constants: &[],
+            launch: None,
+            module_options: true,
+            sm: 90,
+        };
+        let names: Vec<&str> = axes(&facts, &[]).iter().map(|axis| axis.name).collect();
+        assert_eq!(names, AXES);
     }
 
     #[test]

@@ -33,10 +33,54 @@ const BETTER: f64 = 0.995;
 /// What a value may take alone without being out of the question beside others.
 const BEARABLE: f64 = 1.25;
 
+/// How many points axes have.
+pub fn points(axes: &[Axis]) -> u64 {
+    let sizes = axes.iter().map(|axis| axis.values.len() as u64 + 1);
+    sizes.fold(1, u64::saturating_mul)
+}
+
+/// Leaves out the last values of the longest axes until there are at most so many points.
+pub fn thin(axes: &mut [Axis], most: u64) {
+    while points(axes) > most {
+        let longest = axes.iter_mut().max_by_key(|axis| axis.values.len());
+        let Some(longest) = longest.filter(|axis| !axis.values.is_empty()) else {
+            return;
+        };
+        longest.values.pop();
+    }
+}
+
+/// One step of a search whose times are known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// The point that was asked for.
+    pub point: Point,
+    /// What the best point so far takes of the original's time.
+    pub best: f64,
+}
+
+/// A search that asks for so many points at a time, where all times over the original's are known: how soon it finds what.
+pub fn replay(axes: Vec<Axis>, batch: usize, time: impl Fn(&[usize]) -> Option<f64>) -> Vec<Step> {
+    let (mut search, mut steps) = (Search::new(axes), Vec::new());
+    loop {
+        let points = search.next(batch);
+        if points.is_empty() {
+            return steps;
+        }
+        for point in points {
+            search.found(point.clone(), time(&point));
+            let best = search.best().1;
+            steps.push(Step { point, best });
+        }
+    }
+}
+
 /// The search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Search {
     axes: Vec<Axis>,
+    /// Is every point asked for, whatever was found?
+    is_exhaustive: bool,
     /// The time of each point over the original's; none where it cannot be.
     found: BTreeMap<Point, Option<f64>>,
     /// What is being timed.
@@ -50,9 +94,33 @@ impl Search {
         let nothing = vec![0; axes.len()];
         Search {
             axes,
+            is_exhaustive: false,
             found: BTreeMap::from([(nothing, Some(1.0))]),
             asked: BTreeSet::new(),
         }
+    }
+
+    /// One that asks for every point: what a search could find at most.
+    pub fn exhaustive(axes: Vec<Axis>) -> Search {
+        Search {
+            is_exhaustive: true,
+            ..Search::new(axes)
+        }
+    }
+
+    /// Is it one of every point?
+    pub fn is_exhaustive(&self) -> bool {
+        self.is_exhaustive
+    }
+
+    /// What it chooses among.
+    pub fn axes(&self) -> &[Axis] {
+        &self.axes
+    }
+
+    /// What is known: the time of each point over the original's; none where it cannot be.
+    pub fn known(&self) -> impl Iterator<Item = (&Point, Option<f64>)> {
+        self.found.iter().map(|(point, ratio)| (point, *ratio))
     }
 
     /// The recipe of a point.
@@ -66,7 +134,10 @@ impl Search {
 
     /// Points that are to be timed next, at most so many; none at the end.
     pub fn next(&mut self, most: usize) -> Vec<Point> {
-        let mut points: Vec<Point> = self.alone().take(most).collect();
+        let mut points: Vec<Point> = match self.is_exhaustive {
+            true => self.every().take(most).collect(),
+            false => self.alone().take(most).collect(),
+        };
         if points.is_empty() && self.asked.is_empty() {
             points = self.pairs().take(most).collect();
         }
@@ -143,6 +214,20 @@ impl Search {
         each.filter(|&(axis, value)| value <= self.axes[axis].values.len())
             .map(|(axis, value)| self.single(axis, value))
             .filter(|point| self.is_new(point))
+    }
+
+    /// Every point of the space.
+    fn every(&self) -> impl Iterator<Item = Point> {
+        let all = (0..points(&self.axes)).map(|mut number| {
+            let digit = |axis: &Axis| {
+                let values = axis.values.len() as u64 + 1;
+                let own = number % values;
+                number /= values;
+                own as usize
+            };
+            self.axes.iter().map(digit).collect::<Point>()
+        });
+        all.filter(|point| self.is_new(point))
     }
 
     /// The best few values of an axis, as they are alone.
@@ -319,21 +404,46 @@ mod tests {
         let (mut seed, mut gained, mut possible) = (7, 0.0, 0.0);
         for _ in 0..40 {
             let landscape = Landscape::random(&sizes, &mut seed);
-            let mut search = Search::new(axes(&sizes));
-            loop {
-                let points = search.next(8);
-                if points.is_empty() || search.tried() > 90 {
-                    break;
-                }
-                for point in points {
-                    let time = landscape.time(&point);
-                    search.found(point, Some(time));
-                }
-            }
-            gained += search.best().1.ln();
+            let steps = replay(axes(&sizes), 8, |point| Some(landscape.time(point)));
+            gained += steps[steps.len().min(90) - 1].best.ln();
             possible += landscape.best(&sizes).ln();
         }
         assert!(gained / possible > 0.95, "{} of it", gained / possible);
+    }
+
+    #[test]
+    fn an_exhaustive_search_asks_for_every_point_once() {
+        let mut search = Search::exhaustive(axes(&[2, 0, 3]));
+        assert_eq!(points(search.axes()), 12);
+        let mut seen = BTreeSet::new();
+        while let points @ [_, ..] = &search.next(5)[..] {
+            for point in points {
+                assert!(seen.insert(point.clone()), "{point:?} again");
+                search.found(
+                    point.clone(),
+                    (point[0] != 1).then_some(0.5 + point[1] as f64),
+                );
+            }
+        }
+        // All but the original.
+        assert_eq!((seen.len(), search.tried()), (11, 11));
+        assert_eq!(search.best(), (vec![2, 0], 0.5));
+        assert_eq!(
+            search.known().filter(|(_, ratio)| ratio.is_none()).count(),
+            4
+        );
+    }
+
+    #[test]
+    fn axes_lose_their_last_values_the_longest_first() {
+        let mut all = axes(&[2, 5, 6]);
+        let first = all[2].values[0].clone();
+        thin(&mut all, 60);
+        let sizes: Vec<usize> = all.iter().map(|axis| axis.values.len()).collect();
+        assert_eq!(sizes, [2, 4, 3]);
+        assert_eq!(all[2].values[0], first);
+        thin(&mut all, 0);
+        assert_eq!(points(&all), 1);
     }
 
     #[test]

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use warpwright_launch::{CompiledGuard, Extents, LaunchValues, Shape};
-use warpwright_winners::Winner;
 use warpwright_winners::fit::Place;
+use warpwright_winners::{Guard, Winner};
 
 use crate::abi::{
     Code, FUNCTION_CLUSTER, FUNCTION_DYNAMIC_SHARED, FUNCTION_REGISTERS, Handle, NOT_FOUND, Out,
@@ -305,6 +305,8 @@ fn changed(handle: Handle, attribute: c_int) {
 #[derive(Debug)]
 pub struct Replacement {
     guard: CompiledGuard,
+    /// As it was written.
+    of: Guard,
     shape: Shape,
     /// Where its guard finds the parameters.
     places: Arc<[Place]>,
@@ -331,6 +333,7 @@ impl Replacement {
     ) -> Self {
         Replacement {
             guard: winner.guard.compile(),
+            of: winner.guard.clone(),
             shape: winner.shape,
             places: places.clone(),
             handle: handle as usize,
@@ -380,6 +383,11 @@ impl Replacement {
     /// What is launched: the driver takes a `CUkernel` as it does a `CUfunction`.
     pub fn handle(&self) -> Handle {
         self.handle as Handle
+    }
+
+    /// The launches that it is for.
+    pub fn of(&self) -> &Guard {
+        &self.of
     }
 
     /// Its function in the current context.

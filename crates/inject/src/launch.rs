@@ -70,7 +70,8 @@ fn go(launch: &Launch, call: impl Fn(Handle, &Extents) -> Code) -> Code {
             // Looked up, and at its first launch loaded, before the time begins.
             let winner = replacement(launch);
             let mut launched = None;
-            let code = trace::launch(launch, winner.is_some(), |replaced| {
+            let of = winner.map(|(winner, _)| winner);
+            let code = trace::launch(launch, of, |replaced| {
                 let (code, own) = choose(launch, winner.filter(|_| replaced), &call);
                 launched = own;
                 code

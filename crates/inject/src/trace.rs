@@ -9,12 +9,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use warpwright_winners::LaunchClass;
-use warpwright_winners::lines::{Beside, Launches, Note, Steady};
+use warpwright_winners::lines::{Beside, Launches, Note, Steady, ValuesOf};
+use warpwright_winners::values::Values;
+use warpwright_winners::{Guard, LaunchClass};
 
 use crate::abi::{Code, Handle, NOT_READY, SUCCESS};
 use crate::driver::{self, Relaxed};
-use crate::functions::{described, identify};
+use crate::functions::{Replacement, described, identify};
 use crate::helpers::Helpers;
 use crate::launch::Launch;
 use crate::notes::rewrite;
@@ -39,8 +40,10 @@ pub struct Trace {
     launches: Vec<Launches>,
     /// What stayed the same, by place in `launches`.
     steady: BTreeMap<usize, Steady>,
-    /// Kernels that take turns with their winners, by place in `launches`.
-    turns: BTreeMap<usize, Turns>,
+    /// What launches were given, by place in `launches`.
+    values: BTreeMap<usize, Values>,
+    /// Kernels that take turns with their winners, by place in `launches` and winner.
+    turns: BTreeMap<(usize, usize), Turns>,
     /// Place in `launches` by module, kernel and class; by handle, for the launch path.
     known: BTreeMap<(String, String, LaunchClass), usize>,
     by_handle: BTreeMap<(usize, LaunchClass), usize>,
@@ -63,7 +66,8 @@ struct Pending {
 }
 
 enum Timed {
-    Launch(usize, Turn),
+    /// Of a place, with these values.
+    Launch(usize, Option<usize>, Turn),
     Graph(Vec<usize>),
 }
 
@@ -72,15 +76,15 @@ enum Timed {
 enum Turn {
     /// The kernel, which has no winner, or nothing takes turns.
     Any,
-    /// The kernel, in turns with its winner.
-    Own,
-    /// Its winner.
-    Winner,
+    /// The kernel, in turns with this winner.
+    Own(usize),
+    /// The winner.
+    Winner(usize),
 }
 
 /// Times of a kernel's launches in turns with those of its winner, in nanoseconds.
-#[derive(Default)]
 struct Turns {
+    guard: Guard,
     launches: u64,
     own: Vec<u64>,
     winner: Vec<u64>,
@@ -90,24 +94,29 @@ struct Turns {
 const TURNS: usize = 1000;
 
 impl Turns {
-    /// Whose turn it is in a run: of two launches one each, in an order that is not that of the program.
-    fn next(&mut self, run: u64) -> Turn {
+    fn new(guard: Guard) -> Turns {
+        Turns {
+            guard,
+            launches: 0,
+            own: Vec::new(),
+            winner: Vec::new(),
+        }
+    }
+
+    /// Is it the kernel's own turn in a run? Of two launches one each, in an order that is not that of the program.
+    fn is_own(&mut self, run: u64) -> bool {
         let pair = self.launches / 2;
         let mixed = pair.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let is_first_own = (mixed >> 63 == 0) == run.is_multiple_of(2);
         let is_first = self.launches.is_multiple_of(2);
         self.launches += 1;
-        match is_first == is_first_own {
-            true => Turn::Own,
-            false => Turn::Winner,
-        }
+        is_first == is_first_own
     }
 
-    fn add(&mut self, turn: Turn, ns: u64) {
-        let times = match turn {
-            Turn::Any => return,
-            Turn::Own => &mut self.own,
-            Turn::Winner => &mut self.winner,
+    fn add(&mut self, is_own: bool, ns: u64) {
+        let times = match is_own {
+            true => &mut self.own,
+            false => &mut self.winner,
         };
         if times.len() < TURNS {
             times.push(ns);
@@ -197,11 +206,19 @@ impl Trace {
 
     fn add(&mut self, what: Timed, ns: u64) {
         match what {
-            Timed::Launch(place, turn) => {
+            Timed::Launch(place, values, turn) => {
                 self.launches[place].timed += 1;
                 self.launches[place].total_ns += ns;
-                if let Some(turns) = self.turns.get_mut(&place) {
-                    turns.add(turn, ns);
+                if let Some((all, number)) = self.values.get_mut(&place).zip(values) {
+                    all.time(number, ns);
+                }
+                let (winner, is_own) = match turn {
+                    Turn::Any => return,
+                    Turn::Own(winner) => (winner, true),
+                    Turn::Winner(winner) => (winner, false),
+                };
+                if let Some(turns) = self.turns.get_mut(&(place, winner)) {
+                    turns.add(is_own, ns);
                 }
             }
             Timed::Graph(places) => {
@@ -232,48 +249,70 @@ impl Trace {
     fn notes(&self) -> Vec<Note> {
         let launches = self.launches.iter().cloned().map(Note::Launches);
         let steady = self.steady.values().cloned().map(Note::Steady);
-        let beside = self.turns.iter().map(|(&place, turns)| {
+        let values = self.values.iter().map(|(&place, values)| {
+            let of = &self.launches[place];
+            Note::Values(ValuesOf {
+                module: of.module.clone(),
+                class: of.class,
+                taken: values.taken().to_vec(),
+                kernel: of.kernel.clone(),
+            })
+        });
+        let beside = self.turns.iter().map(|(&(place, _), turns)| {
             let of = &self.launches[place];
             Note::Beside(Beside {
                 module: of.module.clone(),
                 class: of.class,
+                guard: turns.guard.clone(),
                 own: turns.own.clone(),
                 winner: turns.winner.clone(),
                 kernel: of.kernel.clone(),
             })
         });
-        launches.chain(steady).chain(beside).collect()
+        launches.chain(steady).chain(values).chain(beside).collect()
     }
 }
 
-/// Looks at what a launch is given. (The driver is asked without the lock.)
-fn observe(place: usize, launch: &Launch) {
+/// Looks at what a launch is given: the number of its values. (The driver is asked without the lock.)
+fn observe(place: usize, launch: &Launch) -> Option<usize> {
     if replacing() {
-        return;
+        return None;
     }
     let known = (state().trace.steady.get(&place)).map(|steady| steady.places.clone());
     let is_first = known.is_none();
     let places = known.or_else(|| {
         let kind = identify(launch.function)?.kind;
         described(launch.function, kind).map(Arc::from)
-    });
-    let Some(places) = places else { return };
+    })?;
     let passed = Passed {
         params: launch.params,
         extra: launch.extra,
         places: &places,
     };
-    let Some(bytes) = passed.packed() else { return };
-    if is_first {
-        let of = Launches {
-            grid: launch.grid,
-            ..state().trace.launches[place].clone()
-        };
-        let first = Steady::first(&of, &bytes, places, is_pointer);
-        state().trace.steady.insert(place, first);
-    } else if let Some(steady) = state().trace.steady.get_mut(&place) {
-        steady.meet(launch.grid, &bytes);
+    let bytes = passed.packed()?;
+    let met = {
+        let mut state = state();
+        if let Some(steady) = state.trace.steady.get_mut(&place).filter(|_| !is_first) {
+            steady.meet(launch.grid, &bytes);
+        }
+        let values = state.trace.values.entry(place).or_default();
+        values.meet(launch.grid, &bytes)
+    };
+    if met.is_some() {
+        return met;
     }
+    let of = Launches {
+        grid: launch.grid,
+        ..state().trace.launches[place].clone()
+    };
+    let alone = Steady::first(&of, &bytes, places, is_pointer);
+    let mut state = state();
+    let values = state.trace.values.entry(place).or_default();
+    let number = values.add(launch.grid, &alone.bytes);
+    if is_first {
+        state.trace.steady.insert(place, alone);
+    }
+    Some(number)
 }
 
 /// Symbol and module of a function, and how many blocks of this launch an SM holds.
@@ -313,7 +352,7 @@ fn timed(stream: Handle, call: impl FnOnce() -> Code, of: Option<Timed>) -> Code
             let _relaxed = Relaxed::new();
             calibrate(stream);
             let (context, events) = state().trace.events()?;
-            if matches!(of, Timed::Launch(_, Turn::Own | Turn::Winner)) {
+            if matches!(of, Timed::Launch(_, _, Turn::Own(_) | Turn::Winner(_))) {
                 hold(context, stream);
             }
             // SAFETY: the event is ours, the stream the program's.
@@ -401,23 +440,33 @@ fn calibrate(stream: Handle) {
 }
 
 /// A launch of the program; `call` makes it, with the winner or without.
-pub fn launch(launch: &Launch, has_winner: bool, call: impl FnOnce(bool) -> Code) -> Code {
+pub fn launch(
+    launch: &Launch,
+    winner: Option<&'static Replacement>,
+    call: impl FnOnce(bool) -> Code,
+) -> Code {
     let mut turn = Turn::Any;
     let place = guarded(|| {
         let capturing = driver::is_capturing(launch.stream);
         let place = place(launch)?;
-        observe(place, launch);
+        let values = observe(place, launch);
         let mut state = state();
         if !capturing {
             state.trace.launches[place].count += 1;
         }
         // What is captured is launched many times.
-        if let (true, Some(run)) = (has_winner && !capturing, settings().turns) {
-            turn = state.trace.turns.entry(place).or_default().next(run);
+        if let (Some(winner), Some(run), false) = (winner, settings().turns, capturing) {
+            let key = std::ptr::from_ref(winner) as usize;
+            let turns = state.trace.turns.entry((place, key));
+            let turns = turns.or_insert_with(|| Turns::new(winner.of().clone()));
+            turn = match turns.is_own(run) {
+                true => Turn::Own(key),
+                false => Turn::Winner(key),
+            };
         }
-        (!capturing).then_some(Timed::Launch(place, turn))
+        (!capturing).then_some(Timed::Launch(place, values, turn))
     });
-    let replaced = has_winner && turn != Turn::Own;
+    let replaced = winner.is_some() && !matches!(turn, Turn::Own(_));
     timed(launch.stream, || call(replaced), place.flatten())
 }
 

@@ -29,8 +29,8 @@ use warpwright_launch::{CompiledGuard, Extents, LaunchValues};
 use warpwright_winners::LaunchClass;
 use warpwright_winners::fit::Place;
 use warpwright_winners::lines::{
-    IN_GRAPH, Likeness, Note, Numbers, Occasion, Outcome, Planned, Searched, Trial, allowance,
-    answer_file, ask_file, parse_plan, parse_searches,
+    IN_GRAPH, Likeness, Note, Numbers, ORIGINAL, Occasion, Outcome, Planned, Searched, Trial,
+    allowance, answer_file, ask_file, parse_plan, parse_searches,
 };
 
 use crate::abi::{Code, Handle, NOT_READY, SUCCESS, ok};
@@ -89,15 +89,20 @@ const HANGS: Code = 9999;
 pub struct Plan {
     /// As it was read: a module may be loaded while a trial holds a target.
     choices: Vec<Choice>,
-    targets: BTreeMap<(String, LaunchClass), Arc<Mutex<Target>>>,
-    by_handle: BTreeMap<(usize, LaunchClass), Option<Arc<Mutex<Target>>>>,
+    targets: BTreeMap<(String, LaunchClass), Targets>,
+    by_handle: BTreeMap<(usize, LaunchClass), Targets>,
 }
+
+/// What is tried for a kernel in a class: for all its launches, and for some of them by themselves.
+type Targets = Vec<Arc<Mutex<Target>>>;
 
 /// A kernel and its candidates.
 struct Target {
     kernel: String,
     class: LaunchClass,
     symbol: String,
+    /// Holds for the launches that count.
+    among: CompiledGuard,
     /// Launches so far.
     count: u64,
     when: Occasion,
@@ -192,21 +197,7 @@ impl Candidate {
     /// What the launch becomes for it, if it is for such launches.
     fn extents(&self, launch: &Launch, places: &[Place]) -> Option<Extents> {
         let cluster = launch.effective_cluster();
-        let params = Passed {
-            params: launch.params,
-            extra: launch.extra,
-            places,
-        };
-        let holds = self.guard.holds(&LaunchValues {
-            grid: launch.grid,
-            block: launch.block,
-            cluster: match cluster {
-                [0, 0, 0] => [1; 3],
-                stated => stated,
-            },
-            dynamic_smem: launch.shared,
-            params: &params,
-        });
+        let holds = holds(&self.guard, launch, places);
         let shape = self.planned.shape;
         let is_bound = launch.cooperative || cluster != [0; 3];
         match holds && (shape.is_same() || !is_bound) {
@@ -216,33 +207,58 @@ impl Candidate {
     }
 }
 
+/// Does a guard hold for a launch?
+fn holds(guard: &CompiledGuard, launch: &Launch, places: &[Place]) -> bool {
+    let params = Passed {
+        params: launch.params,
+        extra: launch.extra,
+        places,
+    };
+    guard.holds(&LaunchValues {
+        grid: launch.grid,
+        block: launch.block,
+        cluster: match launch.effective_cluster() {
+            [0, 0, 0] => [1; 3],
+            stated => stated,
+        },
+        dynamic_smem: launch.shared,
+        params: &params,
+    })
+}
+
 impl Plan {
     /// The plan in the folder.
     pub fn read() -> Plan {
         let text = folder().and_then(|folder| fs::read_to_string(folder.join("plan")).ok());
-        let mut targets: BTreeMap<_, Arc<Mutex<Target>>> = BTreeMap::new();
+        let mut targets: BTreeMap<_, Targets> = BTreeMap::new();
         let text = text.unwrap_or_default();
         let choices = parse_plan(&text);
-        let mut target = |kernel: &str, class: LaunchClass, when: Occasion, symbol: &str| {
-            let target = targets
-                .entry((kernel.to_owned(), class))
-                .or_insert_with(|| {
-                    Arc::new(Mutex::new(Target {
-                        kernel: kernel.to_owned(),
-                        class,
-                        symbol: symbol.to_owned(),
-                        count: 0,
-                        when,
-                        set: 0,
-                        round: 0,
-                        is_searched: false,
-                        candidates: Vec::new(),
-                    }))
-                });
-            target.clone()
-        };
         let own = |target: &Arc<Mutex<Target>>, work: &mut dyn FnMut(&mut Target)| {
             work(&mut target.lock().unwrap_or_else(PoisonError::into_inner));
+        };
+        let mut target = |kernel: &str, class: LaunchClass, when: &Occasion, symbol: &str| {
+            let all = targets.entry((kernel.to_owned(), class)).or_default();
+            let is_it = |target: &&Arc<Mutex<Target>>| {
+                let target = target.lock().unwrap_or_else(PoisonError::into_inner);
+                target.when.among == when.among
+            };
+            if let Some(known) = all.iter().find(is_it) {
+                return known.clone();
+            }
+            let target = Arc::new(Mutex::new(Target {
+                kernel: kernel.to_owned(),
+                class,
+                symbol: symbol.to_owned(),
+                among: when.among.compile(),
+                count: 0,
+                when: when.clone(),
+                set: 0,
+                round: 0,
+                is_searched: false,
+                candidates: Vec::new(),
+            }));
+            all.push(target.clone());
+            target
         };
         for Searched {
             kernel,
@@ -251,7 +267,7 @@ impl Plan {
             symbol,
         } in parse_searches(&text)
         {
-            let target = target(&kernel, class, when, &symbol);
+            let target = target(&kernel, class, &when, &symbol);
             own(&target, &mut |target| target.is_searched = true);
         }
         for planned in &choices {
@@ -262,7 +278,7 @@ impl Plan {
                 symbol,
                 ..
             } = planned;
-            let target = target(kernel, *class, *when, symbol);
+            let target = target(kernel, *class, when, symbol);
             own(&target, &mut |target| {
                 target.candidates.push(Candidate::new(planned.clone()));
             });
@@ -311,8 +327,10 @@ pub fn versions(kernel: &str, digest: &str) -> Vec<Version> {
     versions.collect()
 }
 
-fn target(launch: &Launch) -> Option<Arc<Mutex<Target>>> {
-    let class = launch.class()?;
+fn targets(launch: &Launch) -> Targets {
+    let Some(class) = launch.class() else {
+        return Targets::new();
+    };
     let key = (launch.function as usize, class);
     if let Some(known) = state().plan.by_handle.get(&key) {
         return known.clone();
@@ -323,6 +341,7 @@ fn target(launch: &Launch) -> Option<Arc<Mutex<Target>>> {
         .as_ref()
         .and_then(Known::digest)
         .and_then(|digest| state.plan.targets.get(&(digest.to_owned(), class)).cloned());
+    let found = found.unwrap_or_default();
     state.plan.by_handle.insert(key, found.clone());
     found
 }
@@ -330,13 +349,14 @@ fn target(launch: &Launch) -> Option<Arc<Mutex<Target>>> {
 /// A launch of the program.
 pub fn launch(launch: &Launch, call: impl Fn(Handle, &Extents) -> Code) -> Code {
     guarded(|| {
-        let Some(target) = target(launch) else { return };
-        // Another thread's trial of this kernel is under way: this launch is not it.
-        let Ok(mut target) = target.try_lock() else {
-            return;
-        };
-        if !target.when.in_graphs {
-            met(&mut target, launch, &call);
+        for target in targets(launch) {
+            // Another thread's trial of this kernel is under way: this launch is not it.
+            let Ok(mut target) = target.try_lock() else {
+                continue;
+            };
+            if !target.when.in_graphs {
+                met(&mut target, launch, &call);
+            }
         }
     });
     let _pass = pass();
@@ -345,6 +365,10 @@ pub fn launch(launch: &Launch, call: impl Fn(Handle, &Extents) -> Code) -> Code 
 
 /// A launch of a target: one of its occasions, perhaps.
 fn met(target: &mut Target, launch: &Launch, call: &impl Fn(Handle, &Extents) -> Code) {
+    let is_for_all = target.when.among.is_always();
+    if !is_for_all && !holds(&target.among, launch, &places(launch).unwrap_or_default()) {
+        return;
+    }
     let count = target.count;
     target.count += 1;
     let sets = target.when.at.iter().filter(|&&at| at == count).count();
@@ -372,44 +396,37 @@ pub fn graph(nodes: &[Recorded], stream: Handle) {
                 params: pointers.as_mut_ptr(),
                 ..node.launch
             };
-            let Some(target) = target(&launch) else {
-                continue;
-            };
-            let Ok(mut target) = target.try_lock() else {
-                continue;
-            };
-            if !target.when.in_graphs {
-                continue;
-            }
-            met(&mut target, &launch, &|function, to| {
-                let ([gx, gy, gz], [bx, by, bz]) = (to.grid, to.block);
-                let null = std::ptr::null_mut();
-                // SAFETY: the parameters that the node was made with.
-                unsafe {
-                    driver::launch_kernel(
-                        function,
-                        gx,
-                        gy,
-                        gz,
-                        bx,
-                        by,
-                        bz,
-                        to.dynamic_smem,
-                        stream,
-                        launch.params,
-                        null,
-                    )
+            for target in targets(&launch) {
+                let Ok(mut target) = target.try_lock() else {
+                    continue;
+                };
+                if target.when.in_graphs {
+                    met(&mut target, &launch, &|function, to| {
+                        launch_node(&launch, function, to)
+                    });
                 }
-            });
+            }
         }
     });
+}
+
+/// Launches a node's kernel, or a version of it, outside of its graph.
+fn launch_node(launch: &Launch, function: Handle, to: &Extents) -> Code {
+    let ([gx, gy, gz], [bx, by, bz]) = (to.grid, to.block);
+    let (shared, null) = (to.dynamic_smem, std::ptr::null_mut());
+    let (stream, params) = (launch.stream, launch.params);
+    // SAFETY: the parameters that the node was made with.
+    unsafe {
+        driver::launch_kernel(
+            function, gx, gy, gz, bx, by, bz, shared, stream, params, null,
+        )
+    }
 }
 
 /// Those of a graph's launches that may be tried, as it becomes executable: what it was made from may go.
 pub fn record(launches: &[Launch]) -> Vec<Recorded> {
     let is_tried = |launch: &&Launch| {
-        let target = target(launch);
-        target.is_some_and(|target| {
+        targets(launch).iter().any(|target| {
             let target = target.lock().unwrap_or_else(PoisonError::into_inner);
             target.when.in_graphs
         })
@@ -497,6 +514,7 @@ fn attempt(
     if let Some(why) = grafted.and_then(|grafted| grafted.refused.clone()) {
         return Err(NoTrial::Tied(why));
     }
+    let mut failed = Vec::new();
     for candidate in target.candidates.iter_mut().filter(|c| c.alive) {
         match grafted {
             // In the module that is loaded now.
@@ -506,13 +524,18 @@ fn attempt(
                 candidate.alive = own.is_some();
             }
             _ if candidate.handle.is_none() => {
-                bring(candidate, &target.kernel, target.class);
+                if let Err(outcome) = bring(candidate) {
+                    failed.push((candidate.planned.candidate.clone(), outcome));
+                }
             }
             _ => {}
         }
         if let Some((handle, kind)) = candidate.handle {
             give_settings(launch.function, (handle as Handle, kind), 0);
         }
+    }
+    for (name, outcome) in failed {
+        note("trials", &[trial(target, &name, outcome)]);
     }
     let mut saved = Saved::new(launch.stream)?;
     for index in 0..target.candidates.len() {
@@ -554,7 +577,7 @@ fn turns(
     };
     let own_name = match target.when.in_graphs {
         true => IN_GRAPH,
-        false => "original",
+        false => ORIGINAL,
     };
     in_flight(Some((target, own_name)));
     let (code, took) = run(launch.function, &own, Duration::from_secs(60));
@@ -653,7 +676,7 @@ fn turns(
                 .into_iter()
                 .map(|(index, at, _)| (index, at))
                 .collect();
-            in_flight(Some((target, "original")));
+            in_flight(Some((target, ORIGINAL)));
             let notes = time(target, launch, call, saved, &timed).map_err(failed)?;
             note("trials", &notes);
         }
@@ -670,7 +693,10 @@ fn turns(
             let mut candidate = Candidate::new(planned);
             candidate.is_added = true;
             in_flight(Some((target, &candidate.planned.candidate)));
-            bring(&mut candidate, &target.kernel, target.class);
+            if let Err(outcome) = bring(&mut candidate) {
+                let name = &candidate.planned.candidate;
+                note("trials", &[trial(target, name, outcome)]);
+            }
             if let Some((handle, kind)) = candidate.handle {
                 give_settings(launch.function, (handle as Handle, kind), 0);
             }
@@ -693,7 +719,7 @@ fn time_slow(
 ) -> Result<Vec<Note>, NoTrial> {
     let original_ns = median(original);
     let best = timed.iter().map(|(_, _, ns)| *ns).min();
-    let mut notes = vec![trial(target, "original", Outcome::Same(original.to_vec()))];
+    let mut notes = vec![trial(target, ORIGINAL, Outcome::Same(original.to_vec()))];
     for (index, extents, ns) in timed {
         let mut times = vec![*ns];
         let is_worth_more = (*ns as f64) < original_ns as f64 * WORTH_MORE;
@@ -771,7 +797,7 @@ fn ask(target: &Target) -> Vec<Planned> {
     let question = Searched {
         kernel: target.kernel.clone(),
         class: target.class,
-        when: target.when,
+        when: target.when.clone(),
         symbol: target.symbol.clone(),
     };
     let question_file = folder.join(&name);
@@ -809,6 +835,7 @@ fn trial(target: &Target, candidate: &str, outcome: Outcome) -> Note {
     Note::Trial(Trial {
         kernel: target.kernel.clone(),
         class: target.class,
+        among: target.when.among.clone(),
         candidate: candidate.to_owned(),
         set: target.set,
         round: target.round,
@@ -884,7 +911,7 @@ fn time(
     let original = median(&runners[0].times);
     let mut notes = vec![trial(
         target,
-        "original",
+        ORIGINAL,
         Outcome::Same(std::mem::take(&mut runners[0].times)),
     )];
     for (&(index, _), Runner { times, .. }) in candidates.iter().zip(runners.drain(1..)) {
@@ -948,7 +975,7 @@ impl Drop for Stopwatch {
 }
 
 /// Loads a candidate; one that cannot be loaded is out.
-fn bring(candidate: &mut Candidate, kernel: &str, class: LaunchClass) {
+fn bring(candidate: &mut Candidate) -> Result<(), Outcome> {
     let planned = &candidate.planned;
     let cubin = folder().and_then(|folder| fs::read(folder.join(&planned.file)).ok());
     let loaded = cubin.ok_or(("its file", 0)).and_then(|cubin| {
@@ -960,6 +987,7 @@ fn bring(candidate: &mut Candidate, kernel: &str, class: LaunchClass) {
         Ok((loaded, brought)) => {
             candidate.handle = Some((loaded.kernel as usize, Handles::Kernel));
             candidate.brought = brought;
+            Ok(())
         }
         Err((what, code)) => {
             candidate.alive = false;
@@ -967,19 +995,7 @@ fn bring(candidate: &mut Candidate, kernel: &str, class: LaunchClass) {
                 "candidate {} cannot be loaded ({what}: error {code})",
                 planned.candidate
             ));
-            let name = planned.candidate.clone();
-            let (kernel, outcome) = (kernel.to_owned(), Outcome::Failed(code));
-            note(
-                "trials",
-                &[Note::Trial(Trial {
-                    kernel,
-                    class,
-                    candidate: name,
-                    set: 1,
-                    round: 0,
-                    outcome,
-                })],
-            );
+            Err(Outcome::Failed(code))
         }
     }
 }

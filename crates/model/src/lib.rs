@@ -25,6 +25,7 @@ mod cost;
 pub mod features;
 mod forest;
 mod lanes;
+pub mod measured;
 mod mimic;
 mod opt_tlp;
 mod plan;

@@ -10,7 +10,7 @@
 //! * [`record`]: a winner as bytes; [`store`]: a folder of them; [`export`]: some of them as one file.
 //! * [`aside`]: files that have their name once they are whole.
 //! * [`captured`]: does the program mean something else by what a library of ours calls?
-//! * [`lines`]: the notes that the library writes for the command line, line by line.
+//! * [`lines`]: the notes that the library writes for the command line, line by line; [`values`]: what launches were given.
 //!
 //! The store is a folder with one file for each winner, not a table in SQLite: the library reads it inside
 //! other people's programs, where a lookup must be an `open` and nothing may lock, and a file that is written
@@ -27,6 +27,7 @@ pub mod lines;
 pub mod record;
 pub mod store;
 pub mod ties;
+pub mod values;
 
 pub use class::LaunchClass;
 pub use digest::{Identity, identities};

@@ -9,6 +9,7 @@ use warpwright_launch::{Guard, Shape, Signature};
 
 use crate::class::{LaunchClass, triple};
 use crate::fit::Place;
+use crate::values::{Taken, digits, from_digits};
 
 /// The first line of a file of notes.
 pub const HEAD: &str = concat!("warpwright-notes ", env!("CARGO_PKG_VERSION"));
@@ -37,6 +38,8 @@ pub enum Note {
     Replaced(String, String, String),
     /// What stayed the same over all launches of a class.
     Steady(Steady),
+    /// The few kinds of launches of a class.
+    Values(ValuesOf),
     /// How long launches took in turns with those of the winner.
     Beside(Beside),
     /// What the first launch of a class was given (without a GPU).
@@ -113,10 +116,6 @@ impl Steady {
 
     /// `DIGITS`, two for a byte, `..` for one that is not known.
     fn line(&self) -> String {
-        let digits = self.bytes.iter().map(|byte| match byte {
-            Some(byte) => format!("{byte:02x}"),
-            None => "..".to_owned(),
-        });
         let places = self.places.iter().map(|(at, size)| format!("{at}:{size}"));
         let grid = self.grid.map(|[x, y, z]| format!("{x},{y},{z}"));
         let Steady {
@@ -128,7 +127,7 @@ impl Steady {
         format!(
             "steady {module} {class} {} -{} -{} {kernel}",
             grid.as_deref().unwrap_or("-"),
-            digits.collect::<String>(),
+            digits(&self.bytes),
             places.collect::<Vec<_>>().join(",")
         )
     }
@@ -139,13 +138,7 @@ impl Steady {
             "-" => None,
             grid => Some(triple(grid)?),
         };
-        let digits = words.next()?.strip_prefix('-')?.as_bytes();
-        let byte = |pair: &[u8]| match pair {
-            b".." => Some(None),
-            _ => Some(Some(
-                u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?,
-            )),
-        };
+        let bytes = from_digits(words.next()?.strip_prefix('-')?)?;
         let places = words.next()?.strip_prefix('-')?;
         let places = places.split(',').filter(|text| !text.is_empty());
         let place = |text: &str| {
@@ -156,8 +149,46 @@ impl Steady {
             module,
             class,
             grid,
-            bytes: digits.chunks(2).map(byte).collect::<Option<_>>()?,
+            bytes,
             places: places.map(place).collect::<Option<_>>()?,
+            kernel: words.rest(),
+        })
+    }
+}
+
+/// What the launches of a kernel in one class were given, where that is little.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ValuesOf {
+    /// Digest of the kernel's module; `-` if it is not known.
+    pub module: String,
+    /// The class.
+    pub class: LaunchClass,
+    /// The kinds of launches.
+    pub taken: Vec<Taken>,
+    /// Symbol.
+    pub kernel: String,
+}
+
+impl ValuesOf {
+    fn line(&self) -> String {
+        let taken: Vec<String> = self.taken.iter().map(Taken::text).collect();
+        let ValuesOf {
+            module,
+            class,
+            kernel,
+            ..
+        } = self;
+        format!("values {module} {class} -{} {kernel}", taken.join(","))
+    }
+
+    fn parse(words: &mut Words<'_>) -> Option<ValuesOf> {
+        let (module, class) = (words.next()?.to_owned(), words.class()?);
+        let taken = words.next()?.strip_prefix('-')?.split(',');
+        let taken = taken.filter(|text| !text.is_empty()).map(Taken::parse);
+        Some(ValuesOf {
+            module,
+            class,
+            taken: taken.collect::<Option<_>>()?,
             kernel: words.rest(),
         })
     }
@@ -170,6 +201,8 @@ pub struct Beside {
     pub module: String,
     /// The class.
     pub class: LaunchClass,
+    /// Of the winner: a kernel may have several.
+    pub guard: Guard,
     /// Times of its own launches in nanoseconds.
     pub own: Vec<u64>,
     /// Times of the winner's.
@@ -187,12 +220,14 @@ impl Beside {
         let Beside {
             module,
             class,
+            guard,
             own,
             winner,
             kernel,
         } = self;
         format!(
-            "beside {module} {class} -{} -{} {kernel}",
+            "beside {module} {class} {} -{} -{} {kernel}",
+            one_word(guard),
             list(own),
             list(winner)
         )
@@ -206,6 +241,7 @@ impl Beside {
         Some(Beside {
             module: words.next()?.to_owned(),
             class: words.class()?,
+            guard: words.guard()?,
             own: list(words.next()?)?,
             winner: list(words.next()?)?,
             kernel: words.rest(),
@@ -383,6 +419,8 @@ pub struct Trial {
     pub kernel: String,
     /// The class.
     pub class: LaunchClass,
+    /// Which of its launches were tried.
+    pub among: Guard,
     /// Candidate, as the plan names it; `original` for the kernel itself.
     pub candidate: String,
     /// 1 or 2: at which of the two launches.
@@ -441,8 +479,13 @@ impl Note {
                     Outcome::Elsewhere => "elsewhere -".to_owned(),
                 };
                 format!(
-                    "trial {} {} {} {outcome} {} {}",
-                    t.kernel, t.set, t.round, t.class, t.candidate
+                    "trial {} {} {} {outcome} {} {} {}",
+                    t.kernel,
+                    t.set,
+                    t.round,
+                    t.class,
+                    one_word(&t.among),
+                    t.candidate
                 )
             }
             Note::Refused(kernel, why) => format!("refused {kernel} {why}"),
@@ -451,6 +494,7 @@ impl Note {
                 format!("replaced {kernel} {} {name}", recipe.replace(' ', ""))
             }
             Note::Steady(steady) => steady.line(),
+            Note::Values(values) => values.line(),
             Note::Beside(beside) => beside.line(),
             Note::Arguments(arguments) => arguments.line(),
             // The symbol is one word.
@@ -504,6 +548,7 @@ impl Note {
                     round,
                     outcome,
                     class: words.class()?,
+                    among: words.guard()?,
                     candidate: words.rest(),
                 })
             }
@@ -513,6 +558,7 @@ impl Note {
                 Note::Replaced(kernel, recipe, words.rest())
             }
             "steady" => Note::Steady(Steady::parse(&mut words)?),
+            "values" => Note::Values(ValuesOf::parse(&mut words)?),
             "beside" => Note::Beside(Beside::parse(&mut words)?),
             "arguments" => Note::Arguments(Arguments::parse(&mut words)?),
             "uncomputed" => {
@@ -561,6 +607,12 @@ impl<'a> Words<'a> {
         words.join(" ").parse().ok()
     }
 
+    /// What [`one_word`] wrote of one.
+    fn guard(&mut self) -> Option<Guard> {
+        let text = self.next()?.strip_prefix('-')?;
+        Guard::parse(text, &Signature::default()).ok()
+    }
+
     fn rest(&mut self) -> String {
         std::mem::take(&mut self.0).to_owned()
     }
@@ -589,12 +641,17 @@ pub struct Planned {
     pub shape: Shape,
 }
 
-/// Stands for the candidate while a kernel of a graph runs outside of it.
+/// Stands for the candidate while the kernel itself runs.
+pub const ORIGINAL: &str = "original";
+
+/// The same while a kernel of a graph runs outside of it.
 pub const IN_GRAPH: &str = "in-graph";
 
 /// Which launches of a class are tried, and what is known of them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Occasion {
+    /// Those of the class that count; a kernel may be tried for several.
+    pub among: Guard,
     /// For the first and the second set of turns, counted from 0.
     pub at: [u64; 2],
     /// What a launch takes in the program, in nanoseconds; 0: not known.
@@ -618,7 +675,8 @@ impl Occasion {
     fn words(&self) -> String {
         let [a, b] = self.at;
         let how = if self.in_graphs { "graphs" } else { "launches" };
-        format!("{a} {b} {} {how}", self.own_ns)
+        let among = one_word(&self.among);
+        format!("{a} {b} {} {how} {among}", self.own_ns)
     }
 
     fn parse(words: &mut Words<'_>) -> Option<Occasion> {
@@ -630,6 +688,7 @@ impl Occasion {
                 "launches" => false,
                 _ => return None,
             },
+            among: words.guard()?,
         })
     }
 }
@@ -683,7 +742,7 @@ impl Planned {
             class: words.class()?,
             file: words.next()?.to_owned(),
             candidate: words.next()?.to_owned(),
-            guard: Guard::parse(words.next()?.strip_prefix('-')?, &Signature::default()).ok()?,
+            guard: words.guard()?,
             shape: words.next()?.strip_prefix('-')?.parse().ok()?,
             symbol: words.rest(),
         })
@@ -693,7 +752,7 @@ impl Planned {
 /// A kernel whose best version is searched for while the program waits at a launch, as a line of the plan. The library
 /// writes it into a file [`ask_file`] when it has timed all that it was told, and reads more candidates from
 /// [`answer_file`]; none end the search.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Searched {
     /// Digest of the kernel.
     pub kernel: String,
@@ -776,6 +835,8 @@ pub fn parse_plan(text: &str) -> Vec<Planned> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::values::Values;
+    use warpwright_launch::Quantity;
 
     #[test]
     fn heads_that_are_cut_are_no_notes() {
@@ -816,6 +877,7 @@ mod tests {
             Note::Trial(Trial {
                 kernel: "ab".into(),
                 class,
+                among: Guard::always().equal(Quantity::DynamicShared, 7),
                 candidate: "maxnreg-64+smem".into(),
                 set: 2,
                 round: 7,
@@ -832,13 +894,23 @@ mod tests {
                 kernel: "k".into(),
             })
         };
+        let mut values = Values::default();
+        values.add([9, 9, 1], &[Some(1), None, None, None]);
+        values.add([9, 8, 1], &[Some(1), None, None, None]);
         let notes = vec![
             steady(None, Vec::new()),
             steady(Some([9, 9, 1]), [[None; 8], [Some(17); 8]].concat()),
             trial(Outcome::Elsewhere),
+            Note::Values(ValuesOf {
+                module: "cd".into(),
+                class,
+                taken: values.taken().to_vec(),
+                kernel: "k".into(),
+            }),
             Note::Beside(Beside {
                 module: "cd".into(),
                 class,
+                guard: class.guard(),
                 own: vec![7, 9],
                 winner: Vec::new(),
                 kernel: "k".into(),
@@ -892,6 +964,7 @@ mod tests {
                 at: [1, 5],
                 own_ns: 1 << 40,
                 in_graphs: true,
+                among: Guard::always().equal(Quantity::DynamicShared, 7),
             },
             candidate: "maxnreg-64".into(),
             file: "3.cubin".into(),

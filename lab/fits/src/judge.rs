@@ -4,14 +4,16 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
 use warpwright_driver::choose::choose;
+use warpwright_driver::proposal::{is_rewritten, register_limit, spills_elsewhere};
 use warpwright_driver::{Candidate, Residency, Resources, Score};
 use warpwright_model::correction::{Correction, Judgement};
 use warpwright_model::features::{COUNT, crowds_memory, pays_for_spills};
-use warpwright_pass::Recipe;
+use warpwright_pass::{Level, Recipe};
 
 use crate::calibration;
+use crate::ranks::{correlation, mean};
+use crate::records::Row;
 
 /// Shorter kernels are left out: what they take is mostly their launch.
 const SHORTEST: f64 = 4_000.0;
@@ -19,40 +21,45 @@ const SHORTEST: f64 = 4_000.0;
 /// What a change must promise to save.
 pub const MARGIN: f64 = 0.05;
 
-/// Kernels whose builds differ by less than this have no order worth a correlation.
-const SPREAD: f64 = 1.03;
-
-/// A build that `terms` wrote.
-#[derive(Deserialize)]
-pub struct Row {
-    program: String,
-    split: String,
-    kernel: String,
-    build: String,
-    ns: f64,
-    registers: u32,
-    blocks: u32,
-    warps: u32,
-    grid_warps: Option<u32>,
-    local_bytes: f64,
-    lone: f64,
-    tpsc: [f64; 2],
-    cycles: f64,
-    cycles_of_full_grid: f64,
-    features: Vec<f64>,
-}
+/// Between the recipe of a build of `tune --keep` and what it is of.
+pub const OF: &str = " of the ";
 
 impl Row {
+    /// The recipe of a build that was made inside a program.
+    fn own_recipe(&self) -> Option<Recipe> {
+        self.build.rsplit_once(OF)?.0.parse().ok()
+    }
+
+    /// Are its spills elsewhere than in local memory?
+    fn spills_elsewhere(&self) -> bool {
+        let own = self.own_recipe();
+        own.map_or(self.build.starts_with("smem"), |r| spills_elsewhere(&r))
+    }
+
+    /// Is it the default, or that with another limit?
+    fn is_limit(&self) -> bool {
+        let is_named = self.build == "default" || self.build.starts_with("maxr");
+        is_named
+            || self
+                .own_recipe()
+                .is_some_and(|r| register_limit(&r).is_some())
+    }
+
     /// As `driver` has it.
     fn is_trade(&self) -> bool {
-        let features: Result<&[f64; COUNT], _> = self.features.as_slice().try_into();
+        let features: Result<&[f64; COUNT], _> = self.figures.features.as_slice().try_into();
         features.is_ok_and(|features| {
-            self.build.starts_with("smem") && pays_for_spills(features) || crowds_memory(features)
+            self.spills_elsewhere() && pays_for_spills(features) || crowds_memory(features)
         })
     }
 
+    /// As `driver` has it: of what our own passes make, the fit has seen too little.
     fn judgement(&self) -> Option<Judgement> {
-        let features: &[f64; COUNT] = self.features.as_slice().try_into().ok()?;
+        let is_seen = |r: &Recipe| !is_rewritten(r) && r.at(Level::MachineCode).next().is_none();
+        if self.own_recipe().is_some_and(|recipe| !is_seen(&recipe)) {
+            return None;
+        }
+        let features: &[f64; COUNT] = self.figures.features.as_slice().try_into().ok()?;
         Some(Correction::fitted()?.judge(features))
     }
 }
@@ -76,18 +83,24 @@ impl Kernel {
         let default = &self.0[0];
         let candidates: Result<Vec<Candidate>, _> =
             self.0.iter().map(|row| candidate(row, default)).collect();
-        let limits = |row: &Row| row.build == "default" || row.build.starts_with("maxr");
-        let time = |row: &Row| if limits(row) { row.ns } else { f64::INFINITY };
-        let alone = |row: &Row| row.cycles_of_full_grid / default.cycles_of_full_grid;
+        let time = |row: &Row| {
+            if row.is_limit() {
+                row.ns
+            } else {
+                f64::INFINITY
+            }
+        };
+        let alone =
+            |row: &Row| row.figures.cycles_of_full_grid / default.figures.cycles_of_full_grid;
         let of_first_release = self.first_least(|a, b| alone(a).total_cmp(&alone(b)));
         let of_first_release = match alone(&self.0[of_first_release]) < 1.0 - MARGIN {
             true => of_first_release,
             false => 0,
         };
-        let regdem = |row: &Row| row.lone / f64::from(row.warps.max(1));
+        let regdem = |row: &Row| row.figures.lone / f64::from(row.figures.warps.max(1));
         let by_tpsc = |a: &Row, b: &Row| {
-            let first = a.tpsc[0].total_cmp(&b.tpsc[0]);
-            first.then(a.tpsc[1].total_cmp(&b.tpsc[1]))
+            let first = a.figures.tpsc[0].total_cmp(&b.figures.tpsc[0]);
+            first.then(a.figures.tpsc[1].total_cmp(&b.figures.tpsc[1]))
         };
         Ok(vec![
             ("the choice", choose(&candidates?, MARGIN).index),
@@ -99,11 +112,11 @@ impl Kernel {
             ("TPSC", self.first_least(by_tpsc)),
             (
                 "highest occupancy",
-                self.first_least(|a, b| b.warps.cmp(&a.warps)),
+                self.first_least(|a, b| b.figures.warps.cmp(&a.figures.warps)),
             ),
             (
                 "fewest spills",
-                self.first_least(|a, b| a.local_bytes.total_cmp(&b.local_bytes)),
+                self.first_least(|a, b| a.figures.local_bytes.total_cmp(&b.figures.local_bytes)),
             ),
             (
                 "best limit, measured",
@@ -116,33 +129,12 @@ impl Kernel {
         ])
     }
 
-    /// Spearman's correlation of predicted and measured times.
+    /// The rank correlation of predicted and measured times.
     fn correlation(&self, predicted: impl Fn(&Row) -> f64) -> Option<f64> {
         let times: Vec<f64> = self.0.iter().map(|row| row.ns).collect();
-        let least = times.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = times.iter().copied().fold(0.0, f64::max);
-        if times.len() < 4 || most < SPREAD * least {
-            return None;
-        }
         let predicted: Vec<f64> = self.0.iter().map(predicted).collect();
-        let (a, b) = (ranks(&times), ranks(&predicted));
-        let mean = (times.len() as f64 - 1.0) / 2.0;
-        let product = |a: &[f64], b: &[f64]| -> f64 {
-            a.iter().zip(b).map(|(a, b)| (a - mean) * (b - mean)).sum()
-        };
-        let both = (product(&a, &a) * product(&b, &b)).sqrt();
-        (both > 0.0).then(|| product(&a, &b) / both)
+        correlation(&times, &predicted)
     }
-}
-
-/// Ranks from 0, equals share theirs.
-fn ranks(values: &[f64]) -> Vec<f64> {
-    let rank = |value: f64| {
-        let below = values.iter().filter(|v| **v < value).count();
-        let same = values.iter().filter(|v| **v == value).count();
-        below as f64 + (same as f64 - 1.0) / 2.0
-    };
-    values.iter().map(|&value| rank(value)).collect()
 }
 
 /// Reads the rows; of a kernel that stands in several files the one with the most builds counts.
@@ -207,16 +199,12 @@ fn show(title: &str, kernels: &[&Kernel]) -> Result<(), Box<dyn std::error::Erro
             times.push((kernel.over(index), kernel.over(index) / best));
         }
     }
-    let mean = |values: Vec<f64>| {
-        let sum: f64 = values.iter().map(|v| v.ln()).sum();
-        (sum / values.len().max(1) as f64).exp()
-    };
     for (name, times) in of_rule.values() {
         let slower = |by: f64| times.iter().filter(|&&(time, _)| time > by).count();
         println!(
             "| {name} | {:.3} | {:.3} | {} | {} | {:.3} |",
-            mean(times.iter().map(|t| t.0).collect()),
-            mean(times.iter().map(|t| t.1).collect()),
+            mean(times.iter().map(|t| t.0)),
+            mean(times.iter().map(|t| t.1)),
             slower(1.02),
             slower(1.05),
             times.iter().map(|t| t.0).fold(0.0, f64::max)
@@ -225,7 +213,7 @@ fn show(title: &str, kernels: &[&Kernel]) -> Result<(), Box<dyn std::error::Erro
     let average = |values: Vec<f64>| values.iter().sum::<f64>() / values.len().max(1) as f64;
     let by_cycles: Vec<f64> = kernels
         .iter()
-        .filter_map(|k| k.correlation(|row| row.cycles))
+        .filter_map(|k| k.correlation(|row| row.figures.cycles))
         .collect();
     let expected =
         |row: &Row| f64::from(row.judgement().map_or(1.0, |judgement| judgement.expected));
@@ -245,7 +233,8 @@ fn show(title: &str, kernels: &[&Kernel]) -> Result<(), Box<dyn std::error::Erro
 /// Predicted probability of a loss, and whether it was one, of the builds that promise enough.
 fn calibration_points(kernel: &Kernel) -> Vec<(f64, bool)> {
     let rows = kernel.0.iter().enumerate().skip(1);
-    let promising = rows.filter(|(_, row)| row.cycles / kernel.0[0].cycles < 1.0 - MARGIN);
+    let promising =
+        rows.filter(|(_, row)| row.figures.cycles / kernel.0[0].figures.cycles < 1.0 - MARGIN);
     promising
         .filter_map(|(index, row)| {
             Some((f64::from(row.judgement()?.risk), kernel.over(index) > 1.02))
@@ -270,9 +259,9 @@ fn misses(kernels: &[Kernel], shown: &[String]) -> Result<(), Box<dyn std::error
     for (regret, kernel, chosen, best) in found.iter().take(10) {
         let line = |index: usize| {
             let row = &kernel.0[index];
-            let promised = row.cycles / kernel.0[0].cycles;
+            let promised = row.figures.cycles / kernel.0[0].figures.cycles;
             let risk = row.judgement().map_or(1.0, |judgement| judgement.risk);
-            let (build, registers, warps) = (&row.build, row.registers, row.warps);
+            let (build, registers, warps) = (&row.build, row.figures.registers, row.figures.warps);
             let over = kernel.over(index);
             format!(
                 "{build} ({registers} registers, {warps} warps, {over:.3}, promised {promised:.2}, risk {risk:.2})"
@@ -284,10 +273,10 @@ fn misses(kernels: &[Kernel], shown: &[String]) -> Result<(), Box<dyn std::error
             default.program,
             default.kernel,
             default.ns / 1000.0,
-            default.grid_warps.unwrap_or(0),
+            default.figures.grid_warps.unwrap_or(0),
             line(*chosen),
             line(*best),
-            default.registers
+            default.figures.registers
         );
     }
     Ok(())
@@ -296,30 +285,34 @@ fn misses(kernels: &[Kernel], shown: &[String]) -> Result<(), Box<dyn std::error
 fn candidate(row: &Row, default: &Row) -> Result<Candidate, Box<dyn std::error::Error>> {
     let recipe: Recipe = match row.build.rsplit_once('-') {
         _ if row.build == "default" => Recipe::default(),
+        _ if row.build.contains(OF) => row.own_recipe().ok_or("no recipe")?,
         Some(("level", level)) => format!("usage-level({level})").parse()?,
         // Only what is rewritten and what is throttled is judged otherwise; of what ptxas itself makes the limit
         // stands for all.
-        _ => format!("maxnreg({})", row.registers.max(1)).parse()?,
+        _ => format!("maxnreg({})", row.figures.registers.max(1)).parse()?,
     };
     let resources = Resources {
-        registers: row.registers,
-        spill_load_bytes: row.local_bytes as u32,
+        registers: row.figures.registers,
+        spill_load_bytes: row.figures.local_bytes as u32,
         ..Resources::default()
     };
     let mut candidate = Candidate::built(recipe, resources);
     if let Some(figures) = candidate.figures_mut() {
         figures.residency = Some(Residency {
-            blocks: row.blocks,
-            warps: row.warps,
+            blocks: row.figures.blocks,
+            warps: row.figures.warps,
             percent: 0.0,
             limiters: Vec::new(),
         });
         figures.score = Some(Score {
-            relative_time: row.cycles / default.cycles,
+            relative_time: row.figures.cycles / default.figures.cycles,
             bound: String::new(),
             turns: warpwright_driver::candidate::Turns::None,
             contention: 1.0,
-            active_warps: row.grid_warps.map_or(row.warps, |grid| grid.min(row.warps)),
+            active_warps: row
+                .figures
+                .grid_warps
+                .map_or(row.figures.warps, |grid| grid.min(row.figures.warps)),
             is_trade: row.is_trade(),
             judgement: row.judgement(),
             tpsc: None,

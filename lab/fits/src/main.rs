@@ -1,24 +1,26 @@
-//! What the model says of the builds that `bench/foreign/collect.py` measured. `terms` writes one line
+//! What the model says of builds that `bench/foreign/collect.py` or `tune --keep` measured. `terms` writes one line
 //! of JSON for each kernel and build, predictions beside times; `judge` lets the product's rule choose
-//! among them and says what that would have cost.
+//! among them and says what that would have cost; `classes` says what each class of change gained inside programs, `search`
+//! how much of what `tune --exhaustive` found the search finds.
 
 mod calibration;
+mod classes;
 mod judge;
+mod kept;
+mod ranks;
 mod records;
+mod search;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use serde::Serialize;
-use warpwright_model::features::{Build, Terms as ModelTerms, features};
-use warpwright_model::{Case, Parameters, grid_warps, inserted, predict, profile, tpsc};
-use warpwright_sass::Profile;
+use warpwright_model::measured::{Figures, Measured, figures};
 use warpwright_sass::cubin::{Cubin, Kernel};
-use warpwright_target::{Gpu, Resources, lookup, occupancy};
+use warpwright_target::{Gpu, lookup};
 
-use crate::records::{Record, read};
+use crate::records::{Record, Row, read};
 
 #[derive(Parser)]
 #[command(about = "What the model says of measured builds")]
@@ -36,48 +38,38 @@ enum Arguments {
         #[arg(long)]
         svg: Option<PathBuf>,
     },
+    /// What each class of change gained inside programs, and how the model ranks its builds.
+    Classes {
+        /// Files of `tune --keep`.
+        #[arg(required = true)]
+        kept: Vec<PathBuf>,
+        /// Kernels with less of their program's GPU time are left out.
+        #[arg(long, default_value_t = 0.05)]
+        share: f64,
+    },
+    /// Which share of what an exhaustive search gains the search finds, on the times that were measured.
+    Search {
+        /// Files of `tune --exhaustive --keep`.
+        #[arg(required = true)]
+        kept: Vec<PathBuf>,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 #[derive(clap::Args)]
 struct Terms {
-    /// `foreign.json` of bench/foreign/collect.py.
+    /// `foreign.json` of bench/foreign/collect.py, or a file of `tune --keep`.
     results: PathBuf,
-    /// The unpacked `cubins.tar.xz` of the same run.
-    cubins: PathBuf,
+    /// The unpacked `cubins.tar.xz` of the same run; a file of `tune --keep` needs none.
+    cubins: Option<PathBuf>,
     /// The GPU of the run.
     #[arg(long, default_value = "h200")]
     gpu: String,
-}
-
-/// One build of one kernel, as measured and as predicted.
-#[derive(Serialize)]
-struct Row<'a> {
-    program: &'a str,
-    split: &'a str,
-    kernel: &'a str,
-    build: &'a str,
-    grid: [u32; 3],
-    block: [u32; 3],
-    /// Least of the runs' medians, nanoseconds.
-    ns: f64,
-    /// Largest of the medians over the least.
-    noise: f64,
-    registers: u32,
-    /// Resident blocks and warps per SM that the resources allow.
-    blocks: u32,
-    warps: u32,
-    /// Warps per SM that the grid brings, at most.
-    grid_warps: Option<u32>,
-    local_bytes: f64,
-    /// Cycles of a warp alone, loops weighted.
-    lone: f64,
-    /// CRAT's measure, and its share of parallelism, which decides among equals.
-    tpsc: [f64; 2],
-    cycles: f64,
-    /// The same without the grid.
-    cycles_of_full_grid: f64,
-    /// In five digits.
-    features: Vec<f64>,
+    /// The part of the split that a file of `tune --keep` is.
+    #[arg(long, default_value = "kept")]
+    split: String,
 }
 
 fn main() -> ExitCode {
@@ -85,6 +77,8 @@ fn main() -> ExitCode {
     let done = match &arguments {
         Arguments::Terms(terms) => run(terms),
         Arguments::Judge { rows, split, svg } => judge::judge(rows, split, svg.as_deref()),
+        Arguments::Classes { kept, share } => classes::show(kept, *share),
+        Arguments::Search { kept, json } => search::show(kept, *json),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -96,30 +90,37 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Terms) -> Result<(), Box<dyn std::error::Error>> {
-    let gpu = lookup(&arguments.gpu)?;
-    let results = read(&arguments.results)?;
+    let path = &arguments.results;
+    let rows = match &arguments.cubins {
+        Some(cubins) => collected(path, cubins, &lookup(&arguments.gpu)?)?,
+        None => kept::rows(path, &arguments.split)?,
+    };
+    for row in rows {
+        println!("{}", serde_json::to_string(&row)?);
+    }
+    Ok(())
+}
+
+/// The rows of a file of `collect.py`.
+fn collected(
+    path: &Path,
+    folder: &Path,
+    gpu: &Gpu,
+) -> Result<Vec<Row>, Box<dyn std::error::Error>> {
+    let results = read(path)?;
     let mut cubins = Cubins::default();
+    let mut all = Vec::new();
     for kernel in hottest(&results.records) {
         let Some(default) = kernel.iter().find(|record| record.build == "default") else {
             continue;
         };
         let mut found = Vec::new();
-        for record in &kernel {
-            if let Some(code) = cubins.kernel(&arguments.cubins, record) {
-                found.push((*record, code));
-            }
+        for &record in &kernel {
+            found.extend(cubins.kernel(folder, record).map(|code| (record, code)));
         }
-        if !found
-            .iter()
-            .any(|(record, _)| record.build == default.build)
-        {
-            continue;
-        }
-        for row in rows(&gpu, default, &found) {
-            println!("{}", serde_json::to_string(&row)?);
-        }
+        all.extend(rows(gpu, default, &found));
     }
-    Ok(())
+    Ok(all)
 }
 
 /// For each kernel all builds of the geometry that takes most time.
@@ -185,114 +186,34 @@ impl Cubins {
     }
 }
 
-fn resident(gpu: &Gpu, kernel: &Kernel, record: &Record) -> Option<(u32, u32)> {
-    let need = Resources {
-        regs: record.registers,
-        block_threads: record.threads(),
-        static_smem: kernel
-            .shared_bytes
-            .saturating_sub(gpu.arch.first_shared_address()),
-        dynamic_smem: record.dynamic_smem,
-        barriers: 0,
-    };
-    let found = occupancy(gpu, &need).ok()?;
-    Some((found.blocks, found.warps))
-}
-
-fn case<'a>(gpu: &'a Gpu, kernel: &'a Kernel, record: &Record) -> Option<Case<'a>> {
-    let (blocks, warps) = resident(gpu, kernel, record)?;
-    let per_block = kernel.shared_bytes + record.dynamic_smem;
-    Some(Case {
-        gpu,
-        code: &kernel.code,
-        targets: &kernel.targets,
-        warps,
-        grid_warps: grid_warps(gpu, record.blocks(), record.threads()),
-        frame_bytes: kernel.frame_bytes,
-        shared_per_sm: per_block.saturating_mul(blocks),
-        global_bytes: None,
-        counts: None,
-    })
-}
-
-/// The number in five significant digits: a file of them stays small.
-fn five_digits(value: f64) -> f64 {
-    format!("{value:.4e}").parse().unwrap_or(value)
-}
-
 /// The rows of a kernel.
-fn rows<'a>(gpu: &Gpu, default: &Record, found: &[(&'a Record, Kernel)]) -> Vec<Row<'a>> {
-    let parameters = Parameters::default();
-    let parts: Vec<_> = found
+fn rows(gpu: &Gpu, default: &Record, found: &[(&Record, Kernel)]) -> Vec<Row> {
+    let builds: Vec<_> = found
         .iter()
-        .filter_map(|(record, kernel)| {
-            let case = case(gpu, kernel, record)?;
-            let (blocks, _) = resident(gpu, kernel, record)?;
-            let build = Build {
-                case,
-                registers: record.registers,
-                threads: record.threads(),
-                blocks,
-                grid: Some(record.blocks()),
-            };
-            Some((*record, build, profile(&case, &parameters)))
+        .map(|(record, kernel)| Measured {
+            kernel,
+            registers: record.registers,
+            threads: record.threads(),
+            blocks: record.blocks(),
+            dynamic_smem: record.dynamic_smem,
         })
         .collect();
-    let spilled = |p: &Profile| p.local_load_bytes + p.local_store_bytes;
-    let (Some((_, first, of_first)), Some((.., least))) = (
-        parts
-            .iter()
-            .find(|(record, ..)| record.build == default.build),
-        parts
-            .iter()
-            .min_by(|a, b| spilled(&a.2).total_cmp(&spilled(&b.2))),
-    ) else {
-        return Vec::new();
-    };
-    let of_default = ModelTerms::new(first, &parameters);
-    let global_bytes = Some(of_first.global_bytes);
-    parts
+    let place = found
         .iter()
-        .map(|(record, build, profile)| {
-            let case = Case {
-                global_bytes,
-                ..build.case
-            };
-            let full = Case {
-                grid_warps: None,
-                ..case
-            };
-            let promised = |case: &Case, default: &Case| {
-                let cycles = |case| predict(case, &parameters).cycles;
-                cycles(case) / cycles(default)
-            };
-            let measure = tpsc(gpu, build.blocks, build.threads, &inserted(profile, least));
-            Row {
-                program: &record.program,
-                split: &record.split,
-                kernel: &record.kernel,
-                build: &record.build,
-                grid: record.grid,
-                block: record.block,
-                ns: record.least(),
-                noise: record.noise(),
-                registers: record.registers,
-                blocks: build.blocks,
-                warps: case.warps,
-                grid_warps: case.grid_warps,
-                local_bytes: spilled(profile),
-                lone: profile.warp_cycles,
-                tpsc: [measure.value(), measure.tlp_gain],
-                cycles: predict(&case, &parameters).cycles,
-                cycles_of_full_grid: predict(&full, &parameters).cycles,
-                features: features(
-                    &of_default,
-                    &ModelTerms::new(build, &parameters),
-                    promised(&case, &first.case),
-                )
-                .map(five_digits)
-                .to_vec(),
-            }
-        })
-        .collect()
+        .position(|(record, _)| record.build == default.build);
+    let all = figures(gpu, place.unwrap_or(usize::MAX), &builds);
+    let row = |(record, figures): (&Record, Figures)| Row {
+        program: record.program.clone(),
+        split: record.split.clone(),
+        kernel: record.kernel.clone(),
+        build: record.build.clone(),
+        grid: record.grid,
+        block: record.block,
+        ns: record.least(),
+        noise: record.noise(),
+        figures,
+    };
+    let records = found.iter().map(|(record, _)| *record);
+    let known = records.zip(all).filter_map(|(r, f)| Some((r, f?)));
+    known.map(row).collect()
 }

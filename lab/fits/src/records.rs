@@ -1,8 +1,33 @@
-//! The result files of `bench/foreign` and `bench/made`.
+//! The result files of `bench/foreign` and `bench/made`, and the lines that `terms` makes of them.
 
 use std::path::Path;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use warpwright_model::measured::Figures;
+
+/// One build of one kernel, as measured and as predicted.
+#[derive(Serialize, Deserialize)]
+pub struct Row {
+    /// Program.
+    pub program: String,
+    /// Part of the split.
+    pub split: String,
+    /// Mangled name, or what stands for it.
+    pub kernel: String,
+    /// `default`, a knob, or a recipe and what it is of.
+    pub build: String,
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Threads per block.
+    pub block: [u32; 3],
+    /// Least of the runs' medians, nanoseconds.
+    pub ns: f64,
+    /// Largest of the medians over the least.
+    pub noise: f64,
+    /// What the model says.
+    #[serde(flatten)]
+    pub figures: Figures,
+}
 
 /// The file, as far as it is needed here.
 #[derive(Deserialize)]

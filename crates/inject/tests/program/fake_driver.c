@@ -167,6 +167,9 @@ static int says(struct module *module, const char *what) { return memmem(module-
 static int has(struct function *f, unsigned number) { return memmem(f->module->image + f->text, f->bytes, &number, 4) != NULL; }
 
 static Code load_as(struct module **out, const char *image, int is_library) {
+    /* Room for so many modules. */
+    static long loaded;
+    if (++loaded > setting("FAKE_ROOM", 1l << 30)) return OUT_OF_MEMORY;
     if (sticky) return sticky;
     if (*(const unsigned *)image == 0x466243b1) image = *(const char *const *)(image + 8);
     if (*(const unsigned *)image == 0xba55ed50) image += 16 + 64; /* the first entry of the container, not compressed */

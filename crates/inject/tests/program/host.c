@@ -278,7 +278,11 @@ static void launch_as(H f, const char *line) {
     struct { unsigned id, padding; uint64_t value[8]; } attributes[] = {{8, 0, {0}}, {4, 0, {2 | 1ull << 32, 1}}};
     struct config config = {{gx, gy, 1}, {bx, by, 1}, shared, NULL, attributes, how == 4 ? 2 : 1};
     H graph, node, exec;
-    struct node_params p = {f, {gx, gy, 1}, {bx, by, 1}, shared, params}, first = p, seen;
+    /* A node's first parameters are others, too. */
+    unsigned number_before = number + 1;
+    struct bytes s_before = {{~s.words[0], s.words[1], s.words[2], ~s.words[3]}};
+    void *params_before[] = {&pointer, &number_before, &s_before};
+    struct node_params p = {f, {gx, gy, 1}, {bx, by, 1}, shared, params}, first = {f, {1, gy, 1}, {1, by, 1}, shared, params_before}, seen;
     switch (how) {
         case 0: DO(cuLaunchKernel, f, gx, gy, 1, bx, by, 1, shared, NULL, params, NULL); break;
         case 1: DO(cuLaunchKernel, f, gx, gy, 1, bx, by, 1, shared, NULL, NULL, extra); break;
@@ -286,7 +290,6 @@ static void launch_as(H f, const char *line) {
         case 3: DO(cuLaunchCooperativeKernel, f, gx, gy, 1, bx, by, 1, shared, NULL, params); break;
         default: /* a node that is made with other values, and gets these behind it */
             DO(cuGraphCreate, &graph, 0);
-            first.grid[0] = first.block[0] = 1;
             DO(cuGraphAddKernelNode_v2, &node, graph, NULL, 0, &first);
             if (how == 5) DO(cuGraphKernelNodeSetParams_v2, node, &p);
             DO(cuGraphInstantiateWithFlags, &exec, graph, 0);
@@ -296,6 +299,37 @@ static void launch_as(H f, const char *line) {
             if (seen.function != f || memcmp(seen.grid, own->grid, 12) || memcmp(seen.block, own->block, 12) || seen.shared != shared) fail("the node is another", 0);
             DO(cuGraphLaunch, exec, NULL);
     }
+}
+
+/* Launches of so many elements, again and again: `1000,600x2@8,9+` is 1000, twice 600 in a grid of 8, and one more than nine
+ * at each turn. With a graph its node is updated before each launch. */
+static void sizes(H function, const char *all, int turns, int in_graph) {
+    H graph, node, exec;
+    void *params[] = {&memory, &n};
+    struct node_params p = {function, {4, 1, 1}, {256, 1, 1}, 0, params};
+    if (in_graph) {
+        DO(cuGraphCreate, &graph, 0);
+        DO(cuGraphAddKernelNode_v2, &node, graph, NULL, 0, &p);
+        DO(cuGraphInstantiateWithFlags, &exec, graph, 0);
+    }
+    for (int turn = 0; turn < turns; turn++)
+        for (const char *word = all; *word;) {
+            char *end;
+            unsigned times = 1, grid = 4;
+            n = strtoul(word, &end, 10);
+            if (*end == 'x') times = strtoul(end + 1, &end, 10);
+            if (*end == '@') grid = strtoul(end + 1, &end, 10);
+            if (*end == '+') { n += turn; end++; }
+            for (unsigned i = 0; i < times; i++) {
+                p.grid[0] = grid;
+                if (in_graph) DO(cuGraphExecKernelNodeSetParams_v2, exec, node, &p);
+                if (in_graph) DO(cuGraphLaunch, exec, NULL);
+                else DO(launch, function, grid, 256, 0, NULL);
+            }
+            word = *end == ',' ? end + 1 : end;
+        }
+    n = 1000;
+    print();
 }
 
 /* Machine code that a compiler in this process makes: the option is NVRTC's, the text an input of nvJitLink and of the
@@ -478,6 +512,10 @@ int main(int argc, char **argv) {
     } else {
         DO(cuModuleLoadData, &module, image);
         DO(cuModuleGetFunction, &function, module, "scale");
+    }
+    if (IS("sizes") || IS("graph-sizes")) {
+        sizes(function, argv[4], atoi(getenv("HOST_REPEAT")), IS("graph-sizes"));
+        return 0;
     }
     if (IS("short-last")) { /* in the middle of its work; what is left is for threads, modules, and then all taken */
         pthread_t threads[3];

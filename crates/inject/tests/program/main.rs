@@ -214,6 +214,10 @@ struct Setup<'a> {
     /// What the library is answered when it asks for more, one after the other: names, guards and cubins. Without any it
     /// is not told to ask.
     answers: &'a [&'a [(&'a str, &'a str, &'a [u8])]],
+    /// The process that answers: it is killed when there are no more of them.
+    builder: Option<u32>,
+    /// The launches that are tried.
+    among: &'a str,
     /// Preloaded as well, behind the library or before it.
     tool: &'a str,
     tool_is_first: bool,
@@ -236,6 +240,8 @@ impl Default for Setup<'_> {
             own_ns: 0,
             in_graphs: false,
             answers: &[],
+            builder: None,
+            among: "always",
             tool: "",
             tool_is_first: false,
             before: &[],
@@ -283,6 +289,7 @@ fn run(setup: &Setup) -> Run {
                 },
                 own_ns: setup.own_ns,
                 in_graphs: setup.in_graphs,
+                among: among(setup),
             },
             candidate: (*name).into(),
             file,
@@ -305,6 +312,7 @@ fn run(setup: &Setup) -> Run {
                 at: [3, 9],
                 own_ns: setup.own_ns,
                 in_graphs: false,
+                among: among(setup),
             },
             symbol: targets[0].0.symbol.clone(),
         };
@@ -357,6 +365,9 @@ fn run(setup: &Setup) -> Run {
         command.env("LD_PRELOAD", preloaded.join(":"));
     }
     command.envs(setup.variables.iter().copied());
+    if let Some(builder) = setup.builder {
+        command.env("WARPWRIGHT_BUILDER", builder.to_string());
+    }
     let over = AtomicBool::new(false);
     let output = std::thread::scope(|scope| {
         scope.spawn(|| answer(setup, &targets[0].0, folder.path(), &over));
@@ -373,14 +384,16 @@ fn run(setup: &Setup) -> Run {
     }
 }
 
+fn among(setup: &Setup) -> Guard {
+    Guard::parse(setup.among, &Signature::default()).expect("a guard")
+}
+
 /// Answers what the library asks until the program has ended.
 fn answer(setup: &Setup, target: &Winner, folder: &Path, over: &AtomicBool) {
     let mut answers = setup.answers.iter();
     let mut answered = Vec::new();
-    let is_there = !setup
-        .variables
-        .iter()
-        .any(|(name, _)| *name == "WARPWRIGHT_BUILDER");
+    let mut variables = setup.variables.iter();
+    let is_there = !variables.any(|(name, _)| *name == "WARPWRIGHT_BUILDER");
     while is_there && !over.load(Ordering::Relaxed) && !setup.answers.is_empty() {
         std::thread::sleep(std::time::Duration::from_millis(1));
         let files = std::fs::read_dir(folder).expect("folder").flatten();
@@ -389,8 +402,17 @@ fn answer(setup: &Setup, target: &Winner, folder: &Path, over: &AtomicBool) {
             if answered.contains(&name) {
                 continue;
             }
+            answered.push(name.clone());
+            let answer = answers.next();
+            if let (None, Some(builder)) = (answer, setup.builder) {
+                let killed = Command::new("kill")
+                    .args(["-9", &builder.to_string()])
+                    .status();
+                assert!(killed.expect("kill").success());
+                continue;
+            }
             let mut lines = String::new();
-            for (candidate, guard, cubin) in answers.next().into_iter().copied().flatten() {
+            for (candidate, guard, cubin) in answer.into_iter().copied().flatten() {
                 let file = format!("{candidate}.cubin");
                 std::fs::write(folder.join(&file), cubin).expect("written");
                 let guard = Guard::parse(guard, &Signature::default()).expect("a guard");
@@ -399,6 +421,7 @@ fn answer(setup: &Setup, target: &Winner, folder: &Path, over: &AtomicBool) {
                     class: class(),
                     when: Occasion {
                         at: [3, 9],
+                        among: among(setup),
                         ..Occasion::default()
                     },
                     candidate: (*candidate).into(),
@@ -411,7 +434,6 @@ fn answer(setup: &Setup, target: &Winner, folder: &Path, over: &AtomicBool) {
                 lines.push_str(&planned.line());
             }
             write_whole(&folder.join(answer_file(&name)), lines.as_bytes()).expect("written");
-            answered.push(name);
         }
     }
 }
@@ -1210,6 +1232,106 @@ fn searches_end_where_nobody_answers() {
     }
 }
 
+/// The same where it is killed while the program waits for its second answer: what was found until then is judged.
+fn builders_die_in_the_middle() {
+    let [fast, slow] = ["fake_fast", "fake_slow"].map(variant);
+    let mut builder = Command::new("sleep").arg("1000").spawn().expect("starts");
+    let variables = &[("HOST_REPEAT", "12")];
+    let begun = std::time::Instant::now();
+    let tried = run(&Setup {
+        mode: "try",
+        plan: &[("slow", &slow)],
+        answers: &[&[("found", "always", &fast)]],
+        builder: Some(builder.id()),
+        variables,
+        ..Setup::default()
+    });
+    let plain = run(&Setup {
+        variables,
+        ..Setup::default()
+    });
+    assert_eq!(plain.stdout(), tried.stdout(), "{}", tried.log);
+    assert!(tried.output.status.success() && begun.elapsed().as_secs() < 30);
+    assert!(tried.log.contains("nobody answers"), "{}", tried.log);
+    let is_timed = |set| {
+        let mut all = trials(&tried).into_iter();
+        all.any(|t| t.candidate == "found" && t.set == set && matches!(t.outcome, Outcome::Same(_)))
+    };
+    assert!(is_timed(1) && is_timed(2), "{}", tried.log);
+    builder.wait().expect("ends");
+}
+
+/// The device is full when versions are loaded that the program waits for: they are out, and it goes on as it is.
+fn memory_is_full_while_the_program_waits() {
+    let [fast, other] = ["fake_fast", "fake_fast_too"].map(variant);
+    let answers: [&[(&str, &str, &[u8])]; 2] = [
+        &[("first", "always", &fast)],
+        &[("second", "always", &other)],
+    ];
+    let run_in = |mode, room| {
+        run(&Setup {
+            mode,
+            answers: &answers,
+            variables: &[("HOST_REPEAT", "12"), ("FAKE_ROOM", room)],
+            ..Setup::default()
+        })
+    };
+    let plain = run_in("", "9");
+    let mut failed = 0;
+    for room in ["2", "3", "4", "9"] {
+        let tried = run_in("try", room);
+        assert_eq!(plain.stdout(), tried.stdout(), "room {room}: {}", tried.log);
+        assert!(tried.output.status.success(), "room {room}: {}", tried.log);
+        let all = trials(&tried);
+        failed += all
+            .iter()
+            .filter(|t| t.outcome == Outcome::Failed(2))
+            .count();
+        let is_right = |t: &warpwright_winners::lines::Trial| {
+            matches!(t.outcome, Outcome::Same(_) | Outcome::Failed(2))
+        };
+        assert!(all.iter().all(is_right), "room {room}: {all:?}");
+        if room == "9" {
+            assert!(
+                all.iter().any(|t| t.candidate == "second" && t.set == 2),
+                "{all:?}"
+            );
+        }
+    }
+    assert!(failed > 0);
+}
+
+/// Versions for launches with a value are tried at those alone; where there are none of them, nothing is.
+fn launches_with_a_value_are_tried_by_themselves() {
+    let fast = variant("fake_fast");
+    let variables = &[("HOST_REPEAT", "12")];
+    let tried_among = |among| {
+        let run_in = |mode| {
+            run(&Setup {
+                mode,
+                scenario: "sizes",
+                more: &["1000,600x2,9+"],
+                plan: &[("fast", &fast)],
+                among,
+                variables,
+                ..Setup::default()
+            })
+        };
+        let (plain, tried) = (run_in(""), run_in("try"));
+        assert_eq!(plain.stdout(), tried.stdout(), "{}", tried.log);
+        assert!(tried.output.status.success(), "{}", tried.log);
+        trials(&tried)
+    };
+    let all = tried_among("param1:4=600");
+    let is_timed = |set| all.iter().any(|t| t.candidate == "fast" && t.set == set);
+    assert!(is_timed(1) && is_timed(2), "{all:?}");
+    assert!(
+        all.iter().all(|t| t.among.to_string() == "param1:4=600"),
+        "{all:?}"
+    );
+    assert_eq!(tried_among("param1:4=601"), []);
+}
+
 /// Results that differ in their last bits: only where the plan says so, and only numbers.
 fn rounding_is_let_through_where_it_is_allowed() {
     let (rounds, wrong) = (variant("fake_rounds"), variant("fake_wrong"));
@@ -1971,6 +2093,63 @@ fn guards_decide_at_launches() {
     assert!(replaced > 100, "{replaced}");
 }
 
+/// Another value than the winner was chosen for, a grid that grows, a node of a graph that gets other parameters, a guard that
+/// never holds again: such launches are the original's, the others the winner's.
+fn guards_are_tested_at_each_launch() {
+    let fast = variant("fake_fast");
+    let folder = tempfile::tempdir().expect("folder");
+    let store = Store::at(folder.path());
+    let version = Winner {
+        guard: class()
+            .guard()
+            .and(&Guard::parse("param1:4=600", &Signature::default()).expect("one")),
+        ..winner(&fast)
+    };
+    store.keep(&version).expect("written");
+    let original = workshop().expect("a toolkit").original.len();
+    // Launches, and how many of them are the winner's.
+    let cases = [
+        ("600", 3),
+        ("1000,600", 3),
+        ("600,601,1000,600x2", 9),
+        ("600,600@64", 3),
+        ("600+", 1),
+        ("1000,7", 0),
+    ];
+    for scenario in ["sizes", "graph-sizes"] {
+        for (sizes, expected) in cases {
+            let setup = |mode| Setup {
+                mode,
+                scenario,
+                more: &[],
+                store: Some(folder.path()),
+                variables: &[("HOST_REPEAT", "3")],
+                ..Setup::default()
+            };
+            let more = [sizes];
+            let plain = run(&Setup {
+                more: &more,
+                ..setup("")
+            });
+            let with = run(&Setup {
+                more: &more,
+                ..setup("with")
+            });
+            let case = format!("{scenario} {sizes}: {} {}", with.log, with.launches);
+            assert_eq!(plain.stdout(), with.stdout(), "{case}");
+            assert!(with.output.status.success(), "{case}");
+            let launched = |run: &Run, size: usize| {
+                let word = format!(" image {size} ");
+                let lines = run.launches.lines().filter(|line| line.contains(&word));
+                lines.filter(|line| !line.starts_with("node ")).count()
+            };
+            assert_eq!(launched(&with, fast.len()), expected, "{case}");
+            let all = launched(&plain, original);
+            assert_eq!(launched(&with, original), all - expected, "{case}");
+        }
+    }
+}
+
 /// A tool that is preloaded as well and hooks `dlsym`, or stands where programs link, still sees every launch.
 fn other_tools_are_chained() {
     let (store, size) = store(&variant("fake_fast"));
@@ -2609,7 +2788,20 @@ fn children_lose_nothing() {
 }
 
 fn main() {
-    let tests: [(&str, fn()); 50] = [
+    let tests: [(&str, fn()); 54] = [
+        ("builders_die_in_the_middle", builders_die_in_the_middle),
+        (
+            "memory_is_full_while_the_program_waits",
+            memory_is_full_while_the_program_waits,
+        ),
+        (
+            "launches_with_a_value_are_tried_by_themselves",
+            launches_with_a_value_are_tried_by_themselves,
+        ),
+        (
+            "guards_are_tested_at_each_launch",
+            guards_are_tested_at_each_launch,
+        ),
         ("drivers_are_closed", drivers_are_closed),
         ("children_lose_nothing", children_lose_nothing),
         (

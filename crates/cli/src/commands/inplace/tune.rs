@@ -42,6 +42,9 @@ use crate::threads;
 /// The program is started again so often, each time without the candidate that took it down.
 const MOST_RUNS: usize = 9;
 
+/// Seconds that no search takes.
+const UNBOUNDED: f64 = 1e9;
+
 /// Runs the command. What the program printed and how it ended is told whatever else fails.
 pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
     // Before the program runs for nothing.
@@ -88,7 +91,9 @@ fn tune(
         Ok(verdicts) => tell(&verdicts),
         Err(error) => drop(Failure::from(error).report(false)),
     }
+    let space = args.space();
     let asked = Asked {
+        space: space.as_ref(),
         budget: args.budget,
         kernels: &args.kernel.kernels,
         may_round: args.stencil.fp.is_some(),
@@ -119,7 +124,8 @@ fn tune(
     keep(store, &winners);
     if let Some(path) = &args.keep {
         let measured = (&targets[..], &last.trials[..]);
-        write_json(path, &kept::document(measured, &facts, !args.without_names))?;
+        let document = kept::document(measured, tools, &facts, !args.without_names);
+        write_text(path, serde_json::to_string(&document))?;
     }
     finish(
         args,
@@ -143,8 +149,11 @@ fn finish(args: &TuneArgs, document: &Document, tell: impl Fn(&Document)) -> Res
 }
 
 fn write_json(path: &Path, document: &impl serde::Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(document)
-        .map_err(|e| Failure::Internal(format!("a document that is no JSON: {e}")))?;
+    write_text(path, serde_json::to_string_pretty(document))
+}
+
+fn write_text(path: &Path, text: serde_json::Result<String>) -> Result<(), Failure> {
+    let text = text.map_err(|e| Failure::Internal(format!("a document that is no JSON: {e}")))?;
     write_atomically(path, text.as_bytes())
 }
 
@@ -331,7 +340,11 @@ fn try_all(
         stdin::give(&mut program, false)?;
         program.env("WARPWRIGHT_DIR", &work);
         program.env("WARPWRIGHT_BUILDER", std::process::id().to_string());
-        program.env("WARPWRIGHT_BUDGET", args.budget.to_string());
+        let budget = match args.exhaustive {
+            true => UNBOUNDED,
+            false => args.budget,
+        };
+        program.env("WARPWRIGHT_BUDGET", budget.to_string());
         if std::env::var_os("WARPWRIGHT_LOG").is_none() {
             program.env("WARPWRIGHT_LOG", work.join("log"));
         }
@@ -393,7 +406,10 @@ fn print(document: &Document) {
             us(row.original_ns),
             faster.map_or("–".to_owned(), |f| format!("{f:.3}×")),
             what.cloned().unwrap_or_default(),
-            shortened(&row.name),
+            match &row.among {
+                Some(among) => format!("{} where {among}", shortened(&row.name)),
+                None => shortened(&row.name),
+            },
         ]);
     }
     eprint!("{}", table.render(0));

@@ -1,0 +1,50 @@
+"""What inplace.py makes of times, and that it takes its runs in turns."""
+import os
+import sys
+import types
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import inplace  # noqa: E402
+
+
+class Times(unittest.TestCase):
+    def test_ratios_are_those_of_pairs(self):
+        found = inplace.beside([10, 20, 10], [9, 22, 8])
+        self.assertEqual((found['ratio'], found['low'], found['high'], found['rounds']), (0.9, 0.8, 1.1, 3))
+        self.assertEqual((found['plain'], found['with']), (10, 9))
+        self.assertEqual(inplace.middle([4, 1, 3, 2]), 2.5)
+
+    def test_both_take_turns_and_the_first_is_not_always_first(self):
+        order = []
+        found = inplace.in_turns(4, lambda: order.append('a') or len(order), lambda: order.append('b') or len(order))
+        self.assertEqual(''.join(order), 'abbaabba')
+        self.assertEqual(found, [[1, 4, 5, 8], [2, 3, 6, 7]])
+        self.assertIsNone(inplace.in_turns(2, lambda: 1, lambda: None))
+
+    def test_who_is_slower_is_listed(self):
+        def row(name, ratio):
+            return {'program': name, 'gain': 1.0, 'gpu_time': inplace.beside([1.0] * 3, [ratio - 0.02, ratio, ratio + 0.02])}
+        summary = inplace.summary([row('a/x', 1.02), row('a/y', 1.005), row('b/z', 0.5), {'program': 'c/none', 'gain': 1.0}])
+        self.assertEqual([entry['program'] for entry in summary['slower_than_1%']], ['a/x'])
+        self.assertEqual(summary['slower_than_1%'][0]['low'], 1.0)
+        self.assertEqual(summary['gpu_time'], {'programs': 3, 'mean': round((1 / 1.02 / 1.005 / 0.5) ** (1 / 3), 4)})
+        self.assertIsNone(summary['search'])
+
+    def test_the_share_found_is_of_logarithms(self):
+        rows = [{'program': 'a', 'search': [{'share': 0.5, 'search': 0.5 ** 0.5, 'exhaustive': 0.5},
+                                            {'share': None, 'search': 1.0, 'exhaustive': 1.0}]},
+                {'program': 'b', 'search': [{'share': 1.0, 'search': 0.5, 'exhaustive': 0.5}]}]
+        self.assertEqual(inplace.found_share(rows), {'programs': 2, 'kernels': 2, 'share': 0.75, 'by_kernel': 0.75})
+
+    def test_gpu_time_is_that_of_whole_runs(self):
+        runs = []
+        campaign = types.SimpleNamespace(rounds=2, tool='/tool')
+        campaign.gpu_seconds = lambda words, *_: runs.append(words[0]) or ((3.0, 7) if words[0] == 'p' else (2.0, 7))
+        found, launches = inplace.InPlace.measured(campaign, ['p', '1'], 'db', 'place', 'copy', 0)
+        self.assertEqual((found['ratio'], launches), (0.6667, 7))
+        self.assertEqual(runs, ['p', '/tool/warpwright', '/tool/warpwright', 'p'])
+
+
+if __name__ == '__main__':
+    unittest.main()
