@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use warpwright::Word;
 use warpwright_toolkit::testing::require_toolkit;
 
 const TWO: &str = "
@@ -596,6 +597,25 @@ fn the_command_explains_itself() {
     assert!(run(&["man", "pages"]).status.success());
     let page = std::fs::read_to_string(folder.path().join("pages/warpwright-opt.1")).unwrap();
     assert!(page.contains("recipe"));
+    for (command, program) in [("nvcc", "NVCC"), ("opt", "NVCC"), ("db-verify", "PROGRAM")] {
+        let page = format!("pages/warpwright-{command}.1");
+        let page = std::fs::read_to_string(folder.path().join(page)).unwrap();
+        let synopsis = page.split(".SH").nth(2).unwrap();
+        let wanted = format!("\\-\\- {program}...");
+        assert!(synopsis.contains(&wanted), "{command}: {synopsis}");
+    }
+    for word in Word::ALL
+        .map(Word::name)
+        .into_iter()
+        .chain(["equal", "rewrite"])
+    {
+        let said = run(&["explain-term", word]);
+        assert!(
+            text(&said.stdout).contains(word),
+            "{word}: {}",
+            text(&said.stderr)
+        );
+    }
     let version = text(&run(&["--version"]).stdout);
     assert!(
         version.contains("13.5") && version.contains('('),
