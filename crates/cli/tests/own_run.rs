@@ -488,3 +488,69 @@ fn the_exit_code_is_that_of_the_worst() {
         assert!(out.contains(said), "{kernel}: {out}");
     }
 }
+
+/// A table of which each byte was set, in which the kernel looks for a free place.
+const TABLE: &str = r#"__global__ void build(const unsigned *keys, int n, unsigned *table, unsigned *at, unsigned mask) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    for (unsigned s = keys[i] & mask;; s = (s + 1) & mask) {
+        unsigned old = atomicCAS(&table[s], 0xffffffffu, keys[i]);
+        if (old == 0xffffffffu || old == keys[i]) { at[i] = s + 1; return; }
+    }
+}
+int main() {
+    int n = 4096, cap = 16384; unsigned *keys, *table, *at, *host = new unsigned[n];
+    for (int i = 0; i < n; ++i) host[i] = i * 2654435761u;
+    cudaMalloc(&keys, n * 4); cudaMalloc(&table, cap * 4); cudaMalloc(&at, n * 4);
+    cudaMemset(table, 0xff, cap * 4);
+    cudaMemcpy(keys, host, n * 4, cudaMemcpyHostToDevice);
+    build<<<n / 256, 256>>>(keys, n, table, at, cap - 1);
+    return cudaDeviceSynchronize();
+}
+"#;
+
+#[test]
+fn memory_begins_as_the_program_filled_it() {
+    if require_toolkit("descriptions of filled memory").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("k.cu"), TABLE).unwrap();
+    let launch = [
+        "launch", "k.cu", "--budget", "900", "-o", "k.toml", "--force",
+    ];
+    let made = run_in(folder.path(), &launch);
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    let toml = std::fs::read_to_string(folder.path().join("k.toml")).unwrap();
+    let table = toml.split("name = \"table\"").nth(1).unwrap();
+    let init = table.lines().find(|line| line.starts_with("init")).unwrap();
+    assert_eq!(
+        init, "init = { kind = \"fill\", value = 4294967295 }",
+        "{toml}"
+    );
+    assert!(
+        toml.lines()
+            .next()
+            .unwrap()
+            .contains("the emulator runs it"),
+        "{toml}"
+    );
+    // With anything else in it there is no free place, however small it is.
+    let endless = TABLE.replace("cudaMemset(table, 0xff, cap * 4);", "");
+    let endless = endless.replace("old == 0xffffffffu || old == keys[i]", "old == 0xffffffffu");
+    std::fs::write(folder.path().join("k.cu"), endless).unwrap();
+    let said = |_| {
+        let args = [&launch[..], &["--no-run"]].concat();
+        let made = run_in(folder.path(), &args);
+        assert!(made.status.success(), "{}", text(&made.stderr));
+        text(&made.stdout)
+    };
+    let all: Vec<String> = (0..2).map(said).collect();
+    assert!(
+        all[0].contains("nor has one at a smaller size"),
+        "{}",
+        all[0]
+    );
+    assert!(!all[0].contains("make it smaller"), "{}", all[0]);
+    assert_eq!(all[0], all[1]);
+}

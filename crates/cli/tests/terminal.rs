@@ -746,3 +746,35 @@ fn every_word_of_the_screens_is_explained() {
     let unknown: Vec<&String> = unknown.collect();
     assert!(unknown.is_empty(), "{unknown:?}");
 }
+
+/// The commands that are named next are of the kernel that was asked for, with the options that its files are compiled with.
+#[test]
+fn what_is_to_do_next_names_the_kernel() {
+    if require_toolkit("next commands of check").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.cu"), TWO).unwrap();
+    let other = TWO.replace("*= f", "+= x[0] + f");
+    std::fs::write(folder.path().join("b.cu"), other.replace("= v", "= x[1]")).unwrap();
+    let args = [
+        "check",
+        "a.cu",
+        "b.cu",
+        "--kernel",
+        "fill<int>",
+        "--",
+        "-DN=a b",
+    ];
+    let checked = run_in(folder.path(), &args);
+    let said = text(&checked.stdout)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    for file in ["a", "b"] {
+        let next = format!(
+            "`warpwright launch {file}.cu --kernel 'fill<int>' -o {file}.toml -- '-DN=a b'`"
+        );
+        assert!(said.contains(&next), "{said}{}", text(&checked.stderr));
+    }
+}

@@ -178,7 +178,6 @@ fn refusals(left: &[Left], reasons: &[Diagnostic], file: &File) -> String {
     for Left { kernel, reason } in left.iter().take(SHOWN) {
         text += &format!("  {kernel} stays as written: {reason}\n");
     }
-    text.push('\n');
     let mut told: Vec<&Diagnostic> = Vec::new();
     for reason in reasons {
         if !told.contains(&reason) {
