@@ -554,3 +554,72 @@ fn memory_begins_as_the_program_filled_it() {
     assert!(!all[0].contains("make it smaller"), "{}", all[0]);
     assert_eq!(all[0], all[1]);
 }
+
+/// What the document says to write makes the promised code where the build takes fewer registers than its limit.
+#[test]
+fn the_limit_in_an_edit_is_that_of_the_build() {
+    let Some(toolkit) = require_toolkit("the_limit_in_an_edit_is_that_of_the_build") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let source = r#"__global__ void nbody(const float4 *pos, float4 *acc, int n, float soft) {
+        extern __shared__ float4 tile[]; int i = blockIdx.x * blockDim.x + threadIdx.x;
+        float4 me = pos[i]; float ax = 0, ay = 0, az = 0;
+        for (int t = 0; t < n; t += blockDim.x) {
+            tile[threadIdx.x] = pos[t + threadIdx.x]; __syncthreads();
+            #pragma unroll 8
+            for (int j = 0; j < blockDim.x; j++) {
+                float4 p = tile[j]; float dx = p.x - me.x, dy = p.y - me.y, dz = p.z - me.z;
+                float ir = rsqrtf(dx * dx + dy * dy + dz * dz + soft), f = p.w * ir * ir * ir;
+                ax += f * dx; ay += f * dy; az += f * dz; }
+            __syncthreads(); }
+        acc[i] = make_float4(ax, ay, az, 0); }
+    int main() { int n = 4096; float4 *p, *a; cudaMalloc(&p, n * 16); cudaMalloc(&a, n * 16);
+        nbody<<<n / 128, 128, 2048>>>(p, a, n, 0.01f); return cudaDeviceSynchronize(); }
+    "#;
+    std::fs::write(at("k.cu"), source).unwrap();
+    let opt = [
+        "opt",
+        "k.cu",
+        "-o",
+        "chosen.cubin",
+        "--gpu",
+        "h200",
+        "--no-database",
+        "--json",
+    ];
+    let found = document(folder.path(), &opt);
+    let kernel = &found["kernels"][0];
+    let chosen = &kernel["candidates"][kernel["chosen"].as_u64().unwrap() as usize];
+    let edit = found["edits"][0]["edits"][0]["text"].as_str().unwrap();
+    let limit = edit.split("__maxnreg__(").nth(1).unwrap();
+    let limit = limit.split(')').next().unwrap();
+    let taken = chosen["resources"]["registers"].as_u64().unwrap();
+    assert!(taken < limit.parse().unwrap(), "{taken} {edit}");
+    std::fs::write(
+        at("said.cu"),
+        source.replace("void nbody(", &format!("void __maxnreg__({limit}) nbody(")),
+    )
+    .unwrap();
+    let mut command = Command::new(&toolkit.nvcc().unwrap().tool().path);
+    command.args([
+        "-arch=sm_90",
+        "-lineinfo",
+        "-cubin",
+        "said.cu",
+        "-o",
+        "said.cubin",
+    ]);
+    let built = command.current_dir(folder.path()).output().unwrap();
+    assert!(built.status.success(), "{built:?}");
+    let code = |file: &str| {
+        let cubin = warpwright_sass::Cubin::parse(&std::fs::read(at(file)).unwrap()).unwrap();
+        cubin
+            .kernel(kernel["name"].as_str().unwrap())
+            .unwrap()
+            .code
+            .clone()
+    };
+    assert!(code("chosen.cubin") == code("said.cubin"), "{edit}");
+}

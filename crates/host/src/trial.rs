@@ -458,13 +458,20 @@ fn tried(on: On<'_>, bases: &[Draft]) -> Option<(Draft, Trial)> {
         result = at_two_sizes(program, &first, left);
     }
     if is_long(&result) {
+        let [larger, most] = LONG_SHIFTS;
+        let is_smaller = |shift: &u32| {
+            let mut guess = guess.clone();
+            guess.small.shift = *shift;
+            is_smaller(&with(ground, base, &guess), &first)
+        };
+        // A size may have to be a block's at the least.
+        let smallest = (larger..=most).rev().find(is_smaller).unwrap_or(most);
         let mut at_shift = |shift: u32| {
             guess.small.shift = shift;
             let draft = with(ground, base, &guess);
             let result = at_two_sizes(program, &draft, left);
             (draft, result)
         };
-        let [larger, smallest] = LONG_SHIFTS;
         let (draft, at_smallest) = at_shift(smallest);
         if at_smallest.runs() {
             let found = at_shift(larger);
@@ -494,6 +501,12 @@ fn tried(on: On<'_>, bases: &[Draft]) -> Option<(Draft, Trial)> {
             None => (first, result),
         },
     })
+}
+
+/// Is the small size of a draft smaller than that of another?
+fn is_smaller(draft: &Draft, than: &Draft) -> bool {
+    let mut both = draft.names.iter().zip(&than.names);
+    both.any(|(own, other)| own.small < other.small)
 }
 
 fn is_long(result: &Trial) -> bool {
@@ -534,8 +547,7 @@ fn told(result: Trial, (draft, other, smallest): (&Draft, &Draft, &Trial), left:
     else {
         return result;
     };
-    let mut both = draft.names.iter().zip(&other.names);
-    let is_smaller = both.any(|(own, other)| other.small < own.small);
+    let is_smaller = is_smaller(other, draft);
     let small = "its small size takes longer than it is tried in the emulator";
     let why = match smallest {
         _ if left.is_late.get() => format!("{small}, and the time was over before others were"),
