@@ -552,11 +552,16 @@ fn told(result: Trial, (draft, other, smallest): (&Draft, &Draft, &Trial), left:
     let why = match smallest {
         _ if left.is_late.get() => format!("{small}, and the time was over before others were"),
         Trial::Faults { is_long: true, .. } if is_smaller => {
-            "its run has no end in the emulator, nor has one at a smaller size: with what its buffers begin with, a loop \
-             may have none"
-                .to_owned()
+            format!(
+                "{small}, and so does a smaller one: with what its buffers begin with, a loop may have no end"
+            )
         }
-        Trial::Faults { is_long: false, why, .. } | Trial::Unknown(why) => {
+        Trial::Faults {
+            is_long: false,
+            why,
+            ..
+        }
+        | Trial::Unknown(why) => {
             format!("{small}, and a smaller one does not run: {why}")
         }
         _ => format!("{small}, and no smaller one is known"),
