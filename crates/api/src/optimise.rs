@@ -968,6 +968,7 @@ fn unrated(
         name: kernel.to_owned(),
         block: setting.block.dims,
         block_source: setting.block.source,
+        has_bounds: false,
         dynamic_smem: setting.dynamic(),
         grid: setting.grid,
         idle_sms: setting.idle_sms(),

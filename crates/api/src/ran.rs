@@ -65,6 +65,18 @@ pub struct Contents {
     pub digests: BTreeSet<String>,
 }
 
+impl Contents {
+    /// The byte that all of what was kept are, if they are alike.
+    fn alike(&self, init: &Init) -> Option<u8> {
+        let Init::File { path, .. } = init else {
+            return None;
+        };
+        let bytes = std::fs::read(self.folder.join(path)).ok()?;
+        let first = *bytes.first()?;
+        bytes.iter().all(|byte| *byte == first).then_some(first)
+    }
+}
+
 /// The launches of a kernel, to be run to count, that of most threads first.
 pub fn counted<'a>(
     trace: &'a Trace,
@@ -94,12 +106,19 @@ pub fn counted<'a>(
     })
 }
 
-/// The launch of a kernel of most threads with what its program gave it; what memory held is left out.
-pub fn given(trace: &Trace, module: &Module, kernel: &str) -> Option<Launch> {
+/// The launch of a kernel of most threads with what its program gave it. Memory of which all bytes were alike is filled
+/// with them; what else was in it is left out, and where earlier kernels had not run, all is.
+pub fn given(trace: &Trace, contents: &Contents, module: &Module, kernel: &str) -> Option<Launch> {
     let function = &module.functions[module.function(kernel)?];
     let launched = trace.of(kernel).next()?;
     let given = launched.given.as_ref()?;
-    let mut launch = launch(module, function, (launched, given), &Contents::default())?;
+    let without = trace.without_gpu.as_ref();
+    let is_computed = without.is_some_and(|without| without.is_computed(given.launch));
+    let mut launch = launch(module, function, (launched, given), contents)?;
+    for buffer in launch.memory.iter_mut().chain(&mut launch.symbols) {
+        let byte = contents.alike(&buffer.init).filter(|_| is_computed);
+        buffer.init = byte.map_or(Init::Zeros, |byte| Init::Fill(byte.into()));
+    }
     // Pointers as well.
     let bytes = given.bytes();
     for (arg, place) in launch.args.iter_mut().zip(places(module, function)) {

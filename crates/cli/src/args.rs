@@ -1223,6 +1223,18 @@ pub fn with_option(mut error: clap::Error, words: &[String]) -> clap::Error {
         return error;
     };
     error.remove(ContextKind::Suggested);
+    if stands_in_front(&wrong, (&command, words)) {
+        error.remove(ContextKind::SuggestedArg);
+        let tip = format!(
+            "`{wrong}` is an option of `{}` and goes behind it",
+            command_of(words)
+        );
+        error.insert(
+            ContextKind::Suggested,
+            ContextValue::StyledStrs(vec![tip.into()]),
+        );
+        return error;
+    }
     if error.get(ContextKind::SuggestedArg).is_none() {
         let names = command.get_arguments().filter_map(|a| a.get_long());
         let names: Vec<String> = names.map(|name| format!("--{name}")).collect();
@@ -1233,6 +1245,21 @@ pub fn with_option(mut error: clap::Error, words: &[String]) -> clap::Error {
         }
     }
     error
+}
+
+/// Is an option that was not understood one of the command, which stands behind it?
+fn stands_in_front(option: &str, (command, words): (&clap::Command, &[String])) -> bool {
+    let is_it = |argument: &clap::Arg| {
+        let long = argument.get_long().map(|name| format!("--{name}"));
+        let short = argument.get_short().map(|name| format!("-{name}"));
+        [long, short]
+            .into_iter()
+            .flatten()
+            .any(|name| name == option)
+    };
+    let place = |is_it: &dyn Fn(&str) -> bool| words.iter().position(|word| is_it(word));
+    let own = place(&|word| word == option || word.split('=').next() == Some(option));
+    command.get_arguments().any(is_it) && own < place(&|word| word == command.get_name())
 }
 
 /// The command of a command line.
@@ -1420,6 +1447,27 @@ mod tests {
         for wrong in ["", "K", "-1", "32G", "5000M", "1.5K", "0xK"] {
             assert!(parse_bytes(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn options_of_a_command_go_behind_it() {
+        let said = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let all = std::iter::once("warpwright".to_owned()).chain(words.iter().cloned());
+            with_option(Cli::try_parse_from(all).unwrap_err(), &words).to_string()
+        };
+        for (line, option, command) in [
+            ("--json trace -- X", "--json", "warpwright trace"),
+            ("--gpu=h200 explain k.cu", "--gpu", "warpwright explain"),
+            ("db --json list", "--json", "warpwright db list"),
+            ("-o k.cubin opt k.cu", "-o", "warpwright opt"),
+        ] {
+            let said = said(line);
+            let tip = format!("`{option}` is an option of `{command}` and goes behind it");
+            assert!(said.contains(&tip), "{line}: {said}");
+            assert!(!said.contains("similar argument"), "{line}: {said}");
+        }
+        assert!(said("trace --jsom -- X").contains("'--json'"));
     }
 
     #[test]

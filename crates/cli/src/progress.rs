@@ -17,6 +17,9 @@ const BETWEEN: Duration = Duration::from_millis(200);
 const FIRST_LINE: Duration = Duration::from_secs(10);
 const BETWEEN_LINES: Duration = Duration::from_secs(60);
 
+/// What takes the time of nvcc, in words.
+pub const COMPILING: &str = "compiling";
+
 /// Does work that counts in `done` what it has done of `length`, and says so where it takes long.
 pub fn counted<T>(length: u64, message: &str, done: &AtomicU64, work: impl FnOnce() -> T) -> T {
     if !std::io::stderr().is_terminal() {

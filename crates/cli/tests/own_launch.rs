@@ -991,6 +991,18 @@ fn a_kernel_that_no_code_launches_says_its_own_sizes() {
         2,
         "{toml}"
     );
+    // Places with a border in front, of which the compiler makes the counter of a loop.
+    let source = "__global__ void __launch_bounds__(256, 6) march(const float *__restrict__ a, float *__restrict__ b, int w, int h, int d) {\n\
+        int x = blockIdx.x * blockDim.x + threadIdx.x + 4, y = blockIdx.y * blockDim.y + threadIdx.y + 4;\n\
+        if (x >= w - 4 || y >= h - 4) return; int plane = w * h, at = y * w + x;\n\
+        for (int z = 4; z < d - 4; z++) { int c = at + z * plane; float s = a[c];\n\
+          for (int i = 1; i <= 4; i++) s += a[c - i * w] + a[c + i * w] + a[c - i] + a[c + i] + a[c + i * plane];\n\
+          b[c] = s; } }\n";
+    std::fs::write(folder.path().join("k.cu"), source).unwrap();
+    let made = run_in(folder.path(), &["launch", "k.cu", "--block", "32,8"]);
+    let toml = text(&made.stdout);
+    let grid = "grid = [\"ceil_div(w, 32)\", \"ceil_div(h, 8)\"]  # guess";
+    assert!(toml.contains(grid), "{toml}{}", text(&made.stderr));
 }
 
 /// Shapes hold at other sizes than the small one, of which nobody knows the names.

@@ -488,3 +488,134 @@ fn the_exit_code_is_that_of_the_worst() {
         assert!(out.contains(said), "{kernel}: {out}");
     }
 }
+
+/// A table of which each byte was set, in which the kernel looks for a free place.
+const TABLE: &str = r#"__global__ void build(const unsigned *keys, int n, unsigned *table, unsigned *at, unsigned mask) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    for (unsigned s = keys[i] & mask;; s = (s + 1) & mask) {
+        unsigned old = atomicCAS(&table[s], 0xffffffffu, keys[i]);
+        if (old == 0xffffffffu || old == keys[i]) { at[i] = s + 1; return; }
+    }
+}
+int main() {
+    int n = 4096, cap = 16384; unsigned *keys, *table, *at, *host = new unsigned[n];
+    for (int i = 0; i < n; ++i) host[i] = i * 2654435761u;
+    cudaMalloc(&keys, n * 4); cudaMalloc(&table, cap * 4); cudaMalloc(&at, n * 4);
+    cudaMemset(table, 0xff, cap * 4);
+    cudaMemcpy(keys, host, n * 4, cudaMemcpyHostToDevice);
+    build<<<n / 256, 256>>>(keys, n, table, at, cap - 1);
+    return cudaDeviceSynchronize();
+}
+"#;
+
+#[test]
+fn memory_begins_as_the_program_filled_it() {
+    if require_toolkit("descriptions of filled memory").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("k.cu"), TABLE).unwrap();
+    let launch = [
+        "launch", "k.cu", "--budget", "900", "-o", "k.toml", "--force",
+    ];
+    let made = run_in(folder.path(), &launch);
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    let toml = std::fs::read_to_string(folder.path().join("k.toml")).unwrap();
+    let table = toml.split("name = \"table\"").nth(1).unwrap();
+    let init = table.lines().find(|line| line.starts_with("init")).unwrap();
+    assert_eq!(
+        init, "init = { kind = \"fill\", value = 4294967295 }",
+        "{toml}"
+    );
+    assert!(
+        toml.lines()
+            .next()
+            .unwrap()
+            .contains("the emulator runs it"),
+        "{toml}"
+    );
+    // With anything else in it there is no free place, however small it is.
+    let endless = TABLE.replace("cudaMemset(table, 0xff, cap * 4);", "");
+    let endless = endless.replace("old == 0xffffffffu || old == keys[i]", "old == 0xffffffffu");
+    std::fs::write(folder.path().join("k.cu"), endless).unwrap();
+    let said = |_| {
+        let args = [&launch[..], &["--no-run"]].concat();
+        let made = run_in(folder.path(), &args);
+        assert!(made.status.success(), "{}", text(&made.stderr));
+        text(&made.stdout)
+    };
+    let all: Vec<String> = (0..2).map(said).collect();
+    assert!(all[0].contains("and so does a smaller one"), "{}", all[0]);
+    assert!(!all[0].contains("make it smaller"), "{}", all[0]);
+    assert_eq!(all[0], all[1]);
+}
+
+/// What the document says to write makes the promised code where the build takes fewer registers than its limit.
+#[test]
+fn the_limit_in_an_edit_is_that_of_the_build() {
+    let Some(toolkit) = require_toolkit("the_limit_in_an_edit_is_that_of_the_build") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let source = r#"__global__ void nbody(const float4 *pos, float4 *acc, int n, float soft) {
+        extern __shared__ float4 tile[]; int i = blockIdx.x * blockDim.x + threadIdx.x;
+        float4 me = pos[i]; float ax = 0, ay = 0, az = 0;
+        for (int t = 0; t < n; t += blockDim.x) {
+            tile[threadIdx.x] = pos[t + threadIdx.x]; __syncthreads();
+            #pragma unroll 8
+            for (int j = 0; j < blockDim.x; j++) {
+                float4 p = tile[j]; float dx = p.x - me.x, dy = p.y - me.y, dz = p.z - me.z;
+                float ir = rsqrtf(dx * dx + dy * dy + dz * dz + soft), f = p.w * ir * ir * ir;
+                ax += f * dx; ay += f * dy; az += f * dz; }
+            __syncthreads(); }
+        acc[i] = make_float4(ax, ay, az, 0); }
+    int main() { int n = 4096; float4 *p, *a; cudaMalloc(&p, n * 16); cudaMalloc(&a, n * 16);
+        nbody<<<n / 128, 128, 2048>>>(p, a, n, 0.01f); return cudaDeviceSynchronize(); }
+    "#;
+    std::fs::write(at("k.cu"), source).unwrap();
+    let opt = [
+        "opt",
+        "k.cu",
+        "-o",
+        "chosen.cubin",
+        "--gpu",
+        "h200",
+        "--no-database",
+        "--json",
+    ];
+    let found = document(folder.path(), &opt);
+    let kernel = &found["kernels"][0];
+    let chosen = &kernel["candidates"][kernel["chosen"].as_u64().unwrap() as usize];
+    let edit = found["edits"][0]["edits"][0]["text"].as_str().unwrap();
+    let limit = edit.split("__maxnreg__(").nth(1).unwrap();
+    let limit = limit.split(')').next().unwrap();
+    let taken = chosen["resources"]["registers"].as_u64().unwrap();
+    assert!(taken < limit.parse().unwrap(), "{taken} {edit}");
+    std::fs::write(
+        at("said.cu"),
+        source.replace("void nbody(", &format!("void __maxnreg__({limit}) nbody(")),
+    )
+    .unwrap();
+    let mut command = Command::new(&toolkit.nvcc().unwrap().tool().path);
+    command.args([
+        "-arch=sm_90",
+        "-lineinfo",
+        "-cubin",
+        "said.cu",
+        "-o",
+        "said.cubin",
+    ]);
+    let built = command.current_dir(folder.path()).output().unwrap();
+    assert!(built.status.success(), "{built:?}");
+    let code = |file: &str| {
+        let cubin = warpwright_sass::Cubin::parse(&std::fs::read(at(file)).unwrap()).unwrap();
+        cubin
+            .kernel(kernel["name"].as_str().unwrap())
+            .unwrap()
+            .code
+            .clone()
+    };
+    assert!(code("chosen.cubin") == code("said.cubin"), "{edit}");
+}

@@ -471,3 +471,49 @@ fn rewrites_go_by_the_sizes_of_the_launch() {
     assert_eq!(found["assumed_sizes"], serde_json::json!([]));
     assert!(is_known(&found["launch"]), "{found}");
 }
+
+/// A file of which nothing is rewritten names its kernels, each with what is in its way; of a template the launched instance
+/// is looked at, and named.
+#[test]
+fn kernels_that_stay_and_instances_are_named() {
+    if require_toolkit("kernels that stay as written").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let opt = |text: &str| {
+        std::fs::write(folder.path().join("k.cu"), text).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_warpwright"));
+        let command = command.args(["opt", "k.cu", "-o", "o.cu", "--no-run"]);
+        command.current_dir(folder.path()).output().unwrap()
+    };
+    let none = opt(
+        "__global__ void one(float *p) { __shared__ float s[64]; s[threadIdx.x] = p[threadIdx.x]; __syncthreads(); p[threadIdx.x] = s[63 - threadIdx.x]; }\n\
+         __global__ void two(float *p, int i) { float own[4]; own[i] = p[threadIdx.x]; p[threadIdx.x] = own[3 - i]; }\n",
+    );
+    assert_eq!(none.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&none.stderr);
+    assert!(
+        said.starts_with("error: `k.cu` has no kernel that is written anew"),
+        "{said}"
+    );
+    for line in [
+        "  one stays as written: shared memory",
+        "  two stays as written: an array of the thread's own",
+    ] {
+        assert!(said.lines().any(|own| own == line), "{line}\n{said}");
+    }
+    let instance = opt(
+        "template <typename T, int V> __global__ void axpy(T a, const T *x, T *y, int n) {\n\
+           int i = (blockIdx.x * blockDim.x + threadIdx.x) * V;\n\
+           for (int k = 0; k < V; k++) if (i + k < n) y[i + k] += a * x[i + k]; }\n\
+         template __global__ void axpy<double, 2>(double, const double *, double *, int);\n\
+         int main() { int n = 1 << 20; float *x, *y; cudaMalloc(&x, n * 4); cudaMalloc(&y, n * 4);\n\
+           axpy<float, 1><<<n / 256, 256>>>(2.0f, x, y, n); axpy<float, 4><<<n / 512, 128>>>(2.0f, x, y, n); }\n",
+    );
+    let said = String::from_utf8_lossy(&instance.stdout);
+    assert!(
+        said.starts_with("naive kernel axpy<float, 1> for"),
+        "{said}{}",
+        String::from_utf8_lossy(&instance.stderr)
+    );
+}

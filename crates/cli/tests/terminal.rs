@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use warpwright::Word;
 use warpwright_toolkit::testing::require_toolkit;
 
 const TWO: &str = "
@@ -596,6 +597,25 @@ fn the_command_explains_itself() {
     assert!(run(&["man", "pages"]).status.success());
     let page = std::fs::read_to_string(folder.path().join("pages/warpwright-opt.1")).unwrap();
     assert!(page.contains("recipe"));
+    for (command, program) in [("nvcc", "NVCC"), ("opt", "NVCC"), ("db-verify", "PROGRAM")] {
+        let page = format!("pages/warpwright-{command}.1");
+        let page = std::fs::read_to_string(folder.path().join(page)).unwrap();
+        let synopsis = page.split(".SH").nth(2).unwrap();
+        let wanted = format!("\\-\\- {program}...");
+        assert!(synopsis.contains(&wanted), "{command}: {synopsis}");
+    }
+    for word in Word::ALL
+        .map(Word::name)
+        .into_iter()
+        .chain(["equal", "rewrite"])
+    {
+        let said = run(&["explain-term", word]);
+        assert!(
+            text(&said.stdout).contains(word),
+            "{word}: {}",
+            text(&said.stderr)
+        );
+    }
     let version = text(&run(&["--version"]).stdout);
     assert!(
         version.contains("13.5") && version.contains('('),
@@ -725,4 +745,45 @@ fn every_word_of_the_screens_is_explained() {
     });
     let unknown: Vec<&String> = unknown.collect();
     assert!(unknown.is_empty(), "{unknown:?}");
+}
+
+/// The commands that are named next are of the kernel that was asked for, with the options that its files are compiled with.
+#[test]
+fn what_is_to_do_next_names_the_kernel() {
+    if require_toolkit("next commands of check").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let sum = |body: &str| {
+        format!(
+            "template <typename T> __global__ void fill(const T *x, T *y, int n) {{ T s = 0; {body} y[threadIdx.x] = s; }}\n\
+             template __global__ void fill<int>(const int *, int *, int);\n"
+        )
+    };
+    let one = sum("for (int k = 0; k < n; k++) s += x[k];");
+    let two = sum(
+        "for (int k = 0; k < n / 2; k++) s += x[2 * k] + x[2 * k + 1]; if (n > 0 && n % 2) s += x[n - 1];",
+    );
+    std::fs::write(folder.path().join("a.cu"), one).unwrap();
+    std::fs::write(folder.path().join("b.cu"), two).unwrap();
+    let args = [
+        "check",
+        "a.cu",
+        "b.cu",
+        "--kernel",
+        "fill<int>",
+        "--",
+        "-DN=a b",
+    ];
+    let checked = run_in(folder.path(), &args);
+    let said = text(&checked.stdout)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    for file in ["a", "b"] {
+        let next = format!(
+            "`warpwright launch {file}.cu --kernel 'fill<int>' -o {file}.toml -- '-DN=a b'`"
+        );
+        assert!(said.contains(&next), "{said}{}", text(&checked.stderr));
+    }
 }

@@ -1,7 +1,7 @@
 //! A template as the one kernel that the file makes of it.
 
 use crate::ast::{Expr, ExprKind, Type};
-use crate::definitions::{TemplateArgument, TemplateParameter};
+use crate::definitions::{Instance, TemplateArgument, TemplateParameter};
 use crate::diag::{Diagnostic, Span};
 use crate::{File, Header, print};
 
@@ -17,7 +17,7 @@ pub fn instance(
     one_of(file, kernel, code, None)
 }
 
-/// The same for the first of several instances. What stands in a template itself is what its first instance makes of it.
+/// The same for the first of several instances, those in front that are launched. What stands in a template itself is what its first instance makes of it.
 ///
 /// # Errors
 /// With this code: the file instantiates it nowhere, or in a way that is not known.
@@ -57,7 +57,12 @@ fn one_of(
         return Err(problem.label(other.name.span.clone(), "here"));
     }
     let mut found: Option<(Vec<TemplateArgument>, Span)> = None;
-    for instance in file.instances_of(kernel) {
+    let mut instances: Vec<&Instance> = file.instances_of(kernel).collect();
+    if first.is_some() {
+        // What is launched tells more than what is only compiled.
+        instances.sort_by_key(|instance| !is_launched(file, instance));
+    }
+    for instance in instances {
         let at = &instance.name.span;
         let Some(given) = &instance.arguments else {
             let what = format!("what `{name}` is instantiated with is not known here");
@@ -93,6 +98,13 @@ fn one_of(
     };
     let names = parameters.iter().map(|parameter| parameter.name.clone());
     Ok(names.zip(given).collect())
+}
+
+/// Does a launch follow an instance's name?
+fn is_launched(file: &File, instance: &Instance) -> bool {
+    let rest = file.source.text.get(instance.name.span.end..);
+    let statement = rest.and_then(|rest| rest.split(';').next());
+    statement.is_some_and(|statement| statement.contains("<<<"))
 }
 
 /// Arguments that are parameters of the template around them, as its first instance has them.

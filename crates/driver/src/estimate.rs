@@ -5,7 +5,7 @@
 //! estimate was too low, so the tool stays cautious: the stair must be within reach of scheduling
 //! alone.
 
-use warpwright_pass::passes::MaxNReg;
+use warpwright_pass::passes::{MaxNReg, has_bounds};
 use warpwright_pass::ptx::facts::{kernel_pressure, static_shared_bytes};
 use warpwright_pass::{Artifact, Recipe};
 
@@ -99,6 +99,7 @@ fn estimate_one(
         name: kernel.to_string(),
         block: block.dims,
         block_source: block.source,
+        has_bounds: function.is_some_and(|(_, function)| has_bounds(function)),
         dynamic_smem: setting.dynamic(),
         grid: setting.grid,
         idle_sms: setting.idle_sms(),

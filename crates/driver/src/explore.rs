@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use warpwright_diag::count;
 use warpwright_launch::{Condition, Guard, Quantity, Version};
-use warpwright_pass::passes::{Reduce, SmemSpilling, ignored_bounds};
+use warpwright_pass::passes::{Reduce, SmemSpilling, has_bounds, ignored_bounds};
 use warpwright_pass::ptx::facts::{kernel_pressure, uses_dynamic_shared};
 use warpwright_pass::ptx::specialize::loaded;
 use warpwright_pass::ptx::{fusion, slice::Slices};
@@ -234,6 +234,7 @@ fn begin<'a>(
         proved: None,
         notes: Vec::new(),
         untried: 0,
+        has_bounds: false,
     };
     let bench = exploration.bench;
     let (run, said) = input.default;
@@ -262,6 +263,7 @@ struct Exploration<'a> {
     notes: Vec<String>,
     /// Recipes that the budget left out.
     untried: usize,
+    has_bounds: bool,
 }
 
 /// What building takes: nominal microseconds for each candidate, and for each instruction of the default build
@@ -839,6 +841,7 @@ impl<'a> Exploration<'a> {
             name: self.bench.kernel.to_string(),
             block: setting.block.dims,
             block_source: setting.block.source,
+            has_bounds: self.has_bounds,
             dynamic_smem: setting.dynamic(),
             grid: setting.grid,
             idle_sms: setting.idle_sms(),
@@ -865,6 +868,7 @@ impl<'a> Exploration<'a> {
     /// What the user should know before anything is built.
     fn remarks(&mut self, module: &Module, function: &Function) {
         let setting = self.bench.setting;
+        self.has_bounds = has_bounds(function);
         self.notes.extend(ignored_bounds(function, setting.gpu));
         self.notes.extend(not_promised(&self.bench.setting.block));
         let kernel = self.bench.kernel;

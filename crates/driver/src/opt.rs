@@ -157,6 +157,9 @@ pub struct KernelReport {
     pub block: [u32; 3],
     /// Where the block size comes from.
     pub block_source: BlockSource,
+    /// Its code bounds blocks, or says how many reside at least: the source has `__launch_bounds__`.
+    #[serde(default)]
+    pub has_bounds: bool,
     /// Dynamic shared memory in bytes per block.
     pub dynamic_smem: u32,
     /// Blocks of the launch that the prediction goes by, if one is known.

@@ -85,6 +85,7 @@ mod tests {
             name: "k".to_owned(),
             block: [256, 1, 1],
             block_source: BlockSource::Launch,
+            has_bounds: false,
             dynamic_smem: 0,
             grid: None,
             idle_sms: None,

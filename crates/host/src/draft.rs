@@ -30,6 +30,8 @@ pub struct Named {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Contents {
     Zeros,
+    /// This in each byte.
+    Filled(u8),
     /// Floating-point numbers between -1 and 1.
     Uniform,
     /// Numbers below this one for narrow integers.
@@ -497,7 +499,7 @@ impl Draft {
         if width > 1 {
             shape.push(Expr::int(width as i128));
         }
-        let filled = self.filled(&memory.contents);
+        let filled = self.filled(&memory.contents, element);
         let mut table = ArgTable::buffer(name, element, (shape, source), filled, memory.is_output);
         if known.is_none() {
             let remark = format!("The bytes of elements that are `{}`.", memory.written);
@@ -510,10 +512,16 @@ impl Draft {
     }
 
     /// What memory begins with, and who says so.
-    fn filled(&self, contents: &Contents) -> (InitTable, Source) {
+    fn filled(&self, contents: &Contents, element: ElemType) -> (InitTable, Source) {
         let indices = |bound: Expr| InitTable::of("indices", [("bound", bound)]);
         match contents {
             Contents::Zeros => (InitTable::of("zeros", []), Source::Guessed),
+            Contents::Filled(byte) => {
+                let value = filled(element, *byte).filter(|_| *byte != 0);
+                let fill = |value| InitTable::of("fill", [("value", value)]);
+                let table = value.map_or_else(|| InitTable::of("zeros", []), fill);
+                (table, Source::Traced)
+            }
             Contents::Uniform => {
                 let ends = [("low", Expr::float(-1.0)), ("high", Expr::float(1.0))];
                 (InitTable::of("uniform", ends), Source::Guessed)
@@ -526,6 +534,22 @@ impl Draft {
             }
         }
     }
+}
+
+/// The number that an element is whose bytes are all this one; none if it is infinite or no number.
+pub(crate) fn filled(element: ElemType, byte: u8) -> Option<Expr> {
+    let bits = element.read(&vec![byte; element.size()]);
+    if element.is_float() {
+        let number = Some(element.to_f64(bits)).filter(|number| number.is_finite());
+        return number.map(Expr::float);
+    }
+    let (low, high) = element.int_range();
+    let bits = i128::from(bits);
+    Some(Expr::int(if bits > high {
+        bits - high + low - 1
+    } else {
+        bits
+    }))
 }
 
 /// The numbers of a vector, or the one number, in a type.

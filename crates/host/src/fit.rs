@@ -16,36 +16,51 @@ const NAMES: usize = 8;
 /// Each of them is as many times what it is at the least, at either run; those of the grid and of loops are tried small,
 /// since conditions keep threads in their places, and as they are.
 const FACTORS: [[i64; NAMES]; 2] = [[2, 3, 5, 7, 11, 13, 17, 19], [3, 7, 2, 5, 19, 11, 13, 17]];
-const LEAST: [i64; 3] = [4, 32, i64::MAX];
+const LEAST: [i64; 4] = [4, 12, 32, i64::MAX];
 /// Factors of a product.
 const DEEPEST: u32 = 4;
 /// A buffer has as many times the elements of the largest product, up to some bytes.
 const SPARE: i64 = 4;
 const MOST_BYTES: i64 = 16 << 20;
+/// One in so many elements may be of a border.
+const BORDER: i64 = 4;
 /// Warp instructions of a run.
 const FUEL: u64 = 1 << 20;
 
 /// The sizes of buffers of which the draft has none, as products of its names; nothing of one of which the runs do not
-/// tell.
-pub fn fitted(program: &Program, draft: &Draft) -> Vec<(String, Amount)> {
+/// tell. No more runs where it is late.
+pub fn fitted(
+    program: &Program,
+    draft: &Draft,
+    is_late: &dyn Fn() -> bool,
+) -> Vec<(String, Amount)> {
     let mut open: Vec<&Memory> = draft.memory().filter(|memory| is_open(memory)).collect();
-    let mut found = Vec::new();
+    let names: Vec<Rc<Root>> = draft.names.iter().map(|n| n.root.clone()).collect();
+    let products = products(&names);
+    let (mut found, mut all) = (Vec::new(), Vec::new());
     for least in LEAST {
-        if open.is_empty() {
+        if open.is_empty() || is_late() {
             break;
         }
         let runs = FACTORS.iter().map(|by| run(program, draft, (by, least)));
         let Some(runs) = runs.collect::<Option<Vec<Run>>>() else {
             continue;
         };
-        let names: Vec<Rc<Root>> = draft.names.iter().map(|n| n.root.clone()).collect();
-        let products = products(&names);
         open.retain(|memory| {
             let is_it = |amount: &&Amount| runs.iter().all(|run| run.reaches(memory, amount));
             let product = products.iter().find(is_it);
             found.extend(product.map(|product| (memory.name.clone(), product.clone())));
             product.is_none()
         });
+        all.push(runs);
+    }
+    // A border may be left out.
+    for memory in open {
+        let near = all.iter().rev().find_map(|runs| {
+            let is_it = |amount: &&Amount| runs.iter().all(|run| run.is_near(memory, amount));
+            products.iter().find(is_it)
+        });
+        found.extend(near.map(|product| (memory.name.clone(), product.clone())));
     }
     found
 }
@@ -63,15 +78,28 @@ struct Run {
 }
 
 impl Run {
-    /// Does the kernel go as far as to this element of a buffer, and no further?
-    fn reaches(&self, memory: &Memory, count: &Amount) -> bool {
+    /// Elements of a buffer up to the last one that the kernel goes to.
+    fn reached(&self, memory: &Memory) -> i64 {
         let at = self
             .launch
             .buffers()
             .position(|own| own.name == memory.name);
         let bytes = at.and_then(|at| self.reach.get(at)).copied().unwrap_or(0);
         let reached = bytes.div_ceil(memory.layout.size().max(1) as u64);
-        reached > 0 && i64::try_from(reached).ok() == self.draft.at(count, true)
+        i64::try_from(reached).unwrap_or(i64::MAX)
+    }
+
+    /// Does the kernel go as far as to this element of a buffer, and no further?
+    fn reaches(&self, memory: &Memory, count: &Amount) -> bool {
+        let reached = self.reached(memory);
+        reached > 0 && Some(reached) == self.draft.at(count, true)
+    }
+
+    /// Does it go nearly so far?
+    fn is_near(&self, memory: &Memory, count: &Amount) -> bool {
+        let reached = self.reached(memory);
+        let count = self.draft.at(count, true).unwrap_or(0);
+        (reached..reached.saturating_add(count / BORDER)).contains(&count)
     }
 }
 

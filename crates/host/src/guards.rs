@@ -58,9 +58,14 @@ pub fn guards(
         forms: BTreeMap::new(),
     };
     let written = written(body);
+    let mut labels = body.labels.values().map(|label| label.at).peekable();
     for (inst, data) in body.insts.iter() {
         let opcode = &*module.opcode(data).text;
         let operands = body.operands(inst);
+        // What is written anew elsewhere, as a counter of a loop is, holds as far as code is entered from above alone.
+        if labels.next_if(|at| *at <= inst).is_some() {
+            reader.forms.retain(|reg, _| written.get(reg) == Some(&1));
+        }
         if opcode.starts_with("setp.") {
             match reader.compared(opcode, operands) {
                 Some((Form::Tid(_), size)) => found.inside.push(size),
@@ -69,37 +74,40 @@ pub fn guards(
             }
             continue;
         }
-        let Some(&Operand::Reg(to)) = operands.first() else {
+        let form = reader.made(opcode, inst);
+        let form = form.filter(|_| data.guard.is_none());
+        for reg in targets(body, inst) {
+            reader.forms.remove(&reg);
+        }
+        let (Some(form), Some(&Operand::Reg(to))) = (form, operands.first()) else {
             continue;
         };
-        // What is written once is that everywhere.
-        if data.guard.is_none()
-            && written.get(&to) == Some(&1)
-            && let Some(form) = reader.made(opcode, inst)
-        {
-            if let Form::Start(axis, _) | Form::Place(axis, ..) = form {
-                found.has_places[axis] = true;
-            }
-            reader.forms.insert(to, form);
+        if let Form::Start(axis, _) | Form::Place(axis, ..) = form {
+            found.has_places[axis] = true;
         }
+        reader.forms.insert(to, form);
     }
     found
+}
+
+/// The registers that stand where an instruction writes.
+fn targets(body: &Body, inst: Inst) -> impl Iterator<Item = Reg> {
+    let to: &[Operand] = match body.operands(inst).first() {
+        Some(Operand::Vector(list) | Operand::Pair(list)) => body.list(*list),
+        Some(one) => std::slice::from_ref(one),
+        None => &[],
+    };
+    to.iter().filter_map(|operand| match operand {
+        Operand::Reg(reg) => Some(*reg),
+        _ => None,
+    })
 }
 
 /// How often registers are written.
 fn written(body: &Body) -> BTreeMap<Reg, usize> {
     let mut times = BTreeMap::new();
-    for inst in body.insts.keys() {
-        let to: &[Operand] = match body.operands(inst).first() {
-            Some(Operand::Vector(list) | Operand::Pair(list)) => body.list(*list),
-            Some(one) => std::slice::from_ref(one),
-            None => &[],
-        };
-        for operand in to {
-            if let Operand::Reg(reg) = operand {
-                *times.entry(*reg).or_default() += 1;
-            }
-        }
+    for reg in body.insts.keys().flat_map(|inst| targets(body, inst)) {
+        *times.entry(reg).or_default() += 1;
     }
     times
 }
@@ -145,10 +153,8 @@ impl Reader<'_> {
 
     /// What an instruction makes.
     fn made(&self, opcode: &str, inst: Inst) -> Option<Form> {
-        let from: Option<Vec<Form>> = self.body.operands(inst)[1..]
-            .iter()
-            .map(|operand| self.of(operand))
-            .collect();
+        let from = self.body.operands(inst).get(1..)?.iter();
+        let from: Option<Vec<Form>> = from.map(|operand| self.of(operand)).collect();
         let word = opcode.split('.').next()?;
         match (word, &from?[..]) {
             ("mov" | "cvt", [one]) => Some(one.clone()),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use crate::code::{Amount, Argument, Described, HostCode, Op, Root};
+use crate::code::{self, Amount, Argument, Described, HostCode, Op, Root};
 use warpwright_cudac::File;
 use warpwright_cudac::ast::{Function, Type};
 use warpwright_launch::{ElemType, Source};
@@ -12,7 +12,9 @@ use warpwright_pass::ptx::facts::{used_variables, uses_dynamic_shared};
 use warpwright_ptx::{Module, Space};
 
 use crate::Stated;
-use crate::draft::{Contents, Draft, Launched, Made, Memory, Parameter, Processors, Value, read};
+use crate::draft::{
+    Contents, Draft, Launched, Made, Memory, Parameter, Processors, Value, filled, read,
+};
 use crate::error::Error;
 use crate::guards::{Guard, Guards, guards};
 use crate::kernel::{element, own_bound, parameter_types};
@@ -304,7 +306,7 @@ impl Ground<'_> {
             let sure = bytes.is_some_and(&is_sure) && same.is_some();
             Made::Memory(Box::new(Memory {
                 name,
-                contents: contents(&to.layout),
+                contents: (self.filled(to, memory)).unwrap_or_else(|| contents(&to.layout)),
                 rows: None,
                 layout: to.layout.clone(),
                 written: to.written.clone(),
@@ -435,6 +437,16 @@ impl Ground<'_> {
             draft.guessed_count = vec![n];
         }
         Ok(draft)
+    }
+
+    /// What memory held when the program ran, where all bytes were alike. Zeros count where integers are written: of others
+    /// nobody knows whether the program meant them.
+    fn filled(&self, to: &Pointed, memory: Option<&code::Memory>) -> Option<Contents> {
+        let byte = self.seen.as_ref()?.filled(memory?)?;
+        let (element, _) = to.layout.uniform()?;
+        let is_number = !element.is_float() || filled(element, byte).is_some();
+        let tells = byte != 0 || to.is_output && !element.is_float();
+        (is_number && tells).then_some(Contents::Filled(byte))
     }
 
     /// What a kernel that no code launches says of its grid: it compares places with sizes, or has a block for each of

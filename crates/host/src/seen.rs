@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use crate::code::{Amount, Argument, Described, Memory, Op, Root};
-use warpwright_launch::{Buffer, ElemType, Launch};
+use warpwright_launch::{Buffer, ElemType, Init, Launch};
 
 use crate::error::{Error, Strange};
 use crate::layout::{Layout, Opaque, Sort};
@@ -34,6 +34,15 @@ struct Pointed {
     offset: usize,
     /// Bytes to the end of the allocation.
     left: usize,
+    /// What all bytes of the allocation were, if that is known.
+    byte: Option<u8>,
+}
+
+impl Pointed {
+    /// What tells memory apart.
+    fn id(&self) -> String {
+        format!("allocation {}+{}", self.allocation, self.offset)
+    }
 }
 
 /// A part of the bytes: a parameter or a member of one.
@@ -48,8 +57,13 @@ impl<'a> Seen<'a> {
             bytes.extend_from_slice(&arg.bytes);
             places.push(start..bytes.len());
             pointers.extend(arg.pointers.iter().map(|pointer| {
-                let size = launch.memory.get(pointer.of).map_or(0, Buffer::size);
+                let memory = launch.memory.get(pointer.of);
+                let size = memory.map_or(0, Buffer::size);
                 Pointed {
+                    byte: memory.and_then(|memory| match memory.init {
+                        Init::Fill(byte) => u8::try_from(byte).ok(),
+                        _ => None,
+                    }),
                     at: start + pointer.at,
                     allocation: pointer.of,
                     offset: pointer.offset,
@@ -86,6 +100,12 @@ impl<'a> Seen<'a> {
         };
         let Launch { grid, block, .. } = self.launch;
         (is_it(&own.grid, *grid) && is_it(&own.block, *block)).then_some(sizes)
+    }
+
+    /// What all bytes of memory were before the launch, if they were alike.
+    pub fn filled(&self, memory: &Memory) -> Option<u8> {
+        let mut pointers = self.pointers.iter();
+        pointers.find(|pointer| pointer.id() == memory.id)?.byte
     }
 
     /// Blocks per cluster, if it is launched in clusters.
@@ -280,7 +300,7 @@ impl<'a> Seen<'a> {
             count.times(Amount::Number(element))
         });
         let memory = Memory {
-            id: format!("allocation {}+{}", pointer.allocation, pointer.offset),
+            id: pointer.id(),
             bytes: Some(bytes),
             is_moved: false,
         };

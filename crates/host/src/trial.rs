@@ -2,11 +2,11 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::code::{Amount, Op};
-use warpwright_emu::{Emulator, FaultKind, Options, Outcome, Program};
-use warpwright_launch::{Buffer, Source, no_files};
+use warpwright_emu::{EmuError, Emulator, FaultKind, Options, Outcome, Program};
+use warpwright_launch::{Buffer, Launch, Source, no_files};
 use warpwright_ptx::Module;
 
 use crate::draft::{Contents, Draft};
@@ -48,17 +48,28 @@ pub const UNASKED: Limits = Limits {
 /// What is left of them.
 struct Left {
     work: Cell<u32>,
-    fuel: u64,
+    /// Of one trial: less once one did not end, since those behind it are of smaller sizes.
+    fuel: Cell<u64>,
     until: Option<Instant>,
+    /// The time has kept something from being tried.
+    is_late: Cell<bool>,
 }
 
 impl Left {
     fn get(&self) -> u32 {
-        let is_over = self.until.is_some_and(|until| Instant::now() > until);
-        if is_over {
+        if !self.has_time(Duration::ZERO) {
             self.work.set(0);
         }
         self.work.get()
+    }
+
+    /// Is there time for what takes so long?
+    fn has_time(&self, more: Duration) -> bool {
+        let is_late = self
+            .until
+            .is_some_and(|until| Instant::now() + more > until);
+        self.is_late.set(self.is_late.get() || is_late);
+        !is_late
     }
 
     fn spend(&self, work: u32) {
@@ -70,6 +81,13 @@ impl Left {
 /// Counted and not timed, so that a slow machine finds what a fast one does.
 const WORK: u32 = 256;
 const LONG: u32 = 16;
+/// Warp instructions of a trial once another one did not end.
+const LESS: u64 = 1 << 21;
+/// Warp instructions that tell how long more of them take.
+const SLICE: u64 = 1 << 20;
+/// How often sizes are halved that are tried where others do not run.
+const SHIFTS: [u32; 2] = [0, 3];
+const LONG_SHIFTS: [u32; 2] = [3, 6];
 const BYTES: usize = 16 << 20;
 /// Bytes of a buffer that is tried.
 const LARGEST: usize = 256 << 20;
@@ -127,19 +145,13 @@ fn trial(program: &Program, draft: &Draft, left: &Left) -> Trial {
             Err(e) => return impossible(&e.to_string()),
         }
     }
-    let options = Options {
-        loose_shuffles: true,
-        budget: left.fuel,
-        total: left.fuel,
-        ..Options::default()
-    };
     let before = launch.buffers().zip(&inputs);
     let before = before.map(|(buffer, bytes)| match buffer.output {
         true => bytes.clone(),
         false => Vec::new(),
     });
     let before: Vec<Vec<u8>> = before.collect();
-    match program.run(&launch, inputs, &options) {
+    match run(program, &launch, inputs, left) {
         Ok(Outcome::Finished(results)) => {
             let tells = |(buffer, (before, after)): (&Buffer, (&Vec<u8>, &Vec<u8>))| {
                 let size = buffer.ty.size();
@@ -155,6 +167,7 @@ fn trial(program: &Program, draft: &Draft, left: &Left) -> Trial {
         }
         Ok(Outcome::Faulted(fault)) if fault.kind == FaultKind::Budget => {
             left.spend(LONG);
+            left.fuel.set(left.fuel.get().min(LESS));
             Trial::Faults {
                 why: format!("{}: {}", fault.kind.name(), first_line(&fault.message)),
                 may_help: true,
@@ -179,6 +192,30 @@ fn trial(program: &Program, draft: &Draft, left: &Left) -> Trial {
         },
         Err(e) => Trial::Unknown(first_line(&e.to_string())),
     }
+}
+
+/// Runs a launch until its fuel is spent, or as much of it as tells that the time is over before.
+fn run(
+    program: &Program,
+    launch: &Launch,
+    inputs: Vec<Vec<u8>>,
+    left: &Left,
+) -> Result<Outcome, EmuError> {
+    let fuel = left.fuel.get();
+    let options = |fuel: u64| Options {
+        loose_shuffles: true,
+        budget: fuel,
+        total: fuel,
+        ..Options::default()
+    };
+    let begun = Instant::now();
+    let slice = program.run(launch, inputs.clone(), &options(fuel.min(SLICE)))?;
+    let is_long = matches!(&slice, Outcome::Faulted(fault) if fault.kind == FaultKind::Budget);
+    let slices = u32::try_from(fuel / SLICE).unwrap_or(u32::MAX);
+    if !is_long || slices <= 1 || !left.has_time(begun.elapsed() * slices) {
+        return Ok(slice);
+    }
+    program.run(launch, inputs, &options(fuel))
 }
 
 fn first_line(text: &str) -> String {
@@ -303,11 +340,7 @@ fn larger(draft: &Draft) -> Vec<Count> {
 }
 
 /// A try with buffers that grow where an access goes beyond them.
-fn grown(
-    (ground, program, left): (&Ground<'_>, &Program, &Left),
-    base: &Draft,
-    guess: &mut Guess,
-) -> (Draft, Trial) {
+fn grown((ground, program, left): On<'_>, base: &Draft, guess: &mut Guess) -> (Draft, Trial) {
     let mut draft = with(ground, base, guess);
     let mut result = at_two_sizes(program, &draft, left);
     let all = larger(&draft);
@@ -377,10 +410,12 @@ pub fn best(
     };
     let left = |work: u32| Left {
         work: Cell::new(work),
-        fuel: limits.fuel,
+        fuel: Cell::new(limits.fuel),
         until: limits.until,
+        is_late: Cell::new(false),
     };
-    let counts = fitted(&program, &first(ground, bases.first()?));
+    let is_late = || !left(0).has_time(Duration::ZERO);
+    let counts = fitted(&program, &first(ground, bases.first()?), &is_late);
     if !counts.is_empty() {
         let bases: Vec<Draft> = bases.iter().map(|base| fitting(base, &counts)).collect();
         let found = tried((ground, &program, &left(limits.work / 4)), &bases)?;
@@ -402,47 +437,156 @@ fn fitting(base: &Draft, counts: &[(String, Amount)]) -> Draft {
     draft
 }
 
+/// What guesses are tried with.
+type On<'t> = (&'t Ground<'t>, &'t Program, &'t Left);
+
 /// The first of some guesses that runs, else the first of all.
-fn tried(
-    (ground, program, left): (&Ground<'_>, &Program, &Left),
-    bases: &[Draft],
-) -> Option<(Draft, Trial)> {
+fn tried(on: On<'_>, bases: &[Draft]) -> Option<(Draft, Trial)> {
+    let (ground, program, left) = on;
     let base = bases.first()?;
-    let mut guess = Guess::default();
     let mut first = first(ground, base);
-    // Sizes that are no whole blocks try the borders, and such that differ what is taken for another; not all code takes
-    // them.
-    for is_ragged in [true, false] {
-        (guess.small.is_ragged, guess.small.differ) = (is_ragged, true);
-        let harder = with(ground, base, &guess);
-        let mut both = harder.names.iter().zip(&first.names);
-        if both.any(|(a, b)| a.small != b.small)
-            && let result = at_two_sizes(program, &harder, left)
-            && result.runs()
-        {
-            return Some((harder, result));
-        }
+    if let Some(found) = at_borders(on, base, &first) {
+        return Some(found);
     }
-    (guess.small.is_ragged, guess.small.differ) = (false, false);
-    // What runs at its small size alone is better than nothing.
-    let if_it_runs = |draft: Draft, result: Trial| match trial(program, &draft, left) {
-        small if small.runs() => (draft, small),
-        _ => (draft, result),
-    };
+    let mut guess = Guess::default();
     let mut result = at_two_sizes(program, &first, left);
-    guess.small.is_long = matches!(result, Trial::Faults { is_long: true, .. });
-    if guess.small.is_long {
+    let mut shifts = &SHIFTS[..];
+    if is_long(&result) {
         // Counts of loops are made small as well, once they are known to matter.
+        guess.small.is_long = true;
         first = with(ground, base, &guess);
         result = at_two_sizes(program, &first, left);
+    }
+    if is_long(&result) {
+        let [larger, most] = LONG_SHIFTS;
+        let is_smaller = |shift: &u32| {
+            let mut guess = guess.clone();
+            guess.small.shift = *shift;
+            is_smaller(&with(ground, base, &guess), &first)
+        };
+        // A size may have to be a block's at the least.
+        let smallest = (larger..=most).rev().find(is_smaller).unwrap_or(most);
+        let mut at_shift = |shift: u32| {
+            guess.small.shift = shift;
+            let draft = with(ground, base, &guess);
+            let result = at_two_sizes(program, &draft, left);
+            (draft, result)
+        };
+        let (draft, at_smallest) = at_shift(smallest);
+        if at_smallest.runs() {
+            let found = at_shift(larger);
+            return Some(if found.1.runs() {
+                found
+            } else {
+                (draft, at_smallest)
+            });
+        }
+        // Where the smallest one does not end either it is no matter of sizes.
+        shifts = match is_long(&at_smallest) {
+            true => &LONG_SHIFTS[1..],
+            false => &LONG_SHIFTS,
+        };
+        result = told(result, (&first, &draft, &at_smallest), left);
     }
     if !matches!(result, Trial::Faults { may_help: true, .. }) {
         return Some((first, result));
     }
-    let guesses_sizes = base.memory().any(|memory| memory.count.is_none());
+    let found = by_other_guesses(on, (bases, shifts), &first, guess);
+    // What runs at its small size alone is better than nothing.
+    let small = || Some(trial(program, &first, left)).filter(Trial::runs);
+    Some(match found {
+        Some(found) => found,
+        None => match small() {
+            Some(small) => (first, small),
+            None => (first, result),
+        },
+    })
+}
+
+/// Is the small size of a draft smaller than that of another?
+fn is_smaller(draft: &Draft, than: &Draft) -> bool {
+    let mut both = draft.names.iter().zip(&than.names);
+    both.any(|(own, other)| own.small < other.small)
+}
+
+fn is_long(result: &Trial) -> bool {
+    matches!(result, Trial::Faults { is_long: true, .. })
+}
+
+/// Sizes that are no whole blocks try the borders, and such that differ what is taken for another; not all code takes them.
+fn at_borders(
+    (ground, program, left): On<'_>,
+    base: &Draft,
+    first: &Draft,
+) -> Option<(Draft, Trial)> {
+    let mut guess = Guess::default();
+    for is_ragged in [true, false] {
+        (guess.small.is_ragged, guess.small.differ) = (is_ragged, true);
+        let harder = with(ground, base, &guess);
+        let mut both = harder.names.iter().zip(&first.names);
+        if both.all(|(a, b)| a.small == b.small) {
+            continue;
+        }
+        let result = at_two_sizes(program, &harder, left);
+        if result.runs() {
+            return Some((harder, result));
+        }
+        // Sizes that hardly differ take as long.
+        if is_long(&result) {
+            return None;
+        }
+    }
+    None
+}
+
+/// A trial that did not end, with what is known of it: of the draft, the one of the smallest sizes, and its trial.
+fn told(result: Trial, (draft, other, smallest): (&Draft, &Draft, &Trial), left: &Left) -> Trial {
+    let Trial::Faults {
+        may_help, beyond, ..
+    } = result
+    else {
+        return result;
+    };
+    let is_smaller = is_smaller(other, draft);
+    let small = "its small size takes longer than it is tried in the emulator";
+    let why = match smallest {
+        _ if left.is_late.get() => format!("{small}, and the time was over before others were"),
+        Trial::Faults { is_long: true, .. } if is_smaller => {
+            format!(
+                "{small}, and so does a smaller one: with what its buffers begin with, a loop may have no end"
+            )
+        }
+        Trial::Faults {
+            is_long: false,
+            why,
+            ..
+        }
+        | Trial::Unknown(why) => {
+            format!("{small}, and a smaller one does not run: {why}")
+        }
+        _ => format!("{small}, and no smaller one is known"),
+    };
+    Trial::Faults {
+        why,
+        may_help,
+        is_long: true,
+        beyond,
+    }
+}
+
+/// The first of other guesses that runs.
+fn by_other_guesses(
+    on: On<'_>,
+    (bases, shifts): (&[Draft], &[u32]),
+    first: &Draft,
+    mut guess: Guess,
+) -> Option<(Draft, Trial)> {
+    let left = on.2;
+    let mut memory = bases.iter().take(1).flat_map(Draft::memory);
+    let guesses_sizes = memory.any(|memory| memory.count.is_none());
     let is_open = |named: &crate::draft::Named| named.is_scalar && named.root.value.is_none();
     let levels = if guesses_sizes { 0..4 } else { 0..1 };
-    let all_indices: &[Indices] = match has_indices(&first) {
+    let all_indices: &[Indices] = match has_indices(first) {
         true => &[Indices::AsThey, Indices::Few, Indices::Rows, Indices::Zeros],
         false => &[Indices::AsThey],
     };
@@ -450,22 +594,18 @@ fn tried(
         true => &[None, Some(1), Some(0)],
         false => &[None],
     };
-    let shifts = match result {
-        Trial::Faults { is_long: true, .. } => [3, 6],
-        _ => [0, 3],
-    };
-    for shift in shifts {
+    for &shift in shifts {
         for base in bases {
             for level in levels.clone() {
                 for &scalar in scalars {
                     for &indices in all_indices {
                         if left.get() == 0 {
-                            return Some(if_it_runs(first, result));
+                            return None;
                         }
                         (guess.level, guess.indices) = (level, indices);
                         (guess.scalar, guess.small.shift) = (scalar, shift);
                         guess.counts.clear();
-                        let tried = grown((ground, program, left), base, &mut guess);
+                        let tried = grown(on, base, &mut guess);
                         if tried.1.runs() {
                             return Some(tried);
                         }
@@ -474,5 +614,5 @@ fn tried(
             }
         }
     }
-    Some(if_it_runs(first, result))
+    None
 }

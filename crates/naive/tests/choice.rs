@@ -11,6 +11,7 @@ use warpwright_naive::ir::Kernel;
 use warpwright_naive::recognise::recognise;
 use warpwright_naive::search::{Way, ranked};
 use warpwright_naive::team::Lanes;
+use warpwright_naive::versions::Problem;
 
 fn kernel(name: &str) -> Kernel {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/naive");
@@ -117,4 +118,35 @@ fn fours_of_what_is_far_apart_are_not_offered() {
     };
     assert!(offers(1));
     assert!(!offers(17));
+}
+
+/// What nobody states of a size is no more than an array of the file has that it counts over.
+#[test]
+fn usual_sizes_end_where_arrays_do() {
+    let of = |body: &str| {
+        let text = format!(
+            "__constant__ float taps[64]; __constant__ float table[8][16];\n\
+             __global__ void fir(const float *x, float *y, int n, int t) {{\n\
+             int i = blockIdx.x * 256 + threadIdx.x; if (i >= n) return; float s = 0; {body} y[i] = s; }}\n"
+        );
+        let file = File::parse(Source::new("kernel.cu", text)).unwrap();
+        let header = file.kernels[0].clone();
+        Problem::new(file, &header).unwrap().expected_sizes()
+    };
+    for (body, t) in [
+        ("for (int k = 0; k < t; k++) s += taps[k] * x[i + k];", 64),
+        (
+            "for (int k = 0; k < t; k++) s += taps[2 * k + 1] * x[i + k];",
+            32,
+        ),
+        (
+            "for (int k = 0; k < t; k++) s += table[k][3] * x[i + k];",
+            8,
+        ),
+        ("for (int k = 0; k < t; k++) s += taps[5] * x[i + k];", 4096),
+    ] {
+        let sizes = of(body);
+        assert!(sizes.contains(&("t".to_owned(), t)), "{body} {sizes:?}");
+        assert!(sizes.contains(&("n".to_owned(), 4096)), "{body} {sizes:?}");
+    }
 }

@@ -5,7 +5,7 @@ pub use crate::demote::{Compact, Demote, Target};
 pub use crate::ptx::allocate::{Allocate, SlotSpace};
 pub use crate::ptx::cache::{Cache, LoadPolicy, Prefetch, StorePolicy};
 pub use crate::ptx::dead_code::DeadCode;
-pub use crate::ptx::limits::{MaxNReg, MinNCtaPerSm, ignored_bounds};
+pub use crate::ptx::limits::{MaxNReg, MinNCtaPerSm, has_bounds, ignored_bounds};
 pub use crate::ptx::maxntid::MaxNTid;
 pub use crate::ptx::pressure_notes::PressureNotes;
 pub use crate::ptx::print::{Canonical, Print};

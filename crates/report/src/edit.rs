@@ -80,15 +80,12 @@ pub fn edits_of(report: &KernelReport) -> Vec<Edit> {
     let Some(gives) = measured.or(predicted).or(launch) else {
         return Vec::new();
     };
-    let has_bounds = report.block_source == BlockSource::Bound;
-    let registers = chosen.resources().map(|found| found.registers);
+    // A limit stands in the place of bounds, without which nobody knows what ptxas makes; one that is nearer to what the
+    // build took is another choice as well.
+    let has_bounds = report.has_bounds || report.block_source == BlockSource::Bound;
     let text = |pass: &Invocation| match pass.get::<MaxNReg>() {
         Some(_) if has_bounds => None,
-        // What bounds leave is less than the limit, at times, and without them nothing keeps ptxas to it.
-        Some(limit) => Some(limited(
-            registers.map_or(limit.registers, |found| found.min(limit.registers)),
-        )),
-        None => in_source(pass, &[]),
+        _ => in_source(pass, &[]),
     };
     let texts: Option<Vec<String>> = chosen.recipe.passes().iter().map(text).collect();
     // A part of a recipe promises nothing.

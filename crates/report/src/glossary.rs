@@ -157,6 +157,25 @@ pub const TERMS: &[Term] = &[
          description does.",
     ),
     term(
+        "equal",
+        &["equal here"],
+        "`check --run` has run both kernels on the same inputs, and what they wrote is the same. Other inputs may differ, so \
+         the verdict stays `undecided`.",
+    ),
+    term(
+        "equal-but-for-nans",
+        &[],
+        "A verdict on a rewrite, below `proved-at-launches`: the same bits for every input at the launches tried, but for \
+         what stands in a NaN.",
+    ),
+    term(
+        "equal-up-to-rounding",
+        &["up to rounding"],
+        "A verdict on a rewrite, below `equal-but-for-nans`: over the real numbers both compute the same for every input \
+         at the launches tried. Rounding, NaN, infinities, overflow and underflow may differ; bounds of the error stand \
+         beside it where they are known. `check --accept` names the least verdict that is good enough.",
+    ),
+    term(
         "fusion",
         &["fused", "-fmad"],
         "ptxas makes one instruction of a multiplication and an addition, which rounds once and not twice. Where the \
@@ -275,6 +294,12 @@ pub const TERMS: &[Term] = &[
          (docs/checker.md says under which assumptions). `refuted`: it found where they differ. `undecided`: neither.",
     ),
     term(
+        "proved-at-launches",
+        &["at launches"],
+        "A verdict on a rewrite, below `proved`: the same bits for every input, at the launches that were tried. Of other \
+         sizes it says nothing.",
+    ),
+    term(
         "PTX",
         &[],
         "NVIDIA's assembly language for a virtual machine with unlimited registers. ptxas turns it into machine code.",
@@ -326,6 +351,12 @@ pub const TERMS: &[Term] = &[
         ],
         "On an SM at one time. Registers, shared memory, threads and a fixed number of blocks each set a limit; the \
          smallest one counts.",
+    ),
+    term(
+        "rewrite",
+        &["rewritten", "rewritten version"],
+        "A kernel that computes the same by other code and may be launched in another way. `check A B --launch-a a.toml \
+         --launch-b b.toml` compares both, each at its own launches.",
     ),
     term(
         "SASS",
@@ -399,6 +430,12 @@ pub const TERMS: &[Term] = &[
          agree for every input.",
     ),
     term(
+        "tested",
+        &[],
+        "The least verdict on a rewrite that is not `refuted`: the same on the inputs that were tried, and nothing is \
+         shown of others.",
+    ),
+    term(
         "TPSC",
         &[],
         "CRAT's measure of a candidate: gain by more threads times cost of spilling. Shown for comparison; it decides \
@@ -437,6 +474,12 @@ pub const TERMS: &[Term] = &[
         &["winners", "store"],
         "A faster version of a kernel that `tune -- PROGRAM` proved and measured twice. The store keeps it; \
          `warpwright with` and the drop-in for ptxas use it.",
+    ),
+    term(
+        "wrong-input",
+        &[],
+        "A verdict on a rewrite that is none: the original is at fault at a launch, or the descriptions do not fit each \
+         other.",
     ),
 ];
 

@@ -9,7 +9,7 @@ use warpwright_cudac::diag::Diagnostic;
 use warpwright_driver::naive::{Chosen, Kind, NoStencil, choose, kind};
 use warpwright_ladder::{Checked, CompileError, Rung};
 use warpwright_naive::explain;
-use warpwright_naive::ir::Kernel;
+use warpwright_naive::ir::{Kernel, Template};
 use warpwright_naive::recognise::is_marked;
 use warpwright_naive::versions::Problem;
 use warpwright_pass::names::is_definition_named;
@@ -31,6 +31,9 @@ pub struct Document {
     pub input: String,
     /// The kernel by its name in the source.
     pub kernel: String,
+    /// Of a template the arguments of the instance that is looked at: `<float, 4>`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instance: Option<String>,
     /// What it is written for.
     pub gpu: String,
     /// What each access touches, in words.
@@ -155,7 +158,7 @@ pub fn wanted_in(file: &File, kernel: Option<&str>) -> Result<(Vec<Found>, Vec<L
         return Ok((nothing, left));
     }
     if found.is_empty() && !reasons.is_empty() {
-        return Err(Error::Source(refusals(&reasons, file)));
+        return Err(Error::Source(refusals(&left, &reasons, file)));
     }
     let found = found.into_iter();
     let found = found.filter(|(marked, _)| *marked || !some_are_marked);
@@ -165,8 +168,16 @@ pub fn wanted_in(file: &File, kernel: Option<&str>) -> Result<(Vec<Found>, Vec<L
 /// Refusals that are shown; of more the number.
 const SHOWN: usize = 8;
 
-/// Why no kernel of a file is rewritten in CUDA C, each reason once, and what can be done all the same.
-fn refusals(reasons: &[Diagnostic], file: &File) -> String {
+/// That no kernel of a file is rewritten in CUDA C and why each is not, with the places of the reasons, each once, and what
+/// can be done all the same.
+fn refusals(left: &[Left], reasons: &[Diagnostic], file: &File) -> String {
+    let mut text = format!(
+        "error: `{}` has no kernel that is written anew in CUDA C: neither a naive kernel nor a stencil\n",
+        file.source.name
+    );
+    for Left { kernel, reason } in left.iter().take(SHOWN) {
+        text += &format!("  {kernel} stays as written: {reason}\n");
+    }
     let mut told: Vec<&Diagnostic> = Vec::new();
     for reason in reasons {
         if !told.contains(&reason) {
@@ -174,7 +185,7 @@ fn refusals(reasons: &[Diagnostic], file: &File) -> String {
         }
     }
     let shown = told.iter().take(SHOWN);
-    let mut text: String = shown.map(|reason| reason.render(&file.source)).collect();
+    text.extend(shown.map(|reason| reason.render(&file.source)));
     if let Some(more @ 1..) = told.len().checked_sub(SHOWN) {
         text += &format!("\n({more} more; --kernel NAME has those of a kernel)\n");
     }
@@ -349,6 +360,7 @@ fn document(
         schema: "warpwright.naive-opt/1",
         input: input.name.clone(),
         kernel: kernel.name.clone(),
+        instance: kernel.template.as_ref().map(Template::given),
         gpu: request.gpu.to_string(),
         accesses: explain::accesses(kernel),
         sizes,

@@ -5,8 +5,9 @@ use serde::Serialize;
 use warpwright_cudac::File;
 use warpwright_host::parameter_names;
 use warpwright_launch::{Arg, Launch};
+use warpwright_naive::ir::Kernel;
 use warpwright_naive::versions::Problem;
-use warpwright_pass::names::base_name;
+use warpwright_pass::names::{base_name, template_arguments};
 use warpwright_stencil::ir::Stencil;
 
 use crate::Counted;
@@ -15,6 +16,8 @@ use crate::Counted;
 struct Own {
     /// The kernel by its name in the source.
     kernel: String,
+    /// Of an instance of a template its arguments.
+    arguments: Vec<String>,
     /// Its integer arguments by the names of the parameters.
     sizes: Vec<(String, i64)>,
     grid: [u32; 3],
@@ -38,6 +41,7 @@ impl OwnSizes {
             let header = file.kernels.iter().find(|h| h.name.text == kernel)?;
             Some(Own {
                 sizes: integers(&parameter_names(file, header)?, &of.launch),
+                arguments: template_arguments(&of.launch.kernel),
                 kernel,
                 grid: of.launch.grid,
                 at: of.at.clone(),
@@ -50,6 +54,7 @@ impl OwnSizes {
     pub fn one(kernel: &str, sizes: &[(&str, i64)], at: &str) -> OwnSizes {
         OwnSizes(vec![Own {
             kernel: kernel.to_owned(),
+            arguments: Vec::new(),
             sizes: sizes
                 .iter()
                 .map(|(n, size)| ((*n).to_owned(), *size))
@@ -63,10 +68,34 @@ impl OwnSizes {
         self.0.iter().find(|own| own.kernel == name)
     }
 
+    /// The launch of a kernel; of a template that of the instance, unless only one is known and its types alone may be
+    /// written otherwise.
+    fn of_instance(&self, kernel: &Kernel) -> Option<&Own> {
+        let Some(template) = &kernel.template else {
+            return self.of_kernel(&kernel.name);
+        };
+        let given: Vec<&str> = template
+            .arguments
+            .iter()
+            .map(|(.., what)| &**what)
+            .collect();
+        let mut all = self.0.iter().filter(|own| own.kernel == kernel.name);
+        if let Some(own) = all.clone().find(|own| own.arguments == given) {
+            return Some(own);
+        }
+        let first = all.next()?;
+        let is_alone = all.all(|other| other.arguments == first.arguments);
+        let numbers = |all: &mut dyn Iterator<Item = &str>| {
+            all.map(|text| text.parse::<i64>().ok()).collect::<Vec<_>>()
+        };
+        let own = numbers(&mut first.arguments.iter().map(String::as_str));
+        (is_alone && own == numbers(&mut given.into_iter())).then_some(first)
+    }
+
     /// States the sizes of a naive kernel, but for those that its pragma or somebody else states; gives back their names,
     /// and which launch has them.
     pub fn state(&self, problem: &mut Problem) -> Option<(Vec<String>, &str)> {
-        let own = self.of_kernel(&problem.kernel.name)?;
+        let own = self.of_instance(&problem.kernel)?;
         let names = problem.size_names();
         let stated = &problem.kernel.pragma.sizes;
         let is_open = |(name, _): &&(String, i64)| {

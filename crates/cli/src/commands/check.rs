@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use warpwright::source::quoted;
 use warpwright::{CheckOptions, Checked, FunctionVerdict, Optimizer};
 use warpwright_diag::count;
 use warpwright_emu::{Emulator, FaultKind, Options as RunOptions, Outcome};
@@ -41,13 +42,16 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
             Level::Cuda => &a,
             _ => &b,
         };
-        Ok::<_, Failure>(optimizer.check(&a, &b, &symbolic(args, nvcc(compiled)?)?)?)
+        let options = symbolic(args, nvcc(compiled)?)?;
+        let check = || optimizer.check(&a, &b, &options);
+        Ok::<_, Failure>(progress::waiting(COMPARING, check)?)
     };
     // Of an original that faults nothing can be said but that.
     let mut has_run = args.setup.gpu.is_some();
     let document = match (args.run, args.setup.gpu) {
         (_, Some(ordinal)) => {
-            let mut functions = on_device(args, &a, &b, ordinal)?;
+            let run = || on_device(args, &a, &b, ordinal);
+            let mut functions = progress::waiting("running both on the GPU", run)?;
             let kernels = [kernels_of(&a)?, kernels_of(&b)?];
             let others = not_run(&kernels, (&a.name, &b.name));
             has_run &= others.is_empty();
@@ -55,10 +59,13 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
             Checked::new(&a, &b, "run on the GPU", functions)
         }
         (true, None) => {
-            let modules = (
-                optimizer.compared(&a, &nvcc(&a)?)?,
-                optimizer.compared(&b, &nvcc(&b)?)?,
-            );
+            let compile = || {
+                let one = |input: &Input| -> Result<Module, Failure> {
+                    Ok(optimizer.compared(input, &nvcc(input)?)?)
+                };
+                Ok::<_, Failure>((one(&a)?, one(&b)?))
+            };
+            let modules = progress::waiting(progress::COMPILING, compile)?;
             let run = || in_emulator(args, &modules);
             let found = progress::waiting("running both in the emulator (--fuel ends it)", run)?;
             has_run = found.is_ok();
@@ -136,9 +143,12 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
                 ),
                 None => format!(
                     "--block names the threads per block that count. If the second has a launch of its own: \
-                     `warpwright launch {} -o a.toml` and `warpwright launch {} -o b.toml` begin descriptions of both, \
+                     `{}` and `{}` begin descriptions of both, \
                      and `warpwright check {} {} --launch-a a.toml --launch-b b.toml` compares them there for every input",
-                    a.name, b.name, a.name, b.name
+                    description(&a, "a.toml", args),
+                    description(&b, "b.toml", args),
+                    quoted(&a.name),
+                    quoted(&b.name)
                 ),
             };
             let note = format!("note: {run}");
@@ -151,6 +161,27 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
         _ => Err(Failure::Quiet(5)),
     }
 }
+
+/// The command that begins a description of what is compared; the description keeps options of nvcc.
+fn description(input: &Input, output: &str, args: &CheckArgs) -> String {
+    let mut words = vec![
+        "warpwright".to_owned(),
+        "launch".to_owned(),
+        quoted(&input.name),
+    ];
+    if let Some(kernel) = &args.setup.kernel {
+        words.extend(["--kernel".to_owned(), quoted(kernel)]);
+    }
+    words.extend(["-o".to_owned(), output.to_owned()]);
+    if !args.nvcc.is_empty() {
+        words.push("--".to_owned());
+        words.extend(args.nvcc.iter().map(|word| quoted(word)));
+    }
+    words.join(" ")
+}
+
+/// What takes time, in words.
+const COMPARING: &str = "comparing both for every input";
 
 /// Sizes are those of a launch description.
 fn refuse_what_has_no_effect(args: &CheckArgs) -> Result<(), Failure> {

@@ -20,7 +20,7 @@ use super::own_run::{self, Ran};
 use crate::args::{Cli, KernelArgs, LaunchArgs};
 use crate::failure::Failure;
 use crate::input::{self, Input, Level, make_folder, write_atomically};
-use crate::session;
+use crate::{progress, session};
 
 /// Runs the command.
 pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
@@ -32,10 +32,16 @@ pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
             input.name
         )));
     }
-    let file = read(&session::tools(cli, &args.nvcc)?, &input, None)?;
-    let module = session::module(cli, &input, None, &args.nvcc, true)?;
+    let tools = session::tools(cli, &args.nvcc)?;
+    let compile = || {
+        let file = read(&tools, &input, None)?;
+        let module = session::module(cli, &input, None, &args.nvcc, true)?;
+        Ok::<_, Failure>((file, module))
+    };
+    let (file, module) = progress::waiting(progress::COMPILING, compile)?;
+    let run = || own_run::run(cli, &input, args.wanted());
     let ran = match (&args.trace, args.block) {
-        (None, None) => own_run::run(cli, &input, args.wanted()),
+        (None, None) => progress::waiting(own_run::DOING, run),
         _ => None,
     };
     let text = input.text()?;
@@ -116,9 +122,6 @@ fn into_folder(input: &Input, job: &Job<'_>, folder: &Path) -> Result<(), Failur
     }
 }
 
-/// What is said of a description that does not come to an end.
-const TOO_LONG: &str = "its small size takes longer than it is tried in the emulator, and nothing wrong was seen: make it smaller";
-
 /// What is said of one whose outputs tell nothing.
 const ZEROS: &str = "with what its buffers begin with, outputs become zero or stay as they are";
 
@@ -163,9 +166,9 @@ fn said(trial: &Trial) -> String {
     match trial {
         Trial::Runs => "look at what it marks as a guess".to_owned(),
         Trial::Zeros => format!("look at what it marks as a guess; {ZEROS}"),
-        Trial::Faults { is_long: true, .. } => {
-            format!("{TOO_LONG}; look at what it marks as a guess")
-        }
+        Trial::Faults {
+            is_long: true, why, ..
+        } => format!("{why}; look at what it marks as a guess"),
         Trial::Faults { why, .. } => {
             format!("it FAULTS at its small size and wants a look: {why}")
         }
@@ -201,15 +204,17 @@ impl Job<'_> {
     ) -> Result<Made, Failure> {
         let kernel = self.code.kernel(wanted)?;
         let symbol = &kernel.symbol;
-        let ran = self.ran.map(|ran| &ran.trace);
-        let seen = ran.and_then(|trace| given(trace, self.module, symbol));
+        let of = |ran: &Ran| given(&ran.trace, &ran.contents, self.module, symbol);
+        let seen = self.ran.and_then(of);
         let stated = Stated {
             block: self.args.block,
             dynamic_smem: self.args.dynamic_smem,
             traced: traced(self.args, self.ran, symbol)?,
             seen: seen.as_ref(),
         };
-        let Described { draft, trial } = self.code.describe(&kernel, &stated, until)?;
+        let what = format!("{}: trying its launch in the emulator", source_name(symbol));
+        let describe = || self.code.describe(&kernel, &stated, until);
+        let Described { draft, trial } = progress::waiting(&what, describe)?;
         let source = source(&self.args.file, output);
         let body = draft.text(&source, &options(&self.args.nvcc, output));
         let text = format!("{MARK}{}{}\n{body}", stamp(&body), about(&trial));
@@ -240,7 +245,9 @@ fn about(trial: &Trial) -> String {
         Trial::Zeros => format!(
             "; the emulator runs it at `small`, and {ZEROS}. Lines with `guess` want a look."
         ),
-        Trial::Faults { is_long: true, .. } => format!("; {TOO_LONG}"),
+        Trial::Faults {
+            is_long: true, why, ..
+        } => format!("; {why}"),
         Trial::Faults { why, .. } => format!("; it FAULTS at `small` and wants a look: {why}"),
         Trial::Unknown(why) => format!("; the emulator could not try it: {why}"),
     }

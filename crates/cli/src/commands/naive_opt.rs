@@ -68,8 +68,11 @@ pub fn run(
 
 fn print(document: &Document) {
     let title = format!(
-        "naive kernel {} for {}: each thread computes outputs of its own; no stencil: {}",
-        document.kernel, document.gpu, document.no_stencil
+        "naive kernel {}{} for {}: each thread computes outputs of its own; no stencil: {}",
+        document.kernel,
+        document.instance.as_deref().unwrap_or_default(),
+        document.gpu,
+        document.no_stencil
     );
     println!("{}\n", wrap(&title, "", "  ").join("\n"));
     for access in &document.accesses {

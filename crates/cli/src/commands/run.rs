@@ -167,7 +167,8 @@ fn in_emulator(
     inputs: Vec<Vec<u8>>,
 ) -> Result<Document, Failure> {
     let nvcc = session::nvcc(input, args.setup.launch.as_deref(), &args.nvcc)?;
-    let module = session::module(cli, input, None, &nvcc, true)?;
+    let compile = || session::module(cli, input, None, &nvcc, true);
+    let module = progress::waiting(progress::COMPILING, compile)?;
     let launch = &among(launch, &args.setup, (&input.name, &kernels(&module)))?;
     let program = Emulator::new(&module, &launch.kernel)?;
     let mut options = Options {

@@ -43,9 +43,19 @@ pub fn completions(args: &CompletionsArgs) -> Result<(), Failure> {
 /// One page for each command.
 pub fn man(args: &ManArgs) -> Result<(), Failure> {
     make_folder(&args.folder)?;
-    let mut command = Cli::command();
+    let mut command = with_dashes(Cli::command());
     command.build();
     pages(&command, &args.folder)
+}
+
+/// A command whose synopsis has the `--` that stands in front of another program's arguments.
+fn with_dashes(command: clap::Command) -> clap::Command {
+    let marked = |argument: clap::Arg| match (argument.is_last_set(), argument.get_id().as_str()) {
+        (true, "nvcc") => argument.value_name("-- NVCC..."),
+        (true, _) => argument.value_name("-- PROGRAM..."),
+        (false, _) => argument,
+    };
+    command.mut_args(marked).mut_subcommands(with_dashes)
 }
 
 fn pages(command: &clap::Command, folder: &std::path::Path) -> Result<(), Failure> {

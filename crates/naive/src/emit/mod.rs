@@ -306,14 +306,53 @@ fn check(kernel: &Kernel, schedule: &Schedule) -> Result<(), Unfit> {
     Ok(())
 }
 
-/// By size: what the pragma expects.
+/// By size: what the pragma expects, else the usual value as far as no array of the file ends before.
 pub fn expected(kernel: &Kernel) -> Vec<i64> {
-    let of = |size: usize| {
+    let stated = |size: usize| {
         let name = kernel.size_name(size);
         let found = kernel.pragma.sizes.iter().find(|(n, _)| n == name);
-        found.map_or_else(|| usual(kernel, size), |(_, value)| *value)
+        found.map(|(_, value)| *value)
     };
-    (0..kernel.sizes.len()).map(of).collect()
+    let of = |size: usize| stated(size).unwrap_or_else(|| usual(kernel, size));
+    let mut all: Vec<i64> = (0..kernel.sizes.len()).map(of).collect();
+    for access in &kernel.accesses {
+        let length = kernel.arrays.get(access.array).and_then(|a| a.length);
+        if let (Some(length), Index::Affine(index)) = (length, &access.index)
+            && let Some(last) = bounds::largest(kernel, index)
+        {
+            let symbols = last.symbols();
+            let is_open =
+                |size: &usize| symbols.contains(&Symbol::Size(*size)) && stated(*size).is_none();
+            for size in (0..all.len()).filter(is_open) {
+                fit(kernel, &mut all, (size, &last, length));
+            }
+        }
+    }
+    all
+}
+
+/// Makes a size no larger than leaves the last element that is accessed in an array of some length.
+fn fit(kernel: &Kernel, sizes: &mut [i64], (size, last, length): (usize, &Poly, i64)) {
+    let usual = sizes[size];
+    let fits = |number: i64| {
+        let mut sizes = sizes.to_vec();
+        sizes[size] = number;
+        let ends = expected_ends(kernel, &sizes);
+        value(last, &sizes, &ends).is_none_or(|last| last < length)
+    };
+    // Of one that has nothing to do with it none would do.
+    if fits(usual) || !fits(1) {
+        return;
+    }
+    let (mut low, mut high) = (1, usual);
+    while low + 1 < high {
+        let middle = low + (high - low) / 2;
+        match fits(middle) {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    sizes[size] = low;
 }
 
 /// The value of a size for which nothing is said.

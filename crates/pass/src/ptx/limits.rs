@@ -77,6 +77,13 @@ fn most_of(threads: Option<u32>, gpu: &Gpu) -> u32 {
     of_threads.map_or(limits.blocks, |most| most.min(limits.blocks))
 }
 
+/// Does a kernel bound its blocks, or say how many reside at least? The source has `__launch_bounds__` then, which takes no
+/// `__maxnreg__` beside it.
+pub fn has_bounds(function: &Function) -> bool {
+    let bound = function.max_ntid().or(function.req_ntid());
+    bound.is_some() || function.min_nctapersm().is_some()
+}
+
 /// What no build on a GPU takes from a kernel's own bounds, in words.
 pub fn ignored_bounds(function: &Function, gpu: &Gpu) -> Option<String> {
     let threads = bound(function)?;
