@@ -112,6 +112,11 @@ fn workshop() -> Option<&'static Workshop> {
             cc(&["host.c", "-ldl", "-lpthread"], "host");
             cc(&["fuzz.c", "-ldl", "-lpthread"], "fuzz");
             cc(&["few.c"], "few");
+            cc(&["between.c", "-ldl", "-lpthread"], "between");
+            cc(
+                &["-shared", "-fPIC", "-DTOOL", "between.c", "-ldl"],
+                "between.so",
+            );
             cc(&["asks.c", "-ldl", "-lpthread"], "asks");
             for (define, out) in [("HOOKS", "hooks.so"), ("EXPORTS", "exports.so")] {
                 let define = format!("-D{define}");
@@ -2774,6 +2779,87 @@ fn drivers_are_closed() {
         assert_eq!(plain.output.status, other.output.status);
     }
     assert_eq!(with.of_size(size), 2, "{}", with.log);
+}
+
+/// Runs `between` without the library, with winners and traced: all say the same.
+fn between(cubin: &str, store: &Path, words: &[&str], tool: (&str, bool, &[(&str, &str)])) -> Run {
+    let place = |name: &str| workshop().expect("a toolkit").dir.path().join(name);
+    let [program, cubin] = ["between", cubin].map(|name| place(name).display().to_string());
+    let mut all = vec![&*program, &*cubin];
+    all.extend(words);
+    let (tool, tool_is_first, variables) = tool;
+    let one = |mode| {
+        run(&Setup {
+            mode,
+            before: &all,
+            store: Some(store),
+            tool,
+            tool_is_first,
+            variables,
+            ..Setup::default()
+        })
+    };
+    let [plain, with, trace] = ["", "with", "trace"].map(one);
+    for other in [&with, &trace] {
+        assert_eq!(
+            plain.stdout(),
+            other.stdout(),
+            "{words:?} {tool}: {}",
+            other.log
+        );
+        assert_eq!(plain.output.status, other.output.status, "{words:?} {tool}");
+    }
+    with
+}
+
+/// Whoever stands between a program and the driver is called at each launch, wherever it stands and however it finds the driver.
+fn tools_between_stay_there() {
+    let (store, size) = store(&variant("fake_fast"));
+    for words in [["global"], ["handle"]] {
+        for is_first in [true, false] {
+            for variables in [&[][..], &[("BETWEEN", "libcuda.so.1")]] {
+                let tool = ("between.so", is_first, variables);
+                let with = between("scale.cubin", store.path(), &words, tool);
+                let tools = with.stdout().matches("tool").count();
+                assert_eq!(
+                    tools,
+                    if words == ["global"] { 3 } else { 0 },
+                    "{}",
+                    with.log
+                );
+            }
+        }
+    }
+    let with = between("scale.cubin", store.path(), &["handle"], ("", false, &[]));
+    assert_eq!(with.of_size(size), 3, "{}", with.log);
+}
+
+/// What a pipe gives once is not read again, and a launch that the driver refuses may name parameters that lie nowhere.
+fn odd_inputs_are_not_touched() {
+    let (store, _) = store(&variant("fake_fast"));
+    let folder = tempfile::tempdir().expect("folder");
+    let pipe = folder.path().join("pipe").display().to_string();
+    for words in [&["fifo", &*pipe][..], &["nowhere"]] {
+        let _ = std::fs::remove_file(&pipe);
+        between("scale.cubin", store.path(), words, ("", false, &[]));
+        let _ = std::fs::remove_file(&pipe);
+    }
+}
+
+/// Kernels of ours in a program's module are not to be seen, whatever becomes of other contexts.
+fn own_kernels_stay_hidden() {
+    let fast = compile(&weigh(FAST, VARIABLES)).expect("a toolkit");
+    let folder = tempfile::tempdir().expect("folder");
+    let store = Store::at(folder.path());
+    store.put(&winner_for("weigh", &fast)).expect("written");
+    let with = between(
+        "weigh.cubin",
+        folder.path(),
+        &["context", "-", "weigh"],
+        ("", false, &[]),
+    );
+    assert!(with.stdout().contains("0 kernels 2"), "{}", with.stdout());
+    assert!(with.log.contains("`weigh` is replaced"), "{}", with.log);
 }
 
 /// LeakSanitizer finds all that a forked child has of the library.
