@@ -12,11 +12,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use warpwright::front::architecture;
+use warpwright::own_launch::texts_of_program;
 use warpwright::ran::{self, Contents};
 use warpwright::source::sizes::OwnSizes;
 use warpwright::trace::{Launched, Trace, read};
 use warpwright::{Counted, Input, Level, source};
 use warpwright_diag::count;
+use warpwright_host::Calls;
+use warpwright_pass::names::base_name;
 use warpwright_ptx::Module;
 use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, Invocation, NvccJob, ToolError};
@@ -92,6 +95,8 @@ pub struct Ran {
     pub contents: Contents,
     /// How it ended, where that leaves something to be said.
     ended: Option<Ended>,
+    /// The file of its `main`, by name, and what its functions call; none where names do not say that.
+    calls: Option<(String, Calls)>,
     /// What was kept lies there.
     _folder: crate::signals::WorkFolder,
 }
@@ -258,6 +263,7 @@ fn attempt(cli: &Cli, input: &Input, wanted: Wanted<'_>) -> Result<Ran, Unseen> 
         trace,
         contents,
         ended,
+        calls: sources.calls(wanted.nvcc),
         _folder: folder,
     })
 }
@@ -394,6 +400,8 @@ struct Sources {
     main: Option<PathBuf>,
     /// Others in its folder with their texts, for what does not link alone.
     beside: Vec<(PathBuf, String)>,
+    /// All of them.
+    texts: Vec<(PathBuf, String)>,
 }
 
 /// Sources in a folder of which more than these are no program.
@@ -407,6 +415,7 @@ impl Sources {
             let sources = Sources {
                 main: None,
                 beside: Vec::new(),
+                texts: vec![(PathBuf::new(), text.to_owned())],
             };
             return if has_main(text) {
                 Ok(sources)
@@ -442,15 +451,29 @@ impl Sources {
         let beside = all
             .iter()
             .filter(|(path, text)| *path != main && !has_main(text) && !is_included(path));
-        let beside: Vec<(PathBuf, String)> = beside.cloned().collect();
+        let mut beside: Vec<(PathBuf, String)> = beside.cloned().collect();
+        if beside.len() > MOST_SOURCES {
+            beside.clear();
+        }
+        let is_one = |path: &PathBuf| {
+            let mut others = beside.iter();
+            *path == main || *path == input.path || others.any(|(other, _)| other == path)
+        };
+        let texts = all.iter().filter(|(path, _)| is_one(path)).cloned();
         Ok(Sources {
+            texts: texts.collect(),
+            beside,
             main: Some(main),
-            beside: if beside.len() <= MOST_SOURCES {
-                beside
-            } else {
-                Vec::new()
-            },
         })
+    }
+
+    /// The file of the `main`, and what the functions of the program call.
+    fn calls(&self, nvcc: &[String]) -> Option<(String, Calls)> {
+        let name = self.main.as_deref().map_or(Path::new("-"), |main| {
+            main.file_name().map_or(main, Path::new)
+        });
+        let texts = texts_of_program(&self.texts, nvcc)?;
+        Some((name.display().to_string(), Calls::of(&texts, nvcc)?))
     }
 }
 
@@ -617,6 +640,28 @@ impl Ran {
         let other = first.as_ref().filter(|first| !first.fits());
         let other = other.and_then(|_| all.find(Counted::fits));
         first.into_iter().chain(other).collect()
+    }
+
+    /// What is to be said of a kernel that it did not launch.
+    pub fn not_launched(&self, kernel: &str) -> Option<String> {
+        if self.trace.launches.iter().any(|l| l.kernel == kernel) {
+            return None;
+        }
+        let by_nobody = self.calls.as_ref().and_then(|(main, calls)| {
+            let why = calls.unlaunched(&base_name(kernel))?;
+            Some(why.in_words(main))
+        });
+        Some(by_nobody.unwrap_or_else(|| {
+            match self.ended {
+                Some(Ended::Late(_)) => {
+                    "its program had not launched it when it was ended".to_owned()
+                }
+                _ => {
+                    "its program, as it ran, does not launch it (--run-args gives other arguments)"
+                        .to_owned()
+                }
+            }
+        }))
     }
 
     /// The launch of a kernel that counts.
