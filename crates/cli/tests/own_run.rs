@@ -574,6 +574,22 @@ fn what_a_program_does_not_launch_is_said_by_name() {
     );
     let screen = text(&run_in(at, &["explain", "k.cu", "--gpu", "h200", "--budget", "200"]).stdout);
     assert!(screen.contains("launches it: `old`, which"), "{screen}");
+    // Of a program that ends before it launches anything, too.
+    let none = PATHS.replace("float *x; int *of", "exit(2); float *x; int *of");
+    std::fs::write(at.join("none.cu"), none).unwrap();
+    let none = document(at, &["explain", "none.cu", "--json", "--budget", "200"]);
+    let why = none["kernels"].as_array().unwrap().iter();
+    let why: Vec<String> = why.map(|k| k["not_launched"].to_string()).collect();
+    assert_eq!(
+        why.iter().filter(|why| why.contains(path)).count(),
+        2,
+        "{why:?}"
+    );
+    assert_eq!(
+        why.iter().filter(|why| why.contains("no code")).count(),
+        2,
+        "{why:?}"
+    );
     let opt = document(
         at,
         &["opt", "k.cu", "--json", "--no-database", "--budget", "1"],

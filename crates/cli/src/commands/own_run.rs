@@ -136,7 +136,6 @@ enum Unseen {
     /// In so many seconds.
     SlowBuild(f64),
     NotStarted(String),
-    NoLaunch(Option<Ended>),
 }
 
 impl fmt::Display for Unseen {
@@ -150,10 +149,6 @@ impl fmt::Display for Unseen {
             Unseen::NotBuilt(why) => write!(f, "its program does not build: {why}"),
             Unseen::SlowBuild(seconds) => write!(f, "its program does not build in {seconds} s"),
             Unseen::NotStarted(why) => write!(f, "its program does not start: {why}"),
-            Unseen::NoLaunch(None) => f.write_str("its program launches nothing"),
-            Unseen::NoLaunch(Some(why)) => {
-                write!(f, "its program launched nothing until then: {why}")
-            }
         }
     }
 }
@@ -201,10 +196,16 @@ pub fn run(cli: &Cli, input: &Input, wanted: Wanted<'_>) -> Option<Ran> {
     let name = &input.name;
     match attempt(cli, input, wanted) {
         Ok(ran) => {
-            if let Some(why) = &ran.ended {
-                let launches = ran.trace.launches.iter().map(|l| l.launches + l.in_graphs);
-                let launches = count(launches.sum::<u64>(), "launch");
-                complain!("note: `{name}` ran without a GPU for {launches}: {why}");
+            let unseen = format!("the launches of `{name}` are read, not seen: its program");
+            let launches = ran.trace.launches.iter().map(|l| l.launches + l.in_graphs);
+            match (launches.sum::<u64>(), &ran.ended) {
+                (0, None) => complain!("note: {unseen} launches nothing"),
+                (0, Some(why)) => complain!("note: {unseen} launched nothing until then: {why}"),
+                (some, Some(why)) => {
+                    let launches = count(some, "launch");
+                    complain!("note: `{name}` ran without a GPU for {launches}: {why}");
+                }
+                _ => {}
             }
             Some(ran)
         }
@@ -252,9 +253,6 @@ fn attempt(cli: &Cli, input: &Input, wanted: Wanted<'_>) -> Result<Ran, Unseen> 
     };
     let trace =
         read(folder.path(), &[program.into()], warpwright_gpu::utc_now()).map_err(Failure::from)?;
-    if trace.launches.is_empty() {
-        return Err(Unseen::NoLaunch(ended));
-    }
     let contents = Contents {
         folder: folder.path().to_path_buf(),
         digests: kept(folder.path()),

@@ -330,7 +330,7 @@ mod tests {
         }
         assert_eq!(found("int main() { }", "k"), None);
         let text = format!("{k}void run() {{ k<<<1, 1>>>(0); }} int main() {{ go(); }}");
-        let with = |option: &str| Calls::of(&[text.clone()], &[option.to_owned()]);
+        let with = |option: &str| Calls::of(std::slice::from_ref(&text), &[option.to_owned()]);
         assert!(with("-DN=1").unwrap().unlaunched("k").is_some());
         assert_eq!(with("-Dgo=run").unwrap().unlaunched("k"), None);
         assert!(with("-include=more.h").is_none());
