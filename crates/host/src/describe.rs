@@ -156,8 +156,11 @@ impl<'a> Code<'a> {
                 bases.push(ground.draft(Some(block))?);
             }
         }
-        let best = trial::best(&ground, &bases, self.module, trial::ASKED.until(until));
-        let (draft, trial) = best.ok_or(Error::NoDraft)?;
+        let limits = trial::ASKED.until(until);
+        let best = trial::best(&ground, &bases, self.module, limits).ok_or(Error::NoDraft)?;
+        let as_it_runs = trial::as_it_runs(self.module, &best, limits);
+        let (draft, found) = best;
+        let trial = as_it_runs.unwrap_or(found);
         Ok(Described { draft, trial })
     }
 

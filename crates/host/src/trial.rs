@@ -53,6 +53,14 @@ struct Left {
 }
 
 impl Left {
+    fn of(limits: Limits, work: u32) -> Left {
+        Left {
+            work: Cell::new(work),
+            fuel: limits.fuel,
+            until: limits.until,
+        }
+    }
+
     fn get(&self) -> u32 {
         let is_over = self.until.is_some_and(|until| Instant::now() > until);
         if is_over {
@@ -103,8 +111,30 @@ impl Trial {
     }
 }
 
-/// Runs the small size of a description.
+/// Runs the small size of a description. What a shuffle reads of a lane that takes no part says nothing against a guess.
 fn trial(program: &Program, draft: &Draft, left: &Left) -> Trial {
+    trial_with(program, draft, left, true)
+}
+
+/// What came of a description, as `run` says it.
+pub fn as_it_runs(
+    module: &Module,
+    (draft, found): &(Draft, Trial),
+    limits: Limits,
+) -> Option<Trial> {
+    if !found.runs() {
+        return None;
+    }
+    let program = Emulator::new(module, &draft.kernel).ok()?;
+    Some(trial_with(
+        &program,
+        draft,
+        &Left::of(limits, limits.work),
+        false,
+    ))
+}
+
+fn trial_with(program: &Program, draft: &Draft, left: &Left, loose_shuffles: bool) -> Trial {
     left.spend(1);
     let impossible = |why: &str| Trial::Faults {
         why: first_line(why),
@@ -128,7 +158,7 @@ fn trial(program: &Program, draft: &Draft, left: &Left) -> Trial {
         }
     }
     let options = Options {
-        loose_shuffles: true,
+        loose_shuffles,
         budget: left.fuel,
         total: left.fuel,
         ..Options::default()
@@ -375,11 +405,7 @@ pub fn best(
             return Some((first(ground, bases.first()?), Trial::Unknown(why)));
         }
     };
-    let left = |work: u32| Left {
-        work: Cell::new(work),
-        fuel: limits.fuel,
-        until: limits.until,
-    };
+    let left = |work: u32| Left::of(limits, work);
     let counts = fitted(&program, &first(ground, bases.first()?));
     if !counts.is_empty() {
         let bases: Vec<Draft> = bases.iter().map(|base| fitting(base, &counts)).collect();
