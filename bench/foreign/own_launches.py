@@ -263,7 +263,7 @@ def main():
     parser.add_argument("--cores", type=int, default=2, help="cores that each of them has")
     parser.add_argument("--until", type=float, help="begin no other file after so many seconds")
     parser.add_argument("--patience", type=float, default=300, help="seconds that a command may take")
-    parser.add_argument("--printed", type=Path, nargs="*", default=[], help="rows that runs before this one have printed")
+    parser.add_argument("--printed", type=Path, nargs="*", default=[], help="rows that runs before this one have printed, of each file the first")
     parser.add_argument("-o", "--output", type=Path)
     parser.add_argument("--table", type=Path)
     options = parser.parse_args()
@@ -271,7 +271,7 @@ def main():
     options.warpwright = str(Path(options.warpwright).resolve())
     write_headers(options.builds / "include")
     printed = [json.loads(line) for path in options.printed for line in path.read_text().splitlines() if line.startswith('{"suite"')]
-    done = {(row["suite"], row["name"], row["file"]): row for row in printed}
+    done = {(row["suite"], row["name"], row["file"]): row for row in reversed(printed)}
     one = lambda item: done.get((item[0].suite, item[0].name, item[1].name)) or row_of(item, options)
     rows = [row for row in side_by_side(list(items(options)), options, one) if row]
     document = {"date": time.strftime("%Y-%m-%d"), "budget_s": float(options.budget), "machine": machine(options), "summary": summary(rows), "rows": rows}
