@@ -53,6 +53,24 @@ typedef struct device *cl_device_id;
 typedef struct program *cl_program;
 typedef struct memory *cl_mem;
 """,
+    # What CUDA 13 takes a place for, CUDA 12 took a device for.
+    "cuda_12.h": """#pragma once
+#ifdef __cplusplus
+#include <cuda_runtime_api.h>
+static inline cudaMemLocation placeOf(int device) {
+    cudaMemLocation place;
+    place.type = device == cudaCpuDeviceId ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice;
+    place.id = device == cudaCpuDeviceId ? 0 : device;
+    return place;
+}
+static inline cudaError_t cudaMemPrefetchAsync(const void *memory, size_t bytes, int device, cudaStream_t stream = 0) {
+    return cudaMemPrefetchAsync(memory, bytes, placeOf(device), 0, stream);
+}
+static inline cudaError_t cudaMemAdvise(const void *memory, size_t bytes, cudaMemoryAdvise advice, int device) {
+    return cudaMemAdvise(memory, bytes, advice, placeOf(device));
+}
+#endif
+""",
 }
 #: seconds that a build may take on the wall
 PATIENCE = 600
@@ -444,6 +462,10 @@ def prepare(options):
 def run(options):
     prepare(options)
     found = rows(options)
+    if options.into:
+        own = {(row["suite"], row["name"]): row for row in found}
+        old = json.loads(options.into.read_text())["rows"]
+        found = [own.get((row["suite"], row["name"]), row) for row in old]
     document = {"date": time.strftime("%Y-%m-%d"), "budget_s": options.budget, "machine": machine(options), "summary": summary(found), "rows": found}
     print(json.dumps(document["summary"], indent=1))
     if options.output:
@@ -458,6 +480,7 @@ def main():
     parser.add_argument("suites", type=Path, help="the suites; for `table`, a result")
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--made", action="store_true")
+    parser.add_argument("--into", type=Path, help="a result whose other programs stay as they are")
     parser.add_argument("--budget", default="30")
     parser.add_argument("--gpu", default="h100")
     parser.add_argument("--seen", type=Path, help="a folder with what a device launched before (NAME.device), in its place")

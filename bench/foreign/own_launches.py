@@ -5,7 +5,7 @@
 
 SUITES as for `bench/no_gpu.py`, whose programs these are. Each of their files with kernels in it is explained as it is
 (`seen`: the file's own program ran; `read`: the code says block and grid; `guessed`: a part of either is a guess;
-`unknown`: nobody knows one); where the file is no program by itself, with the trace that `bench/no_gpu.py run` left in
+`unknown`: nobody knows one); of what no code of its program launches, by `explain`, it is counted apart; where the file is no program by itself, with the trace that `bench/no_gpu.py run` left in
 `--builds` (`traced`), as somebody does who has a Makefile (`trace --no-gpu -o T.json make run`, `--trace T.json`). `opt`
 is held against that kernel by kernel. `launch` describes the kernels, and `run` runs what it does not say to fault. Nothing of the suites is
 kept but names and numbers.
@@ -58,10 +58,16 @@ def source_name(symbol):
 def of_source(known):
     """Of each kernel of the source the best that is known of one of its instances."""
     best = {}
-    for symbol, (sure, _) in known.items():
+    for symbol, (sure, *_) in known.items():
         name = source_name(symbol)
         best[name] = min(best.get(name, KNOWN[-1]), sure, key=KNOWN.index)
     return best
+
+
+def by_nobody(known, names):
+    """Of these kernels of the source those that no code of their program launches."""
+    some = {source_name(symbol) for symbol, (*_, is_by_nobody) in known.items() if not is_by_nobody}
+    return names - some
 
 
 def told(words, folder, options):
@@ -77,9 +83,10 @@ def told(words, folder, options):
         return None, first_error(document.get("message", "")), seconds
     ran = "read, not seen" not in note
     name = lambda kernel: kernel.get("kernel") or kernel["name"]
-    found = {name(kernel): (certainty(kernel, ran), kernel.get("grid")) for kernel in document["kernels"]}
+    by_nobody = lambda kernel: kernel.get("not_launched", "").startswith("no code ")
+    found = {name(kernel): (certainty(kernel, ran), kernel.get("grid"), by_nobody(kernel)) for kernel in document["kernels"]}
     if "--trace" in words:
-        found = {name: ("traced" if sure == "seen" else sure, grid) for name, (sure, grid) in found.items()}
+        found = {name: ("traced" if sure == "seen" else sure, *rest) for name, (sure, *rest) in found.items()}
     return found, note, seconds
 
 
@@ -125,7 +132,7 @@ def row_of(item, options):
     program, path = item
     folder = options.suites / program.folder
     args = shlex.join(str(arg) for arg in program.args)
-    more = [f"-I{options.builds}/include", *(word for word in program.options if word[:2] in ("-I", "-D", "-s")), *RENAMED]
+    more = [f"-I{options.builds}/include", *(word for word in program.options if word[:2] in ("-I", "-D", "-s", "-i")), *RENAMED]
     file = path.relative_to(folder)
     row = {"suite": program.suite, "name": program.name, "file": path.name}
     tail = ["--run-args", args, "--", *more]
@@ -139,7 +146,12 @@ def row_of(item, options):
     known = dict(alone)
     if behind:
         traced, _, _ = told([options.warpwright, "explain", file, "--json", "--gpu", "h200", *behind, "--", *more], folder, options)
-        known |= {name: found for name, found in (traced or {}).items() if known.get(name, ("unknown", 0))[0] not in SURE}
+        known |= {name: found for name, found in (traced or {}).items() if known.get(name, ("unknown", 0, False))[0] not in SURE}
+    others = dict(known)
+    for words in program.others:
+        if any(sure not in SURE for sure in of_source(others).values()):
+            found, _, _ = told([options.warpwright, "explain", file, "--json", "--gpu", "h200", "--budget", options.budget, "--run-args", shlex.join(words), "--", *more], folder, options)
+            others |= {name: found for name, found in (found or {}).items() if others.get(name, ("unknown", 0, False))[0] not in SURE}
     launched = set()
     if trace.exists():
         launched = {launch["kernel"] for launch in json.loads(trace.read_text())["launches"]}
@@ -147,18 +159,20 @@ def row_of(item, options):
     met = {source_name(symbol) for symbol in known if symbol in launched}
     row |= {
         "known": dict(Counter(best.values())), "alone": dict(Counter(of_source(alone).values())),
+        "by nobody": len(by_nobody(alone, set(best) - met)), "by nobody but known": sum(best[name] in SURE for name in by_nobody(alone, set(best) - met)),
+        "known with other arguments": sum(sure in SURE for sure in of_source(others).values()),
         "launched": len(met), "launched and known": sum(best[name] in SURE for name in met),
         # What no run launches, nobody can have seen; of what does not build, nobody knows.
         "never launched": len(best) - len(met) if trace.exists() else 0, "without a run": 0 if trace.exists() else len(best),
         "never launched but known": sum(best[name] in SURE for name in best if name not in met) if trace.exists() else 0,
-        "instances known": sum(sure in SURE for sure, _ in known.values()),
+        "instances known": sum(sure in SURE for sure, *_ in known.values()),
         "not seen because": why_not(note) if is_unsure else "",
     }
     if options.opt:
         words = [options.warpwright, "opt", file, "--json", "--gpu", "h200", "--budget", "0.1", *behind, *(tail if not behind else ["--", *more])]
         found, said, seconds = told(words, folder, options)
         own = known if behind else alone
-        row |= {"opt_s": round(seconds, 1), "opt differs": None if found is None else sorted(n for n in own if found.get(n, ("", 0))[0] in SURE and own[n][0] in SURE and found[n][1] != own[n][1])}
+        row |= {"opt_s": round(seconds, 1), "opt differs": None if found is None else sorted(n for n in own if found.get(n, ("", 0, False))[0] in SURE and own[n][0] in SURE and found[n][1] != own[n][1])}
         row["opt knows"] = sum(sure in SURE for sure in of_source(found or {}).values())
         row["opt says"] = None if found else said[:160]
     if options.describe:
@@ -184,11 +198,15 @@ def summary(rows):
     explained = [row for row in rows if row["kernels"]]
     kernels = sum(row["kernels"] for row in explained)
     share = lambda key, names: round(100 * sum(row[key].get(name, 0) for row in explained for name in names) / max(kernels, 1), 1)
-    launched = sum(row["launched"] for row in explained)
+    launched, by_nobody = (sum(row[key] for row in explained) for key in ("launched", "by nobody"))
+    in_all = sum(row["known"].get(name, 0) for row in explained for name in SURE)
     found = {
         "files": len(rows), "files that compile": len(explained), "kernels of the source": kernels, "instances": sum(row["instances"] for row in explained),
         "instances with grid and block known": sum(row["instances known"] for row in explained),
         "grid and block known (%)": share("known", SURE), "by the file alone (%)": share("alone", SURE), **{f"{name} (%)": share("known", [name]) for name in KNOWN},
+        "kernels that no code of their programs launches": by_nobody,
+        "grid and block known of the others (%)": round(100 * (in_all - sum(row["by nobody but known"] for row in explained)) / max(kernels - by_nobody, 1), 1),
+        "grid and block known, run with the other arguments of `programs.py` as well (%)": round(100 * sum(row["known with other arguments"] for row in explained) / max(kernels, 1), 1),
         "kernels that the programs launch": launched,
         "of these grid and block known (%)": round(100 * sum(row["launched and known"] for row in explained) / max(launched, 1), 1),
         "kernels that the programs, as they are run, never launch": sum(row["never launched"] for row in explained),
@@ -245,13 +263,17 @@ def main():
     parser.add_argument("--cores", type=int, default=2, help="cores that each of them has")
     parser.add_argument("--until", type=float, help="begin no other file after so many seconds")
     parser.add_argument("--patience", type=float, default=300, help="seconds that a command may take")
+    parser.add_argument("--printed", type=Path, nargs="*", default=[], help="rows that runs before this one have printed, of each file the first")
     parser.add_argument("-o", "--output", type=Path)
     parser.add_argument("--table", type=Path)
     options = parser.parse_args()
     options.suites, options.builds = options.suites.resolve(), options.builds.resolve()
     options.warpwright = str(Path(options.warpwright).resolve())
     write_headers(options.builds / "include")
-    rows = [row for row in side_by_side(list(items(options)), options, lambda item: row_of(item, options)) if row]
+    printed = [json.loads(line) for path in options.printed for line in path.read_text().splitlines() if line.startswith('{"suite"')]
+    done = {(row["suite"], row["name"], row["file"]): row for row in reversed(printed)}
+    one = lambda item: done.get((item[0].suite, item[0].name, item[1].name)) or row_of(item, options)
+    rows = [row for row in side_by_side(list(items(options)), options, one) if row]
     document = {"date": time.strftime("%Y-%m-%d"), "budget_s": float(options.budget), "machine": machine(options), "summary": summary(rows), "rows": rows}
     print(json.dumps(document["summary"], indent=1))
     if options.output:

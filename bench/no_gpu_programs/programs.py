@@ -30,6 +30,8 @@ class Program:
     wrong: str = ""
     #: what is changed in its files: which files, a pattern, what takes its place
     edits: list = field(default_factory=list)
+    #: other arguments that it takes, for kernels that it launches with these alone
+    others: list = field(default_factory=list)
 
 
 RODINIA = "gpu-rodinia/cuda"
@@ -39,9 +41,18 @@ SAMPLES = "cuda-samples/Samples"
 ALTIS = "altis/src"
 SHOC = "shoc/src"
 
+#: headers of Thrust that others no longer include
+HEADERS_OF = {"segmentationTreeThrust": ["-include=thrust/tuple.h"]}
+#: `Program.others`
+OTHERS = {
+    "reduction": [["--n=65536", f"--kernel={kernel}"] for kernel in range(10)],
+    "bf16TensorCoreGemm": [["--kernel=1"], ["--kernel=2"]],
+    "myocyte": [["10", "1", "1"]],
+}
+
 
 def rodinia(name, sources, args=(), inputs=(), options=(), folder=None, right="", wrong=""):
-    return Program("Rodinia", name, f"{RODINIA}/{folder or name}", sources, list(options), list(args), list(inputs), right, wrong)
+    return Program("Rodinia", name, f"{RODINIA}/{folder or name}", sources, list(options), list(args), list(inputs), right, wrong, others=OTHERS.get(name, []))
 
 
 #: extents of PolyBench/GPU stand in its headers: all of them small, and at least a block of those that divide by one
@@ -67,10 +78,10 @@ def parboil(name, args, inputs=(), sources=(), options=()):
     return Program("Parboil", name, folder, own + common, include + list(options), list(args), list(inputs))
 
 
-def sample(group, name, args=(), options=()):
+def sample(group, name, args=()):
     return Program(
         "cuda-samples", name, f"{SAMPLES}/{group}/{name}", ["*.cu", "*.cpp"],
-        ["-I../../../Common", "-std=c++17", *options], list(args), right="<exit code 0>",
+        ["-I../../../Common", "-std=c++17", *HEADERS_OF.get(name, [])], list(args), right="<exit code 0>", others=OTHERS.get(name, []),
     )
 
 
@@ -78,7 +89,7 @@ def altis(level, name, sources, args=()):
     common = ["../../common/main.cu", *(f"../../../common/{f}.cpp" for f in ("CTimer", "Option", "OptionParser", "ProgressBar", "ResultDatabase", "Timer"))]
     return Program(
         "Altis", name, f"{ALTIS}/cuda/{level}/{name}", [*sources, *common],
-        ["-I../../common", "-I../../../common", "-I../../../../config/cuda_device_attr_gen"], ["-s", "1", "-n", "1", *args],
+        ["-I../../common", "-I../../../common", "-I../../../../config/cuda_device_attr_gen", "-include=cuda_12.h"], ["-s", "1", "-n", "1", *args],
     )
 
 

@@ -72,6 +72,29 @@ const LARGEST: u64 = 1 << 20;
 /// The texts of the headers that a file and its headers include in quotes: from the folder of who includes them, or from
 /// those of `-I`.
 pub fn own_headers(path: &Path, text: &str, nvcc: &[String]) -> Vec<String> {
+    headers(path, text, nvcc, &[('"', '"')]).0
+}
+
+/// The texts of the sources of a program and of all headers of theirs that lie in their folders or in those of `-I`; none
+/// where one of these is not read.
+pub fn texts_of_program(sources: &[(PathBuf, String)], nvcc: &[String]) -> Option<Vec<String>> {
+    let mut all = Vec::new();
+    for (path, text) in sources {
+        let (own, is_whole) = headers(path, text, nvcc, &[('"', '"'), ('<', '>')]);
+        if !is_whole {
+            return None;
+        }
+        all.push(text.clone());
+        all.extend(own);
+    }
+    Some(all)
+}
+
+/// What names of headers stand between.
+type Quotes = [(char, char)];
+
+/// The texts of headers, and whether these are all that are there.
+fn headers(path: &Path, text: &str, nvcc: &[String], quotes: &Quotes) -> (Vec<String>, bool) {
     let mut folders = Vec::new();
     for (at, option) in nvcc.iter().enumerate() {
         let folder = match option.strip_prefix("-I") {
@@ -82,9 +105,14 @@ pub fn own_headers(path: &Path, text: &str, nvcc: &[String]) -> Vec<String> {
     }
     let mut seen: Vec<PathBuf> = Vec::new();
     let mut texts: Vec<String> = Vec::new();
-    let mut open = included(text, path.parent(), &folders);
+    let mut open = included(text, path.parent(), &folders, quotes);
+    let mut is_whole = true;
     while let Some(header) = open.pop() {
-        if seen.contains(&header) || seen.len() >= MOST_HEADERS {
+        if seen.contains(&header) {
+            continue;
+        }
+        if seen.len() >= MOST_HEADERS {
+            is_whole = false;
             continue;
         }
         let is_small = std::fs::metadata(&header).is_ok_and(|m| m.is_file() && m.len() <= LARGEST);
@@ -93,20 +121,25 @@ pub fn own_headers(path: &Path, text: &str, nvcc: &[String]) -> Vec<String> {
             .then(|| String::from_utf8(in_utf8(std::fs::read(&header).ok()?).0).ok())
             .flatten()
         else {
+            is_whole = false;
             continue;
         };
-        open.extend(included(&text, header.parent(), &folders));
+        open.extend(included(&text, header.parent(), &folders, quotes));
         texts.push(text);
     }
-    texts
+    (texts, is_whole)
 }
 
-/// The files that a text includes in quotes, as far as they are there.
-fn included(text: &str, own: Option<&Path>, folders: &[PathBuf]) -> Vec<PathBuf> {
+/// The files that a text includes, as far as they are there.
+fn included(text: &str, own: Option<&Path>, folders: &[PathBuf], quotes: &Quotes) -> Vec<PathBuf> {
     let name = |line: &str| -> Option<String> {
         let rest = line.trim_start().strip_prefix('#')?.trim_start();
         let rest = rest.strip_prefix("include")?.trim_start();
-        let (name, _) = rest.strip_prefix('"')?.split_once('"')?;
+        let mut quotes = quotes.iter();
+        let (name, _) = quotes.find_map(|(open, close)| {
+            let rest = rest.strip_prefix(*open)?;
+            rest.split_once(*close)
+        })?;
         Some(name.to_owned())
     };
     let place = |name: String| {

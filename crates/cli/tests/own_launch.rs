@@ -1227,3 +1227,27 @@ fn a_folder_has_a_description_of_each_kernel() {
     assert!(text(&again.stdout).contains("left out set(int*, int): "));
     assert_eq!(std::fs::read_to_string(&changed).unwrap(), toml);
 }
+
+/// `run` calls it a fault, and so does the description.
+#[test]
+fn what_reads_a_lane_that_takes_no_part_is_said_to_fault() {
+    if require_toolkit("a launch description with a shuffle").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = "__global__ void sum(const float *x, float *y) { float a = x[threadIdx.x];\n\
+         for (int d = 16; d; d >>= 1) a += __shfl_down_sync(0xff, a, d);\n\
+         if (threadIdx.x == 0) y[0] = a; }\n\
+         void go(const float *x, float *y) { sum<<<1, 8>>>(x, y); }\n";
+    std::fs::write(folder.path().join("k.cu"), source).unwrap();
+    let made = run_in(folder.path(), &["launch", "k.cu", "-o", "k.toml"]);
+    assert_eq!(made.status.code(), Some(5), "{}", text(&made.stderr));
+    let toml = std::fs::read_to_string(folder.path().join("k.toml")).unwrap();
+    assert!(
+        toml.contains("FAULTS at `small`") && toml.contains("inactive lane"),
+        "{toml}"
+    );
+    let args = ["run", "k.cu", "--launch", "k.toml", "--size", "small"];
+    let said = text(&run_in(folder.path(), &args).stderr);
+    assert!(said.contains("inactive lane"), "{said}");
+}

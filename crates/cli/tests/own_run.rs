@@ -619,3 +619,122 @@ fn the_limit_in_an_edit_is_that_of_the_build() {
     };
     assert!(code("chosen.cubin") == code("said.cubin"), "{edit}");
 }
+
+/// One kernel that runs; one on a path that is not taken, whose grid is the GPU's and whose memory nobody knows; one that
+/// is launched by what nobody calls; one that no code names.
+const PATHS: &str = r#"#include <cstdlib>
+__global__ void usual(float *x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] = 1; }
+__global__ void other(float *x, const int *of, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) x[of[i]] += 2;
+}
+__global__ void dead(float *x) { x[threadIdx.x] = 3; }
+__global__ void unnamed(float *x) { x[threadIdx.x] = 4; }
+void old(float *x) { dead<<<8, 64>>>(x); }
+int main(int argc, char **argv) {
+    float *x; int *of, n = 1000;
+    if (argc > 1) n = atoi(argv[1]);
+    cudaMalloc(&x, n * sizeof(float));
+    cudaDeviceProp its; cudaGetDeviceProperties(&its, 0);
+    if (argc > 1) {
+        cudaMalloc(&of, n * sizeof(int)); cudaMemset(of, 0, n * sizeof(int));
+        other<<<its.multiProcessorCount * 2, 128>>>(x, of, n);
+    } else
+        usual<<<(n + 255) / 256, 256>>>(x, n);
+    return cudaDeviceSynchronize();
+}
+"#;
+
+#[test]
+fn what_a_program_does_not_launch_is_said_by_name() {
+    if require_toolkit("kernels that are not launched").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    std::fs::write(at.join("k.cu"), PATHS).unwrap();
+    let words = [
+        "explain", "k.cu", "--json", "--gpu", "h200", "--budget", "200",
+    ];
+    let found = |more: &[&str]| -> Vec<(String, Value, Value, Value, Value)> {
+        let found = document(at, &[&words[..], more].concat());
+        let kernels = found["kernels"].as_array().unwrap().iter();
+        let mut all: Vec<_> = kernels
+            .map(|k| {
+                let field = |name: &str| k.get(name).cloned().unwrap_or(Value::Null);
+                let name = k["kernel"].as_str().unwrap();
+                let name = ["usual", "other", "dead", "unnamed"]
+                    .into_iter()
+                    .find(|n| name.contains(n));
+                (
+                    name.unwrap().to_owned(),
+                    field("block_source"),
+                    field("grid"),
+                    field("guessed"),
+                    field("not_launched"),
+                )
+            })
+            .collect();
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        all
+    };
+    let row = |name: &str, source: &str, grid: Value, why: Value| {
+        (name.to_owned(), Value::from(source), grid, Value::Null, why)
+    };
+    let dead = "no code of the program of `k.cu` launches it: `old`, which would, is not called from `main`";
+    let unnamed = "no code of the program of `k.cu` launches it";
+    let path = "its program, as it ran, does not launch it (--run-args gives other arguments)";
+    assert_eq!(
+        found(&[]),
+        [
+            row("dead", "seen", 8.into(), dead.into()),
+            row("other", "seen", 264.into(), path.into()),
+            row("unnamed", "assumed", Value::Null, unnamed.into()),
+            row("usual", "ran", 4.into(), Value::Null),
+        ]
+    );
+    // The size that the run had otherwise is a guess here.
+    let mut usual = row("usual", "seen", 4.into(), path.into());
+    usual.3 = "guessed: n = 1000".into();
+    assert_eq!(
+        found(&["--run-args", "500"])[1..],
+        [
+            row("other", "ran", 264.into(), Value::Null),
+            row("unnamed", "assumed", Value::Null, unnamed.into()),
+            usual,
+        ]
+    );
+    let screen = text(&run_in(at, &["explain", "k.cu", "--gpu", "h200", "--budget", "200"]).stdout);
+    assert!(screen.contains("launches it: `old`, which"), "{screen}");
+    // Of a program that ends before it launches anything, too.
+    let none = PATHS.replace("float *x; int *of", "exit(2); float *x; int *of");
+    std::fs::write(at.join("none.cu"), none).unwrap();
+    let none = document(at, &["explain", "none.cu", "--json", "--budget", "200"]);
+    let why = none["kernels"].as_array().unwrap().iter();
+    let why: Vec<String> = why.map(|k| k["not_launched"].to_string()).collect();
+    assert_eq!(
+        why.iter().filter(|why| why.contains(path)).count(),
+        2,
+        "{why:?}"
+    );
+    assert_eq!(
+        why.iter().filter(|why| why.contains("no code")).count(),
+        2,
+        "{why:?}"
+    );
+    let opt = document(
+        at,
+        &["opt", "k.cu", "--json", "--no-database", "--budget", "1"],
+    );
+    let notes: Vec<String> = opt["kernels"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|k| k["notes"].to_string())
+        .collect();
+    for why in [dead, unnamed, path] {
+        assert!(
+            notes.iter().any(|notes| notes.contains(why)),
+            "{why}: {notes:?}"
+        );
+    }
+}

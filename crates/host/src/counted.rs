@@ -19,7 +19,7 @@ pub struct Counted {
     pub is_known_block: bool,
     /// It is smaller than the launch that it stands for.
     pub is_smaller: bool,
-    /// Of the code's own launch, not made small: the sizes that are guessed, in words.
+    /// Of a launch with as many blocks as the code's own: the sizes that these go by and that are guessed, in words.
     pub guessed: Option<String>,
 }
 

@@ -156,8 +156,11 @@ impl<'a> Code<'a> {
                 bases.push(ground.draft(Some(block))?);
             }
         }
-        let best = trial::best(&ground, &bases, self.module, trial::ASKED.until(until));
-        let (draft, trial) = best.ok_or(Error::NoDraft)?;
+        let limits = trial::ASKED.until(until);
+        let best = trial::best(&ground, &bases, self.module, limits).ok_or(Error::NoDraft)?;
+        let as_it_runs = trial::as_it_runs(self.module, &best, limits);
+        let (draft, found) = best;
+        let trial = as_it_runs.unwrap_or(found);
         Ok(Described { draft, trial })
     }
 
@@ -187,14 +190,22 @@ impl<'a> Code<'a> {
 fn counted(draft: &Draft, stated: &Stated<'_>) -> Option<Vec<Counted>> {
     let described = draft.file().ok()?;
     let own = remarks(draft, stated);
-    let guessed = draft.names.iter().filter(is_guessed);
-    let guessed = guessed.map(|named| format!("{} = {}", named.name, whole(draft, named)));
-    let guessed = labelled("guessed", &guessed.collect::<Vec<_>>());
+    let guesses = |named: Vec<&Named>| {
+        let guessed = named.into_iter().filter(is_guessed);
+        let guessed = guessed.map(|named| format!("{} = {}", named.name, whole(draft, named)));
+        labelled("guessed", &guessed.collect::<Vec<_>>())
+    };
+    let guessed = guesses(draft.names.iter().collect());
+    // Sizes of memory that nobody knows leave a grid that goes by none of them what it is.
+    let of_grid = draft.of_grid();
+    let is_known_grid =
+        draft.grid_source != Source::Guessed && !of_grid.iter().any(|n| is_unknown(draft, n));
     let sized = |shift: u32| {
         let names = draft.names.iter();
         let names = names.map(|named| (&*named.name, whole(draft, named), named.small));
         let (sizes, smaller) = halved(names, shift);
-        let is_own = smaller.is_none()
+        let is_whole = smaller.is_none();
+        let is_own = is_whole
             && draft.grid_source != Source::Guessed
             && !draft.names.iter().any(|named| is_unknown(draft, named));
         let at = [Some(own.clone()), guessed.clone(), smaller];
@@ -206,7 +217,8 @@ fn counted(draft: &Draft, stated: &Stated<'_>) -> Option<Vec<Counted>> {
             is_known_block: draft.block_source != Source::Guessed
                 && draft.launched.others.is_empty(),
             is_smaller: !is_own,
-            guessed: is_own.then(|| guessed.clone().unwrap_or_default()),
+            guessed: (is_whole && is_known_grid)
+                .then(|| guesses(of_grid.clone()).unwrap_or_default()),
         })
     };
     Some(whole_or_parts(&sized))

@@ -258,6 +258,15 @@ impl Draft {
         })
     }
 
+    /// The names that the grid goes by.
+    pub fn of_grid(&self) -> Vec<&Named> {
+        let (mut all, mut fixed) = (BTreeSet::new(), BTreeSet::new());
+        let grid = self.grid.iter();
+        grid.for_each(|amount| amount.roots(&mut all, &mut fixed));
+        let named = self.names.iter();
+        named.filter(|named| all.contains(&named.root)).collect()
+    }
+
     /// All names that the description uses.
     pub fn used(&self) -> BTreeSet<Rc<Root>> {
         let (mut all, mut fixed) = (BTreeSet::new(), BTreeSet::new());

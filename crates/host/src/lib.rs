@@ -19,7 +19,7 @@ mod signature;
 mod sizes;
 mod trial;
 
-pub use code::number;
+pub use code::{Calls, number};
 pub use counted::{Counted, MOST_BYTES, halved, whole_or_parts};
 pub use describe::{Code, Described, Kernel, Stated, Traced};
 pub use draft::{Draft, Launched};

@@ -56,6 +56,15 @@ struct Left {
 }
 
 impl Left {
+    fn of(limits: Limits, work: u32) -> Left {
+        Left {
+            work: Cell::new(work),
+            fuel: Cell::new(limits.fuel),
+            until: limits.until,
+            is_late: Cell::new(false),
+        }
+    }
+
     fn get(&self) -> u32 {
         if !self.has_time(Duration::ZERO) {
             self.work.set(0);
@@ -121,8 +130,30 @@ impl Trial {
     }
 }
 
-/// Runs the small size of a description.
+/// Runs the small size of a description. What a shuffle reads of a lane that takes no part says nothing against a guess.
 fn trial(program: &Program, draft: &Draft, left: &Left) -> Trial {
+    trial_with(program, draft, left, true)
+}
+
+/// What came of a description, as `run` says it.
+pub fn as_it_runs(
+    module: &Module,
+    (draft, found): &(Draft, Trial),
+    limits: Limits,
+) -> Option<Trial> {
+    if !found.runs() {
+        return None;
+    }
+    let program = Emulator::new(module, &draft.kernel).ok()?;
+    Some(trial_with(
+        &program,
+        draft,
+        &Left::of(limits, limits.work),
+        false,
+    ))
+}
+
+fn trial_with(program: &Program, draft: &Draft, left: &Left, loose_shuffles: bool) -> Trial {
     left.spend(1);
     let impossible = |why: &str| Trial::Faults {
         why: first_line(why),
@@ -151,7 +182,7 @@ fn trial(program: &Program, draft: &Draft, left: &Left) -> Trial {
         false => Vec::new(),
     });
     let before: Vec<Vec<u8>> = before.collect();
-    match run(program, &launch, inputs, left) {
+    match run((program, loose_shuffles), &launch, inputs, left) {
         Ok(Outcome::Finished(results)) => {
             let tells = |(buffer, (before, after)): (&Buffer, (&Vec<u8>, &Vec<u8>))| {
                 let size = buffer.ty.size();
@@ -196,14 +227,14 @@ fn trial(program: &Program, draft: &Draft, left: &Left) -> Trial {
 
 /// Runs a launch until its fuel is spent, or as much of it as tells that the time is over before.
 fn run(
-    program: &Program,
+    (program, loose_shuffles): (&Program, bool),
     launch: &Launch,
     inputs: Vec<Vec<u8>>,
     left: &Left,
 ) -> Result<Outcome, EmuError> {
     let fuel = left.fuel.get();
     let options = |fuel: u64| Options {
-        loose_shuffles: true,
+        loose_shuffles,
         budget: fuel,
         total: fuel,
         ..Options::default()
@@ -408,12 +439,7 @@ pub fn best(
             return Some((first(ground, bases.first()?), Trial::Unknown(why)));
         }
     };
-    let left = |work: u32| Left {
-        work: Cell::new(work),
-        fuel: Cell::new(limits.fuel),
-        until: limits.until,
-        is_late: Cell::new(false),
-    };
+    let left = |work: u32| Left::of(limits, work);
     let is_late = || !left(0).has_time(Duration::ZERO);
     let counts = fitted(&program, &first(ground, bases.first()?), &is_late);
     if !counts.is_empty() {

@@ -58,6 +58,9 @@ pub struct Explanation {
     /// The sizes that `grid` goes by and that are guessed, in words.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub guessed: String,
+    /// What is known of a program that ran and did not launch it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_launched: Option<String>,
     /// Why neither turns of loops nor accesses are counted, where a launch is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_counted: Option<String>,
@@ -371,6 +374,7 @@ pub fn from_resources(
         grid: setting.grid,
         idle_sms: setting.idle_sms(),
         guessed: setting.guessed.to_owned(),
+        not_launched: None,
         not_counted: None,
         dynamic_smem_is_assumed: false,
         calls: Vec::new(),

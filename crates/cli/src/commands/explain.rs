@@ -174,7 +174,12 @@ fn of_kernels(
     let own = || counted(cli, (input, file), &args.kernel, &args.nvcc, seen);
     options.counted = progress::waiting(LOOKING, own)?;
     options.ran = own_run::known(ran.as_ref(), &args.kernel);
-    let found = progress::waiting(COUNTING, || optimizer.explain(input, &options))?;
+    let mut found = progress::waiting(COUNTING, || optimizer.explain(input, &options))?;
+    for kernel in &mut found.kernels {
+        kernel.not_launched = ran
+            .as_ref()
+            .and_then(|ran| ran.not_launched(&kernel.kernel));
+    }
     Ok((found.gpu, found.kernels, options.counted))
 }
 
@@ -256,6 +261,9 @@ fn print_kernel(e: &Explanation, (gpu, args): (&Gpu, &KernelArgs), is_verbose: b
         "{}",
         wrap(&titled(&e.kernel, &launched), "", "  ").join("\n")
     );
+    if let Some(text) = &e.not_launched {
+        println!("{}", wrap(text, "  ", "    ").join("\n"));
+    }
     let r = &e.resources;
     let about = if e.estimated {
         " (estimated: no ptxas)"

@@ -109,6 +109,10 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         false => Vec::new(),
     };
     outcome.report.count(&explained);
+    for kernel in &mut outcome.report.kernels {
+        let why = ran.as_ref().and_then(|ran| ran.not_launched(&kernel.name));
+        kernel.notes.extend(why);
+    }
     watch.bar.finish_and_clear();
     if let Some(folder) = &args.keep {
         keep(folder, &outcome.explored)?;

@@ -12,11 +12,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use warpwright::front::architecture;
+use warpwright::own_launch::texts_of_program;
 use warpwright::ran::{self, Contents};
 use warpwright::source::sizes::OwnSizes;
 use warpwright::trace::{Launched, Trace, read};
 use warpwright::{Counted, Input, Level, source};
 use warpwright_diag::count;
+use warpwright_host::Calls;
+use warpwright_pass::names::base_name;
 use warpwright_ptx::Module;
 use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, Invocation, NvccJob, ToolError};
@@ -93,6 +96,8 @@ pub struct Ran {
     pub contents: Contents,
     /// How it ended, where that leaves something to be said.
     ended: Option<Ended>,
+    /// The file of its `main`, by name, and what its functions call; none where names do not say that.
+    calls: Option<(String, Calls)>,
     /// What was kept lies there.
     _folder: WorkFolder,
 }
@@ -132,7 +137,6 @@ enum Unseen {
     /// In so many seconds.
     SlowBuild(f64),
     NotStarted(String),
-    NoLaunch(Option<Ended>),
 }
 
 impl fmt::Display for Unseen {
@@ -146,10 +150,6 @@ impl fmt::Display for Unseen {
             Unseen::NotBuilt(why) => write!(f, "its program does not build: {why}"),
             Unseen::SlowBuild(seconds) => write!(f, "its program does not build in {seconds} s"),
             Unseen::NotStarted(why) => write!(f, "its program does not start: {why}"),
-            Unseen::NoLaunch(None) => f.write_str("its program launches nothing"),
-            Unseen::NoLaunch(Some(why)) => {
-                write!(f, "its program launched nothing until then: {why}")
-            }
         }
     }
 }
@@ -197,10 +197,16 @@ pub fn run(cli: &Cli, input: &Input, wanted: Wanted<'_>) -> Option<Ran> {
     let name = &input.name;
     match attempt(cli, input, wanted) {
         Ok(ran) => {
-            if let Some(why) = &ran.ended {
-                let launches = ran.trace.launches.iter().map(|l| l.launches + l.in_graphs);
-                let launches = count(launches.sum::<u64>(), "launch");
-                complain!("note: `{name}` ran without a GPU for {launches}: {why}");
+            let unseen = format!("the launches of `{name}` are read, not seen: its program");
+            let launches = ran.trace.launches.iter().map(|l| l.launches + l.in_graphs);
+            match (launches.sum::<u64>(), &ran.ended) {
+                (0, None) => complain!("note: {unseen} launches nothing"),
+                (0, Some(why)) => complain!("note: {unseen} launched nothing until then: {why}"),
+                (some, Some(why)) => {
+                    let launches = count(some, "launch");
+                    complain!("note: `{name}` ran without a GPU for {launches}: {why}");
+                }
+                _ => {}
             }
             Some(ran)
         }
@@ -248,9 +254,6 @@ fn attempt(cli: &Cli, input: &Input, wanted: Wanted<'_>) -> Result<Ran, Unseen> 
     };
     let trace =
         read(folder.path(), &[program.into()], warpwright_gpu::utc_now()).map_err(Failure::from)?;
-    if trace.launches.is_empty() {
-        return Err(Unseen::NoLaunch(ended));
-    }
     let contents = Contents {
         folder: folder.path().to_path_buf(),
         digests: kept(folder.path()),
@@ -259,6 +262,7 @@ fn attempt(cli: &Cli, input: &Input, wanted: Wanted<'_>) -> Result<Ran, Unseen> 
         trace,
         contents,
         ended,
+        calls: sources.calls(wanted.nvcc),
         _folder: folder,
     })
 }
@@ -395,6 +399,8 @@ struct Sources {
     main: Option<PathBuf>,
     /// Others in its folder with their texts, for what does not link alone.
     beside: Vec<(PathBuf, String)>,
+    /// All of them.
+    texts: Vec<(PathBuf, String)>,
 }
 
 /// Sources in a folder of which more than these are no program.
@@ -408,6 +414,7 @@ impl Sources {
             let sources = Sources {
                 main: None,
                 beside: Vec::new(),
+                texts: vec![(PathBuf::new(), text.to_owned())],
             };
             return if has_main(text) {
                 Ok(sources)
@@ -443,15 +450,29 @@ impl Sources {
         let beside = all
             .iter()
             .filter(|(path, text)| *path != main && !has_main(text) && !is_included(path));
-        let beside: Vec<(PathBuf, String)> = beside.cloned().collect();
+        let mut beside: Vec<(PathBuf, String)> = beside.cloned().collect();
+        if beside.len() > MOST_SOURCES {
+            beside.clear();
+        }
+        let is_one = |path: &PathBuf| {
+            let mut others = beside.iter();
+            *path == main || *path == input.path || others.any(|(other, _)| other == path)
+        };
+        let texts = all.iter().filter(|(path, _)| is_one(path)).cloned();
         Ok(Sources {
+            texts: texts.collect(),
+            beside,
             main: Some(main),
-            beside: if beside.len() <= MOST_SOURCES {
-                beside
-            } else {
-                Vec::new()
-            },
         })
+    }
+
+    /// The file of the `main`, and what the functions of the program call.
+    fn calls(&self, nvcc: &[String]) -> Option<(String, Calls)> {
+        let name = self.main.as_deref().map_or(Path::new("-"), |main| {
+            main.file_name().map_or(main, Path::new)
+        });
+        let texts = texts_of_program(&self.texts, nvcc)?;
+        Some((name.display().to_string(), Calls::of(&texts, nvcc)?))
     }
 }
 
@@ -618,6 +639,28 @@ impl Ran {
         let other = first.as_ref().filter(|first| !first.fits());
         let other = other.and_then(|_| all.find(Counted::fits));
         first.into_iter().chain(other).collect()
+    }
+
+    /// What is to be said of a kernel that it did not launch.
+    pub fn not_launched(&self, kernel: &str) -> Option<String> {
+        if self.trace.launches.iter().any(|l| l.kernel == kernel) {
+            return None;
+        }
+        let by_nobody = self.calls.as_ref().and_then(|(main, calls)| {
+            let why = calls.unlaunched(&base_name(kernel))?;
+            Some(why.in_words(main))
+        });
+        Some(by_nobody.unwrap_or_else(|| {
+            match self.ended {
+                Some(Ended::Late(_)) => {
+                    "its program had not launched it when it was ended".to_owned()
+                }
+                _ => {
+                    "its program, as it ran, does not launch it (--run-args gives other arguments)"
+                        .to_owned()
+                }
+            }
+        }))
     }
 
     /// The launch of a kernel that counts.

@@ -6,6 +6,7 @@
 //! that launch, and no promise of others.
 
 mod amount;
+mod calls;
 mod choices;
 mod described;
 mod memory;
@@ -20,6 +21,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 
 pub use amount::{Amount, Root};
+pub use calls::{Calls, Unlaunched};
 pub use described::{Argument, Described};
 pub use memory::Memory;
 use number::Number;
