@@ -1,5 +1,6 @@
 //! What limits a kernel, before any choice.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use serde::Serialize;
@@ -7,7 +8,7 @@ use warpwright_cudac::diag::Source;
 use warpwright_cudac::{File, Local};
 use warpwright_driver::build::{resources, resources_of};
 use warpwright_driver::candidate::Turns;
-use warpwright_pass::names::{base_name, is_named};
+use warpwright_pass::names::is_named;
 use warpwright_pass::scope::too_large;
 use warpwright_pass::{Block, BlockSource, Bounded, Reliance, Setting};
 use warpwright_ptx::Module;
@@ -17,7 +18,7 @@ use warpwright_report::explain::{
     Explanation, explain, from_resources, lines_by_origin, lines_of_machine_code, origins,
     pressure_of_machine_code,
 };
-use warpwright_report::local::{self, Declared};
+use warpwright_report::local::{self, Declared, Written};
 use warpwright_report::screen::extents;
 use warpwright_sass::{Cubin, Elf};
 use warpwright_target::{Gpu, lookup, runs_on};
@@ -131,7 +132,7 @@ impl Optimizer {
         scope.gpu = Some(gpu);
         scope.seen = &seen;
         let artifact = verified(module)?;
-        let declared = declared(input);
+        let written = written(input);
         let mut explanations = Vec::new();
         for kernel in scope.kernels(&artifact)? {
             let mut setting = scope.setting(&artifact, &kernel, &gpu)?;
@@ -148,8 +149,7 @@ impl Optimizer {
                 .and_then(|module| Some((module, module.function(&kernel)?)));
             let Some((module, id)) = found else { continue };
             let built = build.as_ref().and_then(|b| b.resources.kernel(&kernel));
-            let mut found = explain(module, id, &setting, built.map(resources));
-            local::name(&mut found.local_arrays, &base_name(&kernel), &declared);
+            let mut found = explain(module, id, &setting, built.map(resources), &written);
             // What the code's own launch says is no assumption.
             found.dynamic_smem_is_assumed =
                 setting.dynamic_smem.is_none() && setting.seen_dynamic.is_none();
@@ -236,42 +236,71 @@ impl Optimizer {
     }
 }
 
-/// What the functions of CUDA C declare that may lie in local memory.
-fn declared(input: &Input) -> Vec<Declared> {
+/// What CUDA C says of that which may lie in local memory.
+fn written(input: &Input) -> Written {
     let (Level::Cuda, Ok(text)) = (input.level, input.text()) else {
-        return Vec::new();
+        return Written::default();
     };
     let file = short_name(&input.name);
     let Ok(parsed) = File::parse(Source::new(file, text)) else {
-        return Vec::new();
+        return Written::default();
     };
     let before = |at: usize| text.get(..at).unwrap_or_default();
     let line = |at: usize| format!("{file}:{}", before(at).matches('\n').count() + 1);
-    let uses = |local: &Local| {
-        let own = text.get(local.within.clone()).unwrap_or_default();
-        let first = before(local.within.start).matches('\n').count() + 1;
-        let is_word = |c: char| c.is_alphanumeric() || c == '_';
-        let named = own.lines().enumerate().filter(|(_, line)| {
-            let mut words = line.split(|c| !is_word(c));
-            words.any(|word| word == local.name.text)
-        });
-        named
-            .map(|(at, _)| format!("{file}:{}", first + at))
-            .collect()
-    };
+    let mut functions: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for header in parsed.functions.iter().chain(&parsed.kernels) {
+        let lines = functions.entry(header.name.text.clone()).or_default();
+        lines.push(line(header.span.start));
+    }
     let declared = |local: Local| Declared {
         line: line(local.name.span.start),
-        uses: uses(&local),
+        uses: uses(&local, file, text),
         name: local.name.text,
         function: local.function,
         parameter: local.parameter,
         bytes: local.bytes,
     };
-    parsed
-        .locals(&warpwright_host::number)
-        .into_iter()
-        .map(declared)
+    let locals = parsed.locals(&warpwright_host::number).into_iter();
+    Written {
+        declared: locals.map(declared).collect(),
+        functions,
+        pragmas: pragmas(file, text),
+    }
+}
+
+/// The lines of its function that name something.
+fn uses(local: &Local, file: &str, text: &str) -> Vec<String> {
+    let own = text.get(local.within.clone()).unwrap_or_default();
+    let before = text.get(..local.within.start).unwrap_or_default();
+    let first = before.matches('\n').count() + 1;
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let named = own.lines().enumerate().filter(|(_, line)| {
+        let mut words = line.split(|c| !is_word(c));
+        words.any(|word| word == local.name.text)
+    });
+    named
+        .map(|(at, _)| format!("{file}:{}", first + at))
         .collect()
+}
+
+/// What pragmas in front of loops say of unrolling, by the loops' lines.
+fn pragmas(file: &str, text: &str) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut open = None;
+    for (at, line) in text.lines().enumerate() {
+        let line = line.split("//").next().unwrap_or_default().trim();
+        match line.strip_prefix('#') {
+            Some(rest) if rest.trim_start().starts_with("pragma") && rest.contains("unroll") => {
+                let words: Vec<&str> = rest.split_whitespace().collect();
+                open = Some(format!("#{}", words.join(" ")));
+            }
+            _ if line.is_empty() => {}
+            _ => {
+                found.extend(open.take().map(|own| (format!("{file}:{}", at + 1), own)));
+            }
+        }
+    }
+    found
 }
 
 /// The name of a file without its folders, as lines have it.

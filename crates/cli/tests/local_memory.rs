@@ -44,6 +44,32 @@ __global__ void ways(float *out, const float *a, int n) {
     }
     for (int k = 0; k < 4; ++k) out[4 * threadIdx.x + k] = best[k] + where[k];
 }
+__global__ void stack(float *out, const int2 *kids) {
+    int st[24], sp = 0, c = 0;
+    st[sp++] = threadIdx.x;
+    while (sp > 0) {
+        int v = st[--sp];
+        int2 k = kids[v];
+        c += v;
+        if (k.x >= 0) st[sp++] = k.x;
+        if (k.y >= 0) st[sp++] = k.y;
+    }
+    out[threadIdx.x] = c;
+}
+__global__ void held(const float *x, float *y, int n) {
+    float w[40];
+#pragma unroll 1
+    for (int k = 0; k < 40; k++) w[k] = x[k * n + threadIdx.x];
+#pragma unroll 1
+    for (int k = 1; k < 39; k++) y[k * n + threadIdx.x] = w[k - 1] + w[k + 1] - 2 * w[k] + w[39 - k];
+}
+struct Q { double c[12]; int deg[4]; }; __global__ void sines(const float *x, float *y, Q p, int which) {
+    double v = x[threadIdx.x], r = 0; float s, c; for (int k = p.deg[which]; k >= 0; k--) r = r * v + p.c[k];
+    sincosf(x[threadIdx.x], &s, &c);
+    y[threadIdx.x] = r * s + c;
+}
+__global__ void sine(const float *x, float *y) { y[threadIdx.x] = sinf(x[threadIdx.x]); }
+__global__ void print(const float *x, int n) { if (n > 3) printf(\"%d %f\\n\", n, x[0]); }
 __global__ void none(float *out, const float *a) {
     float v[4];
 #pragma unroll
@@ -53,11 +79,15 @@ __global__ void none(float *out, const float *a) {
 ";
 
 fn run(toolkit: &Toolkit, folder: &Path, args: &[&str]) -> Output {
+    run_as("explain", toolkit, folder, args)
+}
+
+fn run_as(command: &str, toolkit: &Toolkit, folder: &Path, args: &[&str]) -> Output {
     let ptxas = toolkit.ptxas().unwrap().tool().path.clone();
     Command::new(env!("CARGO_BIN_EXE_warpwright"))
         .arg("--toolkit")
         .arg(ptxas.parent().unwrap().parent().unwrap())
-        .args(["explain", "--gpu", "h200", "--block", "128"])
+        .args([command, "--gpu", "h200", "--block", "128"])
         .args(args)
         .current_dir(folder)
         .output()
@@ -111,7 +141,8 @@ fn arrays_and_parameters_in_local_memory_are_named() {
                 shared(2048, 8)
             ),
             "w k.cu:5 24 loop: the index at k.cu:7 goes by the loop at k.cu:7, which is not fully unrolled\n  \
-             k.cu:7: `#pragma unroll` before this loop: its turns are constant, and so is the index then"
+             k.cu:7: `#pragma unroll` in place of `#pragma unroll 1` before this loop: its turns are constant, and so is the \
+             index then"
                 .to_owned(),
         ]
     );
@@ -127,16 +158,50 @@ fn arrays_and_parameters_in_local_memory_are_named() {
         arrays(&document, "call"),
         [
             "x k.cu:17 128 call: its address at k.cu:18 goes to `fill(float*, int)`, which is not inlined\n  \
-          k.cu:18: inline `fill(float*, int)` (`__forceinline__`)"
+          k.cu:2: inline `fill(float*, int)` (`__forceinline__`)"
         ]
     );
-    // Pointers that branches set to one element or another, of arrays that nothing tells apart.
-    let either = format!(
-        "best or where k.cu:26 16 run-time: the index at k.cu:32 goes by branches\n  \
-         k.cu:32: a `switch` over the index, with constant indices in its cases\n  {}",
-        shared(2048, 32)
+    // Pointers that branches set to one element or another; a line that names one of the arrays alone tells them apart.
+    let either = |name: &str| {
+        format!(
+            "{name} k.cu:26 16 run-time: the index at k.cu:32 goes by branches\n  \
+             k.cu:32: a `switch` over the index, with constant indices in its cases\n  {}",
+            shared(2048, 32)
+        )
+    };
+    assert_eq!(arrays(&document, "ways"), ["best", "where"].map(either));
+    assert_eq!(
+        arrays(&document, "stack"),
+        [format!(
+            "st k.cu:37 96 run-time: the index at k.cu:40 is moved by branches in the loop at k.cu:39, as a stack's is\n  \
+             {}\n  k.cu:39: loops of a constant depth in its place, unrolled: each level has a constant index",
+            shared(12288, 40)
+        )]
     );
-    assert_eq!(arrays(&document, "ways"), [either.clone(), either]);
+    assert_eq!(
+        arrays(&document, "held"),
+        [
+            "w k.cu:49 160 loop: the index at k.cu:51 goes by the loop at k.cu:51, which is not fully unrolled\n  \
+          k.cu:51: `#pragma unroll` in place of `#pragma unroll 1` before this loop and at k.cu:53: their turns are \
+          constant, and so is each index then"
+        ]
+    );
+    let sines = arrays(&document, "sines");
+    let library = sines.iter().find(|one| one.contains("library")).unwrap();
+    assert!(
+        library.starts_with(
+            "– – 32 library: the `sinf`, `cosf`, `tanf` or `sincosf` at k.cu:57 indexes it where the argument is large\n  \
+             –: `__sinf`, `__cosf`, `__tanf` or `__sincosf` in its place, or -use_fast_math"
+        ),
+        "{sines:?}"
+    );
+    assert_eq!(arrays(&document, "4sine"), [""; 0]);
+    assert_eq!(
+        arrays(&document, "print"),
+        [
+            "– – 16 library: it holds the arguments of the `printf` at k.cu:61\n  k.cu:61: without this `printf`"
+        ]
+    );
     let copy = &arrays(&document, "value")[0];
     assert!(
         copy.starts_with("p k.cu:21 100 run-time: the index at k.cu:22"),
@@ -152,7 +217,7 @@ fn arrays_and_parameters_in_local_memory_are_named() {
     for text in [&screen, &page] {
         for part in [
             "`v` (k.cu:4) lies in local memory, 16 B: the index at k.cu:8",
-            "k.cu:7: `#pragma unroll` before this loop",
+            "k.cu:7: `#pragma unroll` in place of `#pragma unroll 1`",
         ] {
             assert!(text.contains(part), "{part}\n{text}");
         }
@@ -194,4 +259,31 @@ fn a_local_variable_of_ptx_is_named() {
     assert_eq!(found.len(), 1, "{found:?}");
     let reason = "table – 64 run-time: the index of instruction 8 (`ld.local.u32 %r3, [%rd4]`) goes by a special register, such as the thread's number";
     assert!(found[0].starts_with(reason), "{found:?}");
+}
+
+#[test]
+fn the_stack_of_a_build_is_said_with_what_accesses_it() {
+    let Some(toolkit) = require_toolkit("the_stack_of_a_build_is_said_with_what_accesses_it")
+    else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("k.cu"), KERNELS).unwrap();
+    let said = |command: &str, args: &[&str]| {
+        let output = run_as(command, &toolkit, folder.path(), args);
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let opt = said("opt", &["k.cu", "--kernel", "stack", "-o", "k.cubin"]);
+    assert!(opt.contains("no spills, 96 B of local arrays"), "{opt}");
+    let none = said("opt", &["k.cu", "--kernel", "none"]);
+    assert!(!none.contains("local arrays"), "{none}");
+    // The array is indexed: what stands at fixed places is its first element alone.
+    let explained = said("explain", &["k.cubin", "--kernel", "stack"]);
+    assert!(
+        explained.contains(
+            "96 B spills or local arrays, 96 B stack (4 B moved at fixed places, 3 accesses by an index)"
+        ),
+        "{explained}"
+    );
 }

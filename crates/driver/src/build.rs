@@ -292,6 +292,7 @@ pub fn resources(kernel: &KernelResources) -> Resources {
         spill_store_bytes: kernel.spill_stores,
         spill_load_bytes: kernel.spill_loads,
         spill_moved_bytes: 0,
+        computed_accesses: 0,
         shared_bytes: kernel.shared,
         barriers: kernel.barriers,
     }
@@ -307,6 +308,7 @@ pub fn resources_of(kernel: &Kernel, gpu: &Gpu) -> Resources {
         spill_store_bytes: kernel.frame_traffic(Unit::LocalStore),
         spill_load_bytes: kernel.frame_traffic(Unit::LocalLoad),
         spill_moved_bytes: 0,
+        computed_accesses: kernel.computed_accesses(),
         shared_bytes: kernel.shared_bytes.saturating_sub(first),
         barriers: 0,
     }

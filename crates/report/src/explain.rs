@@ -24,7 +24,7 @@ use warpwright_sass::profile::loop_depths;
 use crate::accesses::AccessReport;
 use crate::cycles::CyclesReport;
 use crate::edit::{Edit, Gives};
-use crate::local::{LocalArray, Room, local_arrays};
+use crate::local::{LocalArray, Room, Written, local_arrays};
 use warpwright_target::{Stair, desired_registers, registers_for_one_more_block};
 
 /// How many live ranges across the peak are listed.
@@ -253,12 +253,14 @@ pub struct Range {
     pub uses: usize,
 }
 
-/// Explains a kernel of a module. `resources` are those of the default build, if there is a ptxas.
+/// Explains a kernel of a module. `resources` are those of the default build, if there is a ptxas; `written` is what the
+/// source says, where it is at hand.
 pub fn explain(
     module: &Module,
     id: FuncId,
     setting: &Setting,
     resources: Option<Resources>,
+    written: &Written,
 ) -> Explanation {
     let pressure = pressure_report(module, id);
     let function = &module.functions[id];
@@ -289,7 +291,7 @@ pub fn explain(
         unasked: shared.per_block.saturating_sub(used),
         most: shared.per_block_opt_in.saturating_sub(used),
     };
-    explanation.local_arrays = local_arrays(module, id, stack, room);
+    explanation.local_arrays = local_arrays(module, id, stack, room, written);
     explanation.enter_reliance(Reliance::of_ptx(module, id));
     explanation
         .edits

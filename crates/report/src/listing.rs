@@ -216,11 +216,18 @@ fn source(kernel: &Value, lines: &Lines) -> Option<Pane> {
     let margin = |line: &str| margins.get(line).copied().unwrap_or_default().text();
     let mut before = None;
     let mut rows = Vec::new();
+    // Where most of the cycles go, or else the first line that has code.
+    let (mut first, mut most) = (None, 0.0);
     for row in &quoted {
         let (Some(line), Some(text)) = (row["line"].as_str(), row["text"].as_str()) else {
             continue;
         };
         let at = number(line).unwrap_or(0);
+        if let Some(own) = margins.get(line)
+            && (first.is_none() || own.cycles > most)
+        {
+            (first, most) = (Some(rows.len()), own.cycles);
+        }
         rows.push(Row {
             line: lines.numbers.get(line).copied(),
             follows_gap: before.is_some_and(|before| at != before + 1),
@@ -241,7 +248,7 @@ fn source(kernel: &Value, lines: &Lines) -> Option<Pane> {
         title: SOURCE,
         head: " line  cyc% regs L".to_owned(),
         rows,
-        first: 0,
+        first: first.unwrap_or(0),
     })
 }
 
@@ -337,6 +344,8 @@ mod tests {
             assert_eq!(html.matches(row).count(), 1, "{row}\n{html}");
         }
         assert!(html.contains("data-names=\"k.cu:3\nk.cu:9\no.h:7\""));
+        // The source opens where most of the cycles go.
+        assert!(html.contains("aria-label=\"Source\" data-first=\"1\""));
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Local memory that is no spill: which array or parameter lies there, why, and what would mend it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use warpwright_flow as flow;
-use warpwright_pass::names::source_name;
-use warpwright_pass::ptx::local::{Index, LocalObject, Why, local_objects};
+use warpwright_pass::names::{base_name, source_name};
+use warpwright_pass::ptx::local::{Index, LocalObject, Turns, Why, local_objects};
 use warpwright_ptx::{FuncId, Inst, Module, View};
 use warpwright_sass::Elf;
 use warpwright_sass::function::{Calls, Code};
@@ -65,12 +65,15 @@ pub enum Cause {
     Call,
     /// Its address is used as a value.
     Address,
+    /// It belongs to a function of CUDA's library.
+    Library,
 }
 
 impl LocalArray {
     /// A sentence of what it is, and why it lies there.
     pub fn in_words(&self) -> String {
         let name = match (&self.name, self.parameter) {
+            _ if self.cause == Cause::Library => "an array of CUDA's library".to_owned(),
             (Some(name), Some(_)) => format!("a copy of the parameter `{name}`"),
             (None, Some(at)) => format!("a copy of parameter {}", at + 1),
             (Some(name), None) => format!("`{name}`"),
@@ -85,7 +88,18 @@ impl LocalArray {
     }
 }
 
-/// What the source declares, for the names of what lies in local memory.
+/// What the source says of that which may lie in local memory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Written {
+    /// What its functions declare.
+    pub declared: Vec<Declared>,
+    /// The lines (`file:line`) at which its functions are defined, by name.
+    pub functions: BTreeMap<String, Vec<String>>,
+    /// What is asked of the loops at lines (`file:line`) by a pragma in front: `#pragma unroll 1`.
+    pub pragmas: BTreeMap<String, String>,
+}
+
+/// What a function of the source declares.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Declared {
     /// Its name.
@@ -102,9 +116,15 @@ pub struct Declared {
     pub uses: Vec<String>,
 }
 
-/// What a kernel keeps in local memory beside spills, as far as the PTX says so. `stack`: bytes of the build's stack;
-/// what is larger does not lie there.
-pub fn local_arrays(module: &Module, id: FuncId, stack: u32, room: Room) -> Vec<LocalArray> {
+/// What a kernel keeps in local memory beside spills, as far as the PTX says so, with the names that the source has for
+/// it. `stack`: bytes of the build's stack; what is larger does not lie there.
+pub fn local_arrays(
+    module: &Module,
+    id: FuncId,
+    stack: u32,
+    room: Room,
+    written: &Written,
+) -> Vec<LocalArray> {
     let Some(view) = module.view(id) else {
         return Vec::new();
     };
@@ -116,8 +136,12 @@ pub fn local_arrays(module: &Module, id: FuncId, stack: u32, room: Room) -> Vec<
         view: &view,
         lines,
         room,
+        written,
     };
-    found.iter().map(|object| reader.array(object)).collect()
+    let mut arrays: Vec<LocalArray> = found.iter().map(|object| reader.array(object)).collect();
+    let kernel = base_name(&module.functions[id].name);
+    name(&mut arrays, &kernel, &written.declared);
+    arrays
 }
 
 struct Reader<'m> {
@@ -125,6 +149,7 @@ struct Reader<'m> {
     view: &'m View<'m>,
     lines: Lines<'m>,
     room: Room,
+    written: &'m Written,
 }
 
 /// The shared memory that a block has left.
@@ -182,7 +207,7 @@ impl Reader<'_> {
         }
         let variable = &self.module.variables[object.var];
         let is_whole = variable.bytes() == object.bytes && !variable.name.starts_with("__");
-        let (cause, reason) = self.reason(&object.why);
+        let (cause, reason) = self.reason(object);
         LocalArray {
             name: is_whole.then(|| variable.name.to_string()),
             declared: None,
@@ -209,59 +234,98 @@ impl Reader<'_> {
         lines
     }
 
-    fn reason(&self, why: &Why) -> (Cause, String) {
-        let place = |inst: Inst| match self.line(inst) {
+    /// `at k.cu:7`
+    fn place(&self, inst: Inst) -> String {
+        match self.line(inst) {
             Some(line) => format!("at {line}"),
             None => format!("of instruction {} (`{}`)", inst.as_u32(), self.text(inst)),
-        };
-        match *why {
+        }
+    }
+
+    fn reason(&self, object: &LocalObject) -> (Cause, String) {
+        if object.is_trigonometric {
+            let by = format!(
+                "the `sinf`, `cosf`, `tanf` or `sincosf` {} indexes it where the argument is large",
+                self.place(object.why.at())
+            );
+            return (Cause::Library, by);
+        }
+        match object.why {
             Why::Indexed { at, by } => {
-                let at = place(at);
-                let (cause, by) = match by {
-                    Index::Turns { exit, is_fixed } => {
-                        let turns = match is_fixed {
-                            true => "which is not fully unrolled",
-                            false => "whose number of turns is not constant",
-                        };
-                        let of = match self.line(exit) {
-                            Some(line) => format!("the loop at {line}"),
-                            None => "a loop".to_owned(),
-                        };
-                        (Cause::Loop, format!("goes by {of}, {turns}"))
-                    }
-                    Index::Loaded(from) => {
-                        let text = self.text(from);
-                        let word = text.split_whitespace().find(|word| !word.starts_with('@'));
-                        let word = word.unwrap_or_default().to_owned();
-                        (
-                            Cause::RunTime,
-                            format!("is not known before `{word}` has run"),
-                        )
-                    }
-                    Index::Thread => (
-                        Cause::RunTime,
-                        "goes by a special register, such as the thread's number".to_owned(),
-                    ),
-                    Index::Parameter => (Cause::RunTime, "goes by a parameter".to_owned()),
-                    Index::Computed => (Cause::RunTime, "goes by branches".to_owned()),
-                };
-                (cause, format!("the index {at} {by}"))
+                let (cause, by) = self.index(by);
+                (cause, format!("the index {} {by}", self.place(at)))
             }
             Why::Passed { at, to } => {
-                let name = to.map(|id| source_name(&self.module.functions[id].name));
-                let to = name.map_or_else(
-                    || "a function that is not inlined".to_owned(),
-                    |name| format!("`{name}`, which is not inlined"),
-                );
-                (
-                    Cause::Call,
-                    format!("its address {} goes to {to}", place(at)),
-                )
+                let (called, place) = (self.called(to), self.place(at));
+                match called {
+                    Called::Print => (
+                        Cause::Library,
+                        format!("it holds the arguments of the `printf` {place}"),
+                    ),
+                    Called::Own(to) => (
+                        Cause::Call,
+                        format!("its address {place} goes to {to}, which is not inlined"),
+                    ),
+                    Called::Elsewhere(to) => (
+                        Cause::Call,
+                        format!("its address {place} goes to {to}, which is compiled elsewhere"),
+                    ),
+                }
             }
             Why::Taken { at } => (
                 Cause::Address,
-                format!("its address {} is used as a value", place(at)),
+                format!("its address {} is used as a value", self.place(at)),
             ),
+        }
+    }
+
+    /// What an index goes by.
+    fn index(&self, by: Index) -> (Cause, String) {
+        let of = |exit: Inst| match self.line(exit) {
+            Some(line) => format!("the loop at {line}"),
+            None => "a loop".to_owned(),
+        };
+        match by {
+            Index::Turns { exit, number } => {
+                let number = match number {
+                    Turns::Constant => "which is not fully unrolled",
+                    Turns::Many => "which has too many turns to unroll",
+                    Turns::Varying => "whose number of turns is not constant",
+                    Turns::Unknown => "which is not unrolled",
+                };
+                (Cause::Loop, format!("goes by {}, {number}", of(exit)))
+            }
+            Index::Moved { exit } => (
+                Cause::RunTime,
+                format!("is moved by branches in {}, as a stack's is", of(exit)),
+            ),
+            Index::Loaded(from) => {
+                let text = self.text(from);
+                let word = text.split_whitespace().find(|word| !word.starts_with('@'));
+                let word = word.unwrap_or_default().to_owned();
+                (
+                    Cause::RunTime,
+                    format!("is not known before `{word}` has run"),
+                )
+            }
+            Index::Thread => (
+                Cause::RunTime,
+                "goes by a special register, such as the thread's number".to_owned(),
+            ),
+            Index::Parameter => (Cause::RunTime, "goes by a parameter".to_owned()),
+            Index::Computed => (Cause::RunTime, "goes by branches".to_owned()),
+        }
+    }
+
+    fn called(&self, to: Option<FuncId>) -> Called {
+        let Some(function) = to.map(|id| &self.module.functions[id]) else {
+            return Called::Own("a function".to_owned());
+        };
+        let name = format!("`{}`", source_name(&function.name));
+        match function.body.is_some() {
+            _ if &*function.name == "vprintf" => Called::Print,
+            true => Called::Own(name),
+            false => Called::Elsewhere(name),
         }
     }
 
@@ -272,46 +336,139 @@ impl Reader<'_> {
             text,
             gives: Gives::LocalBytes(object.bytes),
         };
-        let mut edits = Vec::new();
         if object.copy_of.is_some() && object.is_only_read {
             let text =
                 "write `const __grid_constant__` before the parameter: it is read where it lies";
             return vec![edit(None, text.to_owned())];
         }
-        match object.why {
-            Why::Indexed { at, by } => {
-                let own = self.line(at);
-                if let Index::Turns { exit, is_fixed } = by {
-                    let text = match is_fixed {
-                        true => {
-                            "`#pragma unroll` before this loop: its turns are constant, and so is the index then"
-                        }
-                        false => "give this loop a constant number of turns, and `#pragma unroll`",
-                    };
-                    edits.push(edit(self.line(exit), text.to_owned()));
-                    if is_fixed {
-                        return edits;
-                    }
-                }
-                let cases = object.bytes / object.element;
-                if (2..=MOST_CASES).contains(&cases) && !matches!(by, Index::Turns { .. }) {
-                    let text = "a `switch` over the index, with constant indices in its cases";
-                    edits.push(edit(own.clone(), text.to_owned()));
-                }
-                let shared = self.room.advice(object.bytes);
-                edits.extend(shared.map(|text| edit(own, text)));
-            }
-            Why::Passed { at, to } => {
-                let name = to.map(|id| source_name(&self.module.functions[id].name));
-                let name =
-                    name.map_or_else(|| "the function".to_owned(), |name| format!("`{name}`"));
-                let text = format!("inline {name} (`__forceinline__`)");
-                edits.push(edit(self.line(at), text));
-            }
-            Why::Taken { .. } => {}
+        if object.is_trigonometric {
+            let text = "`__sinf`, `__cosf`, `__tanf` or `__sincosf` in its place, or -use_fast_math, where their accuracy \
+                        does; without the other arrays ptxas may keep it in registers, too";
+            return vec![edit(None, text.to_owned())];
         }
-        edits
+        let own = self.line(object.why.at());
+        match object.why {
+            Why::Indexed { by, .. } => self.of_index(object, by),
+            Why::Passed { to, .. } => {
+                let (line, text) = match self.called(to) {
+                    Called::Print => (own, "without this `printf`".to_owned()),
+                    Called::Own(name) => (
+                        to.and_then(|id| self.defined(id)),
+                        format!("inline {name} (`__forceinline__`)"),
+                    ),
+                    Called::Elsewhere(name) => (
+                        None,
+                        format!("define {name} in this file, inlined (`__forceinline__`)"),
+                    ),
+                };
+                vec![edit(line, text)]
+            }
+            Why::Taken { .. } => Vec::new(),
+        }
     }
+
+    /// What would mend an index.
+    fn of_index(&self, object: &LocalObject, by: Index) -> Vec<Edit> {
+        let edit = |line: Option<String>, text: String| Edit {
+            line,
+            text,
+            gives: Gives::LocalBytes(object.bytes),
+        };
+        let own = self.line(object.why.at());
+        let shared = self.room.advice(object.bytes);
+        let shared = shared.map(|text| edit(own.clone(), text));
+        let by_loop = self
+            .unrolled(object, by)
+            .map(|(line, text)| edit(line, text));
+        let is_enough = by_loop.is_some() && !object.loops.is_empty();
+        let cases = object.bytes / object.element;
+        let text = "a `switch` over the index, with constant indices in its cases";
+        let cases = ((2..=MOST_CASES).contains(&cases) && !matches!(by, Index::Turns { .. }))
+            .then(|| edit(own, text.to_owned()));
+        let fixed = match by {
+            Index::Moved { exit } => {
+                let text = "loops of a constant depth in its place, unrolled: each level has a constant index";
+                Some(edit(self.line(exit), text.to_owned()))
+            }
+            _ => None,
+        };
+        let shared = shared.filter(|_| !is_enough);
+        [by_loop, cases, shared, fixed]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+
+    /// The line at which the source defines a function, where one function has its name.
+    fn defined(&self, id: FuncId) -> Option<String> {
+        let name = base_name(&self.module.functions[id].name);
+        match &self.written.functions.get(&name)?[..] {
+            [line] => Some(line.clone()),
+            _ => None,
+        }
+    }
+
+    /// How the loops that an index goes by would be unrolled, and the line of the first; none where that cannot be.
+    fn unrolled(&self, object: &LocalObject, by: Index) -> Option<(Option<String>, String)> {
+        let Index::Turns { exit, number } = by else {
+            return None;
+        };
+        let text = match number {
+            Turns::Many => return None,
+            Turns::Varying => "give this loop a constant number of turns, and `#pragma unroll`",
+            Turns::Unknown => {
+                "`#pragma unroll` before this loop, if its number of turns has a constant bound"
+            }
+            Turns::Constant => {
+                let mut lines: Vec<String> = object
+                    .loops
+                    .iter()
+                    .filter_map(|&exit| self.line(exit))
+                    .collect();
+                lines.dedup();
+                return self.pragmas(&lines);
+            }
+        };
+        Some((self.line(exit), text.to_owned()))
+    }
+
+    /// `#pragma unroll` before the loops at some lines; none where one asks for it already.
+    fn pragmas(&self, lines: &[String]) -> Option<(Option<String>, String)> {
+        let pragmas = lines
+            .iter()
+            .filter_map(|line| self.written.pragmas.get(line));
+        let now: BTreeSet<&String> = pragmas.collect();
+        if now.iter().any(|now| *now == "#pragma unroll") {
+            return None;
+        }
+        let now: Vec<String> = now.into_iter().map(|now| format!("`{now}`")).collect();
+        let place = match now.is_empty() {
+            true => String::new(),
+            false => format!(" in place of {}", now.join(" and ")),
+        };
+        let Some((first, others @ [_, ..])) = lines.split_first() else {
+            let text = "before this loop: its turns are constant, and so is the index then";
+            return Some((
+                lines.first().cloned(),
+                format!("`#pragma unroll`{place} {text}"),
+            ));
+        };
+        let text = format!(
+            "`#pragma unroll`{place} before this loop and at {}: their turns are constant, and so is each index then",
+            others.join(", ")
+        );
+        Some((Some(first.clone()), text))
+    }
+}
+
+/// Whom an address is handed to.
+enum Called {
+    /// `printf` of CUDA's library.
+    Print,
+    /// A function of the module.
+    Own(String),
+    /// One that is linked to it.
+    Elsewhere(String),
 }
 
 /// Leaves those of which a build has loads or stores in local memory: ptxas moves some to registers. One whose address is
@@ -338,43 +495,83 @@ pub fn keep_built(arrays: &mut Vec<LocalArray>, elf: &Elf, kernel: &str) {
 }
 
 /// Gives objects the names of the source: of what it declares, the thing of that size that a line names which accesses the
-/// object; or the few of one line, of which it is one. `kernel`: the base of its name.
-pub fn name(arrays: &mut [LocalArray], kernel: &str, declared: &[Declared]) {
-    for array in arrays {
-        // Objects are aligned: some bytes between two are no one's.
-        let fits = |one: &&Declared| {
-            let own = one.bytes.unwrap_or(array.bytes);
-            (own..own.saturating_add(ALIGNED)).contains(&array.bytes)
-        };
-        let is_it = |one: &&Declared| match array.parameter {
-            Some(at) => one.function == kernel && one.parameter == Some(at),
-            None => {
-                one.parameter.is_none() && one.uses.iter().any(|line| array.lines.contains(line))
-            }
-        };
-        let found: Vec<&Declared> = declared.iter().filter(is_it).filter(fits).collect();
-        let (Some(&only), ..=MOST_NAMES) = (found.first(), found.len()) else {
+/// object; or the few of which it is one. `kernel`: the base of its name.
+fn name(arrays: &mut [LocalArray], kernel: &str, declared: &[Declared]) {
+    let all: Vec<Vec<&Declared>> = arrays
+        .iter()
+        .map(|array| candidates(array, kernel, declared))
+        .collect();
+    let chosen: Vec<Vec<&Declared>> = (0..arrays.len())
+        .map(|at| told_apart(arrays, &all, at).map_or_else(|| all[at].clone(), |own| vec![own]))
+        .collect();
+    for (array, found) in arrays.iter_mut().zip(chosen) {
+        let Some(&only) = found.first() else {
             continue;
         };
-        // Which of several it is nothing says.
         let names: Vec<&str> = found.iter().map(|one| &*one.name).collect();
-        let is_at = |one: &&&Declared| one.line == only.line;
-        let is_of = |one: &&&Declared| one.bytes == only.bytes;
-        if !found.iter().all(|one| is_at(&one) && is_of(&one)) {
-            continue;
-        }
+        let mut lines: Vec<&str> = found.iter().map(|one| &*one.line).collect();
+        lines.dedup();
         array.bytes = only.bytes.unwrap_or(array.bytes);
         for edit in &mut array.edits {
             edit.gives = Gives::LocalBytes(array.bytes);
         }
         array.name = Some(names.join(" or "));
-        array.declared = Some(only.line.clone());
+        array.declared = Some(lines.join(", "));
         if array.parameter.is_some() {
             for edit in array.edits.iter_mut().filter(|edit| edit.line.is_none()) {
                 edit.line = Some(only.line.clone());
             }
         }
     }
+}
+
+/// What an object may be of that which the source declares; none where it may be too much.
+fn candidates<'d>(array: &LocalArray, kernel: &str, declared: &'d [Declared]) -> Vec<&'d Declared> {
+    // Objects are aligned: some bytes between two are no one's.
+    let fits = |one: &&Declared| {
+        let own = one.bytes.unwrap_or(array.bytes);
+        (own..own.saturating_add(ALIGNED)).contains(&array.bytes)
+    };
+    let is_it = |one: &&Declared| match array.parameter {
+        _ if array.cause == Cause::Library => false,
+        Some(at) => one.function == kernel && one.parameter == Some(at),
+        None => one.parameter.is_none() && one.uses.iter().any(|line| array.lines.contains(line)),
+    };
+    let found: Vec<&Declared> = declared.iter().filter(is_it).filter(fits).collect();
+    let is_one_size = found.windows(2).all(|pair| pair[0].bytes == pair[1].bytes);
+    match found.len() <= MOST_NAMES && is_one_size {
+        true => found,
+        false => Vec::new(),
+    }
+}
+
+/// Which of its candidates an object is, where there are as many objects as candidates: each line that accesses an object
+/// names it, and what another one must be it is not.
+fn told_apart<'d>(
+    arrays: &[LocalArray],
+    all: &[Vec<&'d Declared>],
+    at: usize,
+) -> Option<&'d Declared> {
+    let alike: Vec<usize> = (0..all.len()).filter(|&of| all[of] == all[at]).collect();
+    if alike.len() != all[at].len() {
+        return None;
+    }
+    let named = |of: usize| -> Vec<&Declared> {
+        let is_named = |one: &&Declared| arrays[of].lines.iter().all(|l| one.uses.contains(l));
+        all[of].iter().copied().filter(is_named).collect()
+    };
+    let mut left: Vec<(usize, Vec<&Declared>)> = alike.iter().map(|&of| (of, named(of))).collect();
+    let mut own = None;
+    while let Some(next) = left.iter().position(|(_, found)| found.len() == 1) {
+        let (of, found) = left.swap_remove(next);
+        let taken = found[0];
+        for (_, others) in &mut left {
+            others.retain(|&other| other != taken);
+        }
+        own = own.or((of == at).then_some(taken));
+    }
+    // What is left over, or may be nothing, says that a line goes by another name.
+    own.filter(|_| left.is_empty())
 }
 
 #[cfg(test)]

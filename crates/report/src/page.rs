@@ -19,7 +19,7 @@ use crate::listing::{Lines, listing};
 use crate::local::LocalArray;
 use crate::plane::{Point, Stairs, plane};
 use crate::rewritten;
-use crate::screen::{bound_by, decision, extents, launched, launched_of, proof};
+use crate::screen::{bound_by, decision, extents, in_brief, launched, launched_of, proof};
 use crate::svg;
 
 /// Instructions, of PTX and machine code, that the listings of a page have together: some five megabytes.
@@ -32,6 +32,8 @@ struct Kernel {
     symbol: String,
     launched: String,
     decision: String,
+    /// The same in a word or a number.
+    brief: String,
     is_kept: bool,
     proof: Option<&'static str>,
     recipe: String,
@@ -350,6 +352,7 @@ fn shown(report: &KernelReport, gpu: Option<&str>, explained: Option<Value>) -> 
         symbol: report.name.clone(),
         launched: launched_of(report),
         decision: decision(report),
+        brief: in_brief(report),
         is_kept: report.chosen == 0,
         proof: proof(chosen),
         recipe: chosen.recipe.to_string(),

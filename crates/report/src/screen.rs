@@ -306,6 +306,9 @@ fn figures(candidate: &Candidate, dynamic_smem: u32, level: Level) -> String {
         return "its resources are not known".into();
     };
     let mut parts = vec![count(r.registers, "register"), spills(r, level)];
+    if level != Level::MachineCode && !r.spills() && r.stack_bytes > 0 {
+        parts.push(format!("{} B of local arrays", r.stack_bytes));
+    }
     let shared = r.shared_bytes + dynamic_smem;
     if shared > 0 {
         parts.push(format!("{shared} B shared"));
@@ -323,12 +326,15 @@ fn figures(candidate: &Candidate, dynamic_smem: u32, level: Level) -> String {
 }
 
 /// Bytes of spill traffic, and where. `level`: what was given. Finished code does not tell slots from data of its
-/// own, in shared memory or at fixed places of its frame.
+/// own, in shared memory or in its frame: of that the size is told.
 pub fn spills(r: &Resources, level: Level) -> String {
+    let is_finished = level == Level::MachineCode;
     match (r.local_spill_bytes(), r.spill_moved_bytes) {
-        (0, 0) if level == Level::MachineCode => "no local spills".to_owned(),
+        (bytes, 0) if is_finished && bytes + r.computed_accesses > 0 => {
+            format!("{} B spills or local arrays", r.stack_bytes)
+        }
+        (0, 0) if is_finished => "no local spills".to_owned(),
         (0, 0) => "no spills".to_owned(),
-        (bytes, 0) if level == Level::MachineCode => format!("{bytes} B spills or local arrays"),
         (bytes, 0) => format!("{bytes} B spills"),
         (0, moved) => format!("{moved} B spills (shared)"),
         (bytes, moved) => format!("{bytes} B spills and {moved} (shared)"),
@@ -396,6 +402,18 @@ pub(crate) fn decision(report: &KernelReport) -> String {
             let times = times.unwrap_or_default();
             format!("{}: {}{times}.", candidate.recipe, report.reason)
         }
+    }
+}
+
+/// The choice where there is room for a word or a number.
+pub(crate) fn in_brief(report: &KernelReport) -> String {
+    match (
+        report.chosen,
+        relative_time(&report.candidates[report.chosen]),
+    ) {
+        (0, _) => "kept".to_owned(),
+        (_, Some(time)) => format!("{:.2} times as fast", 1.0 / time),
+        (_, None) => "changed".to_owned(),
     }
 }
 

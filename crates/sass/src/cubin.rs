@@ -103,11 +103,24 @@ impl Kernel {
     /// Bytes that accesses of `unit` at fixed places of the stack frame move, each counted once: ptxas
     /// counts its spills so, and parts of local arrays with constant indices are among them.
     pub fn frame_traffic(&self, unit: Unit) -> u32 {
-        // The frame's start is in R1, or in a uniform register, with RZ beside it.
-        let is_fixed = |inst: &&Instruction| matches!(inst.bits() >> 24 & 0xff, 0x01 | 0xff);
         let those = self.code.iter().filter(|inst| inst.unit() == unit);
-        those.filter(is_fixed).map(|inst| inst.access_bytes()).sum()
+        let those = those.filter(|inst| is_fixed(inst));
+        those.map(|inst| inst.access_bytes()).sum()
     }
+
+    /// How many loads and stores of local memory go by an address of their own: those of arrays, at an index that is known
+    /// at run time alone.
+    pub fn computed_accesses(&self) -> u32 {
+        let is_local =
+            |inst: &&Instruction| matches!(inst.unit(), Unit::LocalLoad | Unit::LocalStore);
+        let those = self.code.iter().filter(is_local);
+        those.filter(|inst| !is_fixed(inst)).count() as u32
+    }
+}
+
+/// Is the place of an access fixed in its frame? The frame's start is in R1, or in a uniform register, with RZ beside it.
+fn is_fixed(inst: &Instruction) -> bool {
+    matches!(inst.bits() >> 24 & 0xff, 0x01 | 0xff)
 }
 
 /// The place of the first helper in each code section: slow paths (division, square root) stand behind the kernel as

@@ -7,6 +7,7 @@ use std::time::Instant;
 use serde::Serialize;
 use warpwright_cudac::File;
 use warpwright_diag::count;
+use warpwright_driver::Resources;
 use warpwright_driver::crat::ResourceUsage;
 use warpwright_report::explain::Explanation;
 use warpwright_target::Gpu;
@@ -255,6 +256,22 @@ fn stencils(args: &ExplainArgs, input: &Input, file: Option<&File>) -> Result<Fo
     }
 }
 
+/// What loads and stores of finished code move at fixed places of the stack, and how many go by an index.
+fn accessed(r: &Resources, level: warpwright_pass::Level) -> String {
+    let fixed = r.local_spill_bytes();
+    let fixed = (fixed > 0).then(|| format!("{fixed} B moved at fixed places"));
+    let indexed = r.computed_accesses;
+    let indexed = (indexed > 0).then(|| match indexed {
+        1 => "1 access by an index".to_owned(),
+        _ => format!("{indexed} accesses by an index"),
+    });
+    let all: Vec<String> = [fixed, indexed].into_iter().flatten().collect();
+    match level == warpwright_pass::Level::MachineCode && !all.is_empty() {
+        true => format!(" ({})", all.join(", ")),
+        false => String::new(),
+    }
+}
+
 fn print_kernel(e: &Explanation, (gpu, args): (&Gpu, &KernelArgs), is_verbose: bool) {
     let launched = launched((e.block, e.block_source), (e.grid, e.idle_sms), &e.guessed);
     println!(
@@ -271,10 +288,11 @@ fn print_kernel(e: &Explanation, (gpu, args): (&Gpu, &KernelArgs), is_verbose: b
         ""
     };
     let figures = format!(
-        "{}, {}, {} B stack, {} B shared{about}",
+        "{}, {}, {} B stack{}, {} B shared{about}",
         count(r.registers, "register"),
         spills(r, level(e)),
         r.stack_bytes,
+        accessed(r, level(e)),
         r.shared_bytes + e.dynamic_smem
     );
     println!("{}", wrap(&figures, "  ", "  ").join("\n"));

@@ -1,14 +1,16 @@
 //! Arrays and copies of parameters that a function keeps in local memory of its own (`.local`), and what keeps them there:
 //! an index that is not constant, or an address that leaves the function. What only constants index becomes registers.
 //!
-//! Registers are looked at without regard to order: what holds an address somewhere holds one everywhere. LLVM, and nvcc
-//! with it, puts all of a function's objects into one variable, its frame (`__local_depot0`); constants added to the frame's
+//! Addresses are followed without regard to order: what holds one somewhere holds one everywhere. What an index is made of
+//! (`index`) goes by the definitions that reach it. LLVM, and nvcc with it, puts all of a function's objects into one variable, its frame (`__local_depot0`); constants added to the frame's
 //! address tell them apart.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use warpwright_flow::{Cfg, Loop, Loops};
-use warpwright_ptx::opcode::{Control, Op, Role};
+mod index;
+
+use warpwright_flow::{Cfg, DefUse, Dominators, Liveness, Loops};
+use warpwright_ptx::opcode::{Op, Role};
 use warpwright_ptx::{
     Base, Body, FuncId, Imm, Inst, Module, Operand, Reg, Space, Symbol, VarId, View,
 };
@@ -35,6 +37,11 @@ pub struct LocalObject {
     pub is_only_read: bool,
     /// Why it cannot lie in registers.
     pub why: Why,
+    /// Where only iterations of loops keep it there, whose numbers are constant: the branches that leave these loops or go
+    /// back. With all of them unrolled each index is constant.
+    pub loops: Vec<Inst>,
+    /// Is it the working store of a trigonometric function of CUDA's library?
+    pub is_trigonometric: bool,
 }
 
 /// Why an object cannot lie in registers.
@@ -73,12 +80,17 @@ impl Why {
 /// What an index is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Index {
-    /// Constants, and the turns of a loop.
+    /// Constants, and the iterations of loops: what comes next does not depend on data.
     Turns {
         /// The branch that leaves the loop or goes back.
         exit: Inst,
-        /// Is the number of turns constant, too?
-        is_fixed: bool,
+        /// How many iterations there are.
+        number: Turns,
+    },
+    /// Constants, which branches of a loop add to what it was in the iteration before: a stack's pointer.
+    Moved {
+        /// The branch that leaves the loop or goes back.
+        exit: Inst,
     },
     /// Something that is loaded from memory, or computed by other threads.
     Loaded(Inst),
@@ -88,6 +100,19 @@ pub enum Index {
     Parameter,
     /// Constants, along ways that meet: branches decide.
     Computed,
+}
+
+/// How many iterations a loop has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Turns {
+    /// Data or parameters decide.
+    Varying,
+    /// Nothing shows it.
+    Unknown,
+    /// A constant number, more than one would unroll.
+    Many,
+    /// A constant number.
+    Constant,
 }
 
 /// The objects of a function that cannot lie in registers, by their place. None where an instruction is not known.
@@ -160,7 +185,9 @@ struct Walk<'m> {
     held: Vec<Held>,
     /// The instructions that define each register.
     defs: BTreeMap<Reg, Vec<Inst>>,
+    def_use: DefUse,
     cfg: Cfg,
+    dominators: Dominators,
     loops: Loops,
 }
 
@@ -183,12 +210,15 @@ impl<'m> Walk<'m> {
         }
         let cfg = Cfg::new(view);
         let loops = Loops::new(&cfg);
+        let def_use = DefUse::new(view, &Liveness::new(view, &cfg));
         Walk {
             module: view.module(),
             view,
             body,
             held: vec![Held::Nothing; body.regs.len()],
             defs,
+            def_use,
+            dominators: Dominators::new(&cfg),
             cfg,
             loops,
         }
@@ -393,22 +423,34 @@ impl<'m> Walk<'m> {
         value: Option<&Use>,
     ) -> Option<LocalObject> {
         let indexed = accesses.iter().filter(|found| found.place.at.is_none());
-        // A loop's turns are what can be changed most easily: other reasons are told first.
-        let indexed = indexed.map(|found| Why::Indexed {
-            at: found.inst,
-            by: self.index(found),
-        });
+        let indexed: Vec<(Why, BTreeSet<Inst>)> = indexed
+            .filter_map(|found| {
+                let (by, loops) = self.index(found)?;
+                Some((Why::Indexed { at: found.inst, by }, loops))
+            })
+            .collect();
+        // A loop's iterations are what can be changed most easily: other reasons are told first.
         let rank = |why: &Why| match why {
             Why::Indexed { by, .. } => match by {
                 Index::Loaded(_) => 0,
                 Index::Thread | Index::Parameter => 1,
                 Index::Computed => 2,
-                Index::Turns { is_fixed, .. } => 3 + u8::from(*is_fixed),
+                Index::Moved { .. } => 3,
+                Index::Turns { number, .. } => 4 + *number as u8,
             },
-            _ => 5,
+            _ => u8::MAX,
         };
         let value = value.map(|found| self.left(found));
-        let why = value.or_else(|| indexed.min_by_key(rank))?;
+        let first = indexed.iter().min_by_key(|(why, _)| rank(why));
+        let why = value.or_else(|| first.map(|(why, _)| why.clone()))?;
+        let is_constant = |why: &Why| {
+            let constant = Turns::Constant;
+            matches!(why, Why::Indexed { by: Index::Turns { number, .. }, .. } if *number == constant)
+        };
+        let loops: BTreeSet<Inst> = match is_constant(&why) {
+            true => indexed.into_iter().flat_map(|(_, loops)| loops).collect(),
+            false => BTreeSet::new(),
+        };
         let at = match why {
             Why::Indexed { at, .. } => Some(at),
             _ => accesses.first().map(|found| found.inst),
@@ -425,6 +467,8 @@ impl<'m> Walk<'m> {
             is_only_read: matches!(why, Why::Indexed { .. })
                 && accesses.iter().filter(is_store).count() == copies,
             why,
+            loops: loops.into_iter().collect(),
+            is_trigonometric: self.is_trigonometric(accesses),
         })
     }
 
@@ -528,111 +572,5 @@ impl<'m> Walk<'m> {
             },
             _ => None,
         }
-    }
-
-    /// What the index of an access is made of.
-    fn index(&self, found: &Use) -> Index {
-        let Some(base) = found.base else {
-            return Index::Computed;
-        };
-        let slice = self.slice(base, |_| true);
-        if let Some(why) = self.given(&slice) {
-            return why;
-        }
-        let block = self
-            .cfg
-            .block_of(warpwright_flow::Inst(found.inst.as_u32()));
-        let around =
-            std::iter::successors(self.loops.innermost(block), |&of| self.loops.parent(of));
-        let mut around = around.filter(|&of| self.goes_on(base, of));
-        let Some(of) = around.next() else {
-            return Index::Computed;
-        };
-        let exits = self.exits(of);
-        let is_fixed = |&exit: &Inst| {
-            let guard = self.body.insts[exit].guard;
-            guard.is_some_and(|guard| self.given(&self.slice(guard.reg, |_| true)).is_none())
-        };
-        match exits.last() {
-            Some(&exit) => Index::Turns {
-                exit,
-                is_fixed: exits.iter().all(is_fixed),
-            },
-            None => Index::Computed,
-        }
-    }
-
-    /// All that a register is made of, as far as `is_in` goes.
-    fn slice(&self, of: Reg, is_in: impl Fn(Inst) -> bool) -> BTreeSet<Inst> {
-        let mut found = BTreeSet::new();
-        let mut open = vec![of];
-        while let Some(reg) = open.pop() {
-            for &inst in self.defs.get(&reg).into_iter().flatten() {
-                if is_in(inst) && found.insert(inst) {
-                    open.extend(self.view.uses(inst));
-                }
-            }
-        }
-        found
-    }
-
-    /// The first thing among instructions that is no constant.
-    fn given(&self, slice: &BTreeSet<Inst>) -> Option<Index> {
-        let of = |&inst: &Inst| {
-            let opcode = self.module.opcode(&self.body.insts[inst]);
-            if opcode.op == Some(Op::Ld) && opcode.space == Some(Space::Param) {
-                return Some(Index::Parameter);
-            }
-            if !opcode.is_pure() {
-                return Some(Index::Loaded(inst));
-            }
-            let operands = self.body.operands(inst);
-            let is_special = |operand: &Operand| matches!(operand, Operand::Special { .. });
-            operands.iter().any(is_special).then_some(Index::Thread)
-        };
-        let all: Vec<Index> = slice.iter().filter_map(of).collect();
-        let rank = |index: &&Index| match index {
-            Index::Loaded(_) => 0,
-            Index::Thread => 1,
-            _ => 2,
-        };
-        all.iter().min_by_key(rank).copied()
-    }
-
-    fn is_in(&self, inst: Inst, of: Loop) -> bool {
-        let block = self.cfg.block_of(warpwright_flow::Inst(inst.as_u32()));
-        self.loops.contains(of, block)
-    }
-
-    /// Does a register depend on its own value in the turn before?
-    fn goes_on(&self, of: Reg, around: Loop) -> bool {
-        let mut left = self.slice(of, |inst| self.is_in(inst, around));
-        // What needs nothing that is left goes, until nothing does: the rest goes round.
-        loop {
-            let needs = |inst: &Inst| {
-                let uses = self.view.uses(*inst);
-                let mut defs = uses.iter().flat_map(|reg| self.defs.get(reg)).flatten();
-                defs.any(|def| left.contains(def))
-            };
-            let kept: BTreeSet<Inst> = left.iter().copied().filter(needs).collect();
-            if kept.len() == left.len() {
-                return !left.is_empty();
-            }
-            left = kept;
-        }
-    }
-
-    /// The conditional branches that leave a loop.
-    fn exits(&self, of: Loop) -> Vec<Inst> {
-        let insts = self.body.insts.keys().filter(|&inst| self.is_in(inst, of));
-        let leaves = |inst: &Inst| {
-            let data = &self.body.insts[*inst];
-            let is_branch = self.module.opcode(data).control() != Control::Next;
-            let flow = warpwright_flow::Inst(inst.as_u32());
-            let block = self.cfg.block_of(flow);
-            let is_out = |&to: &warpwright_flow::Block| !self.loops.contains(of, to);
-            is_branch && data.guard.is_some() && self.cfg.succs(block).iter().any(is_out)
-        };
-        insts.filter(leaves).collect()
     }
 }
