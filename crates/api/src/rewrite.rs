@@ -11,7 +11,9 @@ use warpwright_rewrite::{
     addresses, compare, outputs,
 };
 
+mod grown;
 mod in_place;
+mod integers;
 mod limits;
 mod preconditions;
 mod smallest;
@@ -226,10 +228,22 @@ struct Try {
     set: Vec<(String, i64)>,
     /// Numbers among the arguments that are others.
     numbers: Vec<(String, f64)>,
+    /// Integers among them that no size decides.
+    integers: Vec<(String, i128)>,
     derived: bool,
 }
 
 impl Try {
+    fn new(size: &str, set: Vec<(String, i64)>) -> Try {
+        Try {
+            size: size.to_owned(),
+            set,
+            numbers: Vec::new(),
+            integers: Vec::new(),
+            derived: false,
+        }
+    }
+
     /// `small with n=99`
     fn name(&self) -> String {
         let words = self.words();
@@ -243,8 +257,10 @@ impl Try {
         let set = self.set.iter();
         let set = set.map(|(name, value)| format!("{name}={value}"));
         let numbers = self.numbers.iter();
-        set.chain(numbers.map(|(name, value)| format!("{name}={value}")))
-            .collect()
+        let numbers = numbers.map(|(name, value)| format!("{name}={value}"));
+        let integers = self.integers.iter();
+        let integers = integers.map(|(name, value)| format!("{name}={value}"));
+        set.chain(numbers).chain(integers).collect()
     }
 
     /// The same with another value of a parameter.
@@ -259,10 +275,13 @@ impl Try {
     /// Its numbers in the place of those that a launch has.
     fn give(&self, launch: &mut Launch) {
         for arg in &mut launch.args {
-            let own = self.numbers.iter().find(|(name, _)| *name == arg.name);
-            if let (Some((_, value)), Some(ty)) = (own, arg.ty) {
-                let bytes = ty.float_bits(*value).to_le_bytes();
-                arg.bytes[..ty.size()].copy_from_slice(&bytes[..ty.size()]);
+            let Some(ty) = arg.ty else { continue };
+            let number = self.numbers.iter().find(|(name, _)| *name == arg.name);
+            let number = number.map(|(_, value)| ty.float_bits(*value));
+            let integer = self.integers.iter().find(|(name, _)| *name == arg.name);
+            let integer = integer.and_then(|(_, value)| ty.int_bits(*value));
+            if let Some(bits) = number.or(integer) {
+                arg.bytes[..ty.size()].copy_from_slice(&bits.to_le_bytes()[..ty.size()]);
             }
         }
     }
@@ -275,6 +294,8 @@ const MOST_BYTES: u64 = 1 << 24;
 const MOST_ON_TERMS: u64 = 1 << 26;
 /// Terms of all launches together, above which no further size is derived.
 const MOST_TERMS: usize = 24_000_000;
+/// Terms of a described size that is not the smallest one and that nobody asked for.
+const MOST_UNASKED: usize = 8_000_000;
 
 impl Optimizer {
     /// Compares two kernels at launches of their own, on terms: for every input.
@@ -292,8 +313,8 @@ impl Optimizer {
             self.compared(b, &options.nvcc[1])?,
         ];
         let inputs = [a, b];
-        let (tries, skipped) = tries(options)?;
-        let mut found = Rewritten {
+        let (mut tries, skipped) = tries(options)?;
+        let found = Rewritten {
             schema: "warpwright.rewrite/1",
             original: a.name.clone(),
             rewritten: b.name.clone(),
@@ -308,50 +329,37 @@ impl Optimizer {
             holds_where: None,
             untried: Vec::new(),
         };
-        let (mut terms, mut largest) = (0, 0);
-        let mut is_same = described_alike(options);
-        let mut set = BTreeSet::new();
-        for (number, at) in tries.iter().enumerate() {
-            if at.derived && found.has_failed() {
+        let mut trying = Trying {
+            inputs,
+            modules: &modules,
+            options,
+            found,
+            terms: 0,
+            largest: 0,
+            is_same: described_alike(options),
+            set: BTreeSet::new(),
+        };
+        let mut number = 0;
+        while let Some(at) = tries.get(number).cloned() {
+            number += 1;
+            if number > 1 && trying.found.has_failed() {
+                trying.passed(&at);
                 continue;
             }
-            (options.watch)(number, tries.len(), &at.name());
-            if at.derived && terms > MOST_TERMS {
-                let why = "so many terms were made that no further size is tried".to_owned();
-                found.skipped.push(Skipped::tried(at, "many-terms", why));
-                continue;
+            (options.watch)(number - 1, tries.len(), &at.name());
+            trying.at(&at, number > 1 && !is_asked(options))?;
+            if number == 1 && are_derived(options) {
+                with_largest(options, &mut tries, trying.terms);
             }
-            let sides = match sides(inputs, &modules, options, at, Contents::All) {
-                Ok(sides) => sides,
-                Err(error) if at.derived => {
-                    let why = error.to_string();
-                    found.skipped.push(Skipped::tried(at, "description", why));
-                    continue;
-                }
-                Err(error) => return Err(error),
-            };
-            let steps = sides.iter().flat_map(|side| &side.steps);
-            let symbols = steps.clone().flat_map(|step| &step.launch.symbols);
-            set.extend(symbols.map(|symbol| symbol.name.clone()));
-            let lengths = steps.flat_map(|step| step.launch.buffers().map(|buffer| buffer.len));
-            largest = lengths.map(|n| n as u64).fold(largest, u64::max);
-            let paired = Paired::of(&sides[0], &sides[1], &options.pairs)?;
-            are_buffers(&sides, &options.ranges)?;
-            is_same &= launched_alike(&sides, &paired);
-            let result = one(&sides, &paired, options);
-            terms += result.terms;
-            if at.derived && result.standing == Standing::WrongInput {
-                let why = result
-                    .why
-                    .last()
-                    .map(ToString::to_string)
-                    .unwrap_or_default();
-                found.skipped.push(Skipped::tried(at, "original", why));
-                continue;
-            }
-            found.conditions(&result);
-            found.launches.push(verdict(at, &result));
         }
+        let Trying {
+            mut found,
+            terms,
+            mut largest,
+            is_same,
+            set,
+            ..
+        } = trying;
         found.holds_where = preconditions::of(inputs, &modules, options, (&found, &tries));
         found.smallest = smallest::of(inputs, &modules, options, (&found, &tries));
         if !found.has_failed() {
@@ -365,6 +373,9 @@ impl Optimizer {
         found.verdict = worst.unwrap_or(Word::Tested);
         if is_same && found.verdict <= Word::Tested && self.proves(a, b, options) {
             found.prove();
+        }
+        if !matches!(found.verdict, Word::Proved) && !found.has_failed() {
+            found.at_most(options, &tries);
         }
         found.meaning = found.verdict.meaning();
         if !matches!(found.verdict, Word::Proved) && !found.has_failed() {
@@ -466,10 +477,8 @@ impl Rewritten {
         let requires: Vec<Condition> = requires.collect::<Result<_, _>>()?;
         let large = self.skipped.iter().filter(|skipped| skipped.code == LARGE);
         let tries = large.map(|skipped| Try {
-            size: skipped.size.clone(),
-            set: common(options, &skipped.size),
-            numbers: Vec::new(),
             derived: true,
+            ..Try::new(&skipped.size, common(options, &skipped.size))
         });
         let holds = |at: &Try| requires.iter().all(|r| r.holds(&parameters(options, at)));
         Ok(tries.filter(holds).collect())
@@ -495,6 +504,8 @@ impl Rewritten {
                     return Ok(0);
                 }
                 Err(why) => {
+                    self.skipped
+                        .retain(|s| s.size != at.size || s.code != LARGE);
                     self.launches.push(LaunchVerdict {
                         size: at.size.clone(),
                         set: at.words(),
@@ -516,13 +527,29 @@ impl Rewritten {
             .map(|looked| format!("{} of {}", looked.blocks, looked.of))
             .collect();
         let text = format!(
-            "its addresses were looked at, in {} blocks",
+            "its addresses were looked at, in {} blocks, and not whether all together write every element",
             of.join(" and ")
         );
         self.say_of(at, &text);
         let steps = sides.iter().flat_map(|side| &side.steps);
         let lengths = steps.flat_map(|step| step.launch.buffers().map(|buffer| buffer.len as u64));
         Ok(lengths.max().unwrap_or(0))
+    }
+
+    /// Lowers the verdict to what was seen, and says at which numbers.
+    fn at_most(&mut self, options: &RewriteOptions<'_>, tries: &[Try]) {
+        let launches = &self.launches;
+        let is_tried = |at: &&Try| {
+            let mut all = launches.iter();
+            all.any(|launch| launch.size == at.size && launch.set == at.words())
+        };
+        let tried: Vec<&Try> = tries.iter().filter(is_tried).collect();
+        self.conditions.extend(integers::stated(options, &tried));
+        let lone = grown::alone(options, (&scales(options).0, &tried));
+        if let Some(lone) = lone.filter(|_| are_derived(options)) {
+            self.verdict = self.verdict.max(Word::Tested);
+            self.conditions.push(lone);
+        }
     }
 
     fn say_of(&mut self, at: &Try, text: &str) {
@@ -540,6 +567,111 @@ impl Rewritten {
         self.launches
             .iter()
             .any(|launch| launch.verdict > Word::Tested)
+    }
+}
+
+/// Sizes as they are tried, one after the other.
+struct Trying<'t> {
+    inputs: [&'t Input; 2],
+    modules: &'t [Module; 2],
+    options: &'t RewriteOptions<'t>,
+    found: Rewritten,
+    terms: usize,
+    largest: u64,
+    /// Both are launched alike at all that was tried.
+    is_same: bool,
+    /// Variables that descriptions set.
+    set: BTreeSet<String>,
+}
+
+impl Trying<'_> {
+    /// What is found at a size. What takes too much counts only where somebody asked for it.
+    fn at(&mut self, at: &Try, is_capped: bool) -> Result<(), Error> {
+        let options = self.options;
+        let left = MOST_TERMS.saturating_sub(self.terms);
+        if is_capped && left == 0 {
+            self.skipped(at, MANY, MANY_TERMS);
+            return Ok(());
+        }
+        let sides = match sides(self.inputs, self.modules, options, at, Contents::All) {
+            Ok(sides) => sides,
+            Err(error) if at.derived => {
+                self.skipped(at, "description", &error.to_string());
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        let steps = sides.iter().flat_map(|side| &side.steps);
+        let symbols = steps.clone().flat_map(|step| &step.launch.symbols);
+        self.set.extend(symbols.map(|symbol| symbol.name.clone()));
+        let lengths = steps.flat_map(|step| step.launch.buffers().map(|buffer| buffer.len as u64));
+        let largest = lengths.fold(self.largest, u64::max);
+        let paired = Paired::of(&sides[0], &sides[1], &options.pairs)?;
+        are_buffers(&sides, &options.ranges)?;
+        self.is_same &= launched_alike(&sides, &paired);
+        let mut how = on_terms(options);
+        how.is_capped = is_capped;
+        how.extremes = !at.derived;
+        match (is_capped, at.derived) {
+            (true, true) => how.machine.terms = left,
+            (true, false) => how.machine.terms = left.min(MOST_UNASKED),
+            (false, _) => {}
+        }
+        let result = compare(&sides[0], &sides[1], &paired, &how);
+        self.terms += result.terms;
+        if is_capped && result.why.iter().any(Why::is_too_large) {
+            self.skipped(at, MANY, MANY_TERMS);
+            return Ok(());
+        }
+        self.largest = largest;
+        if at.derived && result.standing == Standing::WrongInput {
+            let why = result.why.last().map(ToString::to_string);
+            self.skipped(at, "original", &why.unwrap_or_default());
+            return Ok(());
+        }
+        self.found.conditions(&result);
+        self.found.launches.push(verdict(at, &result));
+        Ok(())
+    }
+
+    fn skipped(&mut self, at: &Try, code: &'static str, why: &str) {
+        let skipped = Skipped::tried(at, code, why.to_owned());
+        self.found.skipped.push(skipped);
+    }
+
+    /// A described size is left out where a smaller one has failed.
+    fn passed(&mut self, at: &Try) {
+        if !at.derived {
+            self.skipped(at, "failed", "what is wrong shows at a smaller size");
+        }
+    }
+}
+
+/// The word for sizes that take more than is left.
+const MANY: &str = "many-terms";
+const MANY_TERMS: &str = "so many terms were made that no further size is tried";
+
+/// Was a size named?
+fn is_asked(options: &RewriteOptions<'_>) -> bool {
+    options.only_described || options.size.is_some()
+}
+
+/// The launches at which parameters are as large as they are described, behind all that nobody has described.
+fn with_largest(options: &RewriteOptions<'_>, tries: &mut Vec<Try>, terms: usize) {
+    let Some(smallest) = tries.first().cloned() else {
+        return;
+    };
+    for name in scales(options).0 {
+        let Some(at) = grown::largest(options, &smallest, terms, name) else {
+            continue;
+        };
+        let requires = options.requires.iter();
+        let mut requires = requires.filter_map(|text| Condition::parse(text).ok());
+        let is_known = tries.iter().any(|own| own.set == at.set);
+        if !is_known && requires.all(|r| r.holds(&parameters(options, &at))) {
+            let behind = tries.iter().rposition(|own| own.derived).unwrap_or(0);
+            tries.insert(behind + 1, at);
+        }
     }
 }
 
@@ -566,15 +698,23 @@ fn verdict(at: &Try, result: &AtLaunch) -> LaunchVerdict {
 }
 
 fn one([a, b]: &[Side; 2], paired: &Paired, options: &RewriteOptions<'_>) -> AtLaunch {
-    let numbers = number_names(options);
+    compare(a, b, paired, &on_terms(options))
+}
+
+/// How both sides are compared at a launch.
+fn on_terms(options: &RewriteOptions<'_>) -> Options {
+    let files = options.launches.iter().flatten();
+    let numbers: Vec<&str> = files
+        .flat_map(|file| [file.numbers(), file.integers()].concat())
+        .collect();
     let mut fixed = options.fixed.clone();
     fixed.retain(|name| !numbers.contains(&name.as_str()));
-    let options = Options {
+    Options {
         fixed,
         ranges: options.ranges.clone(),
+        extremes: true,
         ..Options::default()
-    };
-    compare(a, b, paired, &options)
+    }
 }
 
 /// Both sides at a size, and how they stand there.
@@ -688,10 +828,7 @@ fn other_numbers(options: &RewriteOptions<'_>) -> Vec<Reason> {
     let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
     let values = (!names.is_empty()).then(|| Reason {
         code: "other-numbers",
-        text: format!(
-            "other values of {} than the described one and, unless it is fixed, another",
-            names.join(", ")
-        ),
+        text: format!("other values of {} than those tried", names.join(", ")),
     });
     let overlap = Reason {
         code: "overlap",
@@ -719,7 +856,7 @@ fn constants(options: &RewriteOptions<'_>) -> Option<Reason> {
     (!names.is_empty()).then(|| Reason {
         code: "other-numbers",
         text: format!(
-            "other values of {}: no size decides them, and they were as described (a size may)",
+            "other values of {} than those tried: no size decides them (a size may)",
             names.join(", ")
         ),
     })
@@ -818,12 +955,9 @@ fn tries(options: &RewriteOptions<'_>) -> Result<(Vec<Try>, Vec<Skipped>), Error
     let Some(smallest) = described.first().cloned() else {
         return Err(Error::NoCommonSize("what is required holds".to_owned()));
     };
-    let mut all = described;
     if !are_derived(options) {
-        return Ok((all, skipped));
+        return Ok((described, skipped));
     }
-    let values = parameters(options, &smallest);
-    let tiles = tiles(options, &smallest);
     let (scales, alone) = scales(options);
     for (name, whose) in alone {
         skipped.push(Skipped {
@@ -833,27 +967,58 @@ fn tries(options: &RewriteOptions<'_>) -> Result<(Vec<Try>, Vec<Skipped>), Error
             why: format!("it is not varied, since only {whose} has it: name it alike in both"),
         });
     }
+    let mut made = Vec::new();
+    let values = parameters(options, &smallest);
+    let tiles = tiles(options, &smallest);
     for name in scales {
         let Some(&value) = values.get(name) else {
             continue;
         };
-        for other in derived(value, &tiles) {
+        let others = derived(value, &tiles).into_iter();
+        for other in others.chain(grown::blocks(options, &smallest, name)) {
             let at = smallest.derived(name, other);
             let holds = requires.iter().all(|r| r.holds(&parameters(options, &at)));
-            if holds && !all.contains(&at) {
-                all.push(at);
+            if holds && other != value && !described.contains(&at) && !made.contains(&at) {
+                made.push(at);
             }
         }
     }
+    let (made, large) = in_order(options, &smallest, made);
+    skipped.extend(large);
     let numbers = numbers(options);
-    if !numbers.is_empty() {
-        all.push(Try {
-            numbers,
-            derived: true,
-            ..smallest
-        });
-    }
-    Ok((all, skipped))
+    let other = (!numbers.is_empty()).then(|| Try {
+        numbers,
+        derived: true,
+        ..smallest.clone()
+    });
+    let integers = integers::tries(options, &smallest);
+    // What was described larger comes last: it takes the longest, and is wrong where a smaller one is.
+    let larger = described.split_off(1);
+    let all = described.into_iter().chain(made).chain(other);
+    Ok((all.chain(integers).chain(larger).collect(), skipped))
+}
+
+/// Sizes that nobody has described, the larger ones by what they take; and those that are too large.
+fn in_order(
+    options: &RewriteOptions<'_>,
+    smallest: &Try,
+    made: Vec<Try>,
+) -> (Vec<Try>, Vec<Skipped>) {
+    let takes = |at: &Try| resolved(options, at).map_or(0, |launches| work(&launches));
+    let usual = 2 * takes(smallest);
+    let mut made: Vec<(u64, Try)> = made
+        .into_iter()
+        .map(|at| (takes(&at).max(usual), at))
+        .collect();
+    made.sort_by_key(|(takes, _)| *takes);
+    let most = MOST_WORK.max(usual);
+    let small = made.partition_point(|(takes, _)| *takes <= most);
+    let large = made.split_off(small).into_iter().map(|(_, at)| {
+        let why = "it is large: more threads or bytes than are tried unasked".to_owned();
+        Skipped::tried(&at, "derived-large", why)
+    });
+    let large = large.collect();
+    (made.into_iter().map(|(_, at)| at).collect(), large)
 }
 
 /// How much larger a size becomes to keep to what is required.
@@ -1006,12 +1171,7 @@ fn described(options: &RewriteOptions<'_>) -> Result<(Vec<Try>, Vec<Skipped>), E
     let mut skipped = Vec::new();
     let is_wanted = |size: &&str| options.size.as_ref().is_none_or(|wanted| wanted == size);
     for size in sizes.into_iter().filter(is_wanted) {
-        let at = Try {
-            size: size.to_owned(),
-            set: common(options, size),
-            numbers: Vec::new(),
-            derived: false,
-        };
+        let at = Try::new(size, common(options, size));
         if let Some(which) = without(options, size) {
             let why = format!("{} has no such size", WHOSE[which]);
             skipped.push(Skipped::tried(&at, "one-side", why));
@@ -1030,10 +1190,19 @@ fn described(options: &RewriteOptions<'_>) -> Result<(Vec<Try>, Vec<Skipped>), E
         .count()
         .max(1);
     for (_, at) in all.drain(small.min(all.len())..) {
-        let why = format!(
-            "it is large, and nobody asked for it: `--size {}` tries it",
-            at.size
-        );
+        let launches = resolved(options, &at)?;
+        let bytes = |launch: &Launch| launch.buffers().map(|b| b.size() as u64).sum::<u64>();
+        let why = match launches.iter().map(bytes).max() {
+            Some(bytes) if bytes > MOST_ON_TERMS => format!(
+                "its buffers hold {} MiB, and terms are for {}",
+                bytes >> 20,
+                MOST_ON_TERMS >> 20
+            ),
+            _ => format!(
+                "it is large, and nobody asked for it: `--size {}` tries it",
+                at.size
+            ),
+        };
         skipped.push(Skipped::tried(&at, LARGE, why));
     }
     let all: Vec<Try> = all.into_iter().map(|(_, at)| at).collect();
@@ -1089,12 +1258,7 @@ fn common(options: &RewriteOptions<'_>, size: &str) -> Vec<(String, i64)> {
         options.set.iter().cloned().chain(own).collect()
     };
     let work = |set: &Vec<(String, i64)>| {
-        let at = Try {
-            size: size.to_owned(),
-            set: set.clone(),
-            numbers: Vec::new(),
-            derived: false,
-        };
+        let at = Try::new(size, set.clone());
         resolved(options, &at).map_or(u64::MAX, |launches| work(&launches))
     };
     match differ.is_empty() {

@@ -487,7 +487,7 @@ fn what_is_not_tried_is_said() {
         .collect();
     assert_eq!(codes, ["one-side", "large", "one-side"], "{screen}");
     for said in [
-        "full: it is large, and nobody asked for it: `--size full` tries it",
+        "full: its buffers hold 68 MiB, and terms are for 64",
         "huge: the original's description has no such size",
         "rows: it is not varied, since only the original's description has it",
         "its addresses were looked at, in 64 of 140625 and 64 of 140625 blocks",
@@ -609,7 +609,9 @@ fn the_size_at_which_an_index_wraps_is_said() {
             "{screen}"
         );
         assert!(
-            screen.contains(&format!("right up to n = {up_to}")),
+            screen.contains(&format!(
+                "no index wraps up to n = {up_to}, in the blocks looked at"
+            )),
             "{screen}"
         );
         let ((value, which, why), found) = (beyond, &limit["beyond"]);
@@ -671,26 +673,177 @@ fn descriptions_that_agree_at_some_sizes_are_not_the_same() {
     assert_eq!(of(&other, &["--pair", "x=u"]).0, "proved");
 }
 
-/// A number that no size decides is tried as described alone, and that is said.
+/// A number that no size decides has other values unless it is fixed, and the headline says at which all was tried.
 #[test]
-fn integers_that_are_not_varied_are_named() {
+fn integers_that_no_size_decides_are_varied() {
     let folder = tempfile::tempdir().unwrap();
     let by = |factor: &str| {
         let text = map("k", "x", "y", &format!("ld.param.u32 %r5, [m]; {factor}"));
         text.replace(".param .u32 n)", ".param .u32 n, .param .u32 m)")
     };
     let one = by("cvt.rn.f32.u32 %f2, %r5; mul.rn.f32 %f1, %f0, %f2;");
+    let turned = by("cvt.rn.f32.u32 %f2, %r5; mul.rn.f32 %f1, %f2, %f0;");
     let other = by("mul.rn.f32 %f1, %f0, 0f40E00000;");
-    let toml =
-        launch("k", 64, "x", "y", true) + "[[args]]\nname = \"m\"\ntype = \"u32\"\nvalue = 7\n";
-    let of = |more: &[&str]| described(folder.path(), [&one, &other], [&toml; 2], more);
-    let (_, document, screen) = of(&[]);
+    let toml = |block| {
+        let text = launch("k", block, "x", "y", true);
+        text + "[[args]]\nname = \"m\"\ntype = \"u32\"\nvalue = 7\n"
+    };
+    let tomls = [toml(64), toml(32)];
+    let tomls = tomls.each_ref().map(String::as_str);
+    let of = |kernel: &str, more: &[&str]| described(folder.path(), [&one, kernel], tomls, more);
+    let (_, document, screen) = of(&turned, &[]);
     assert_eq!(document["verdict"], "proved-at-launches", "{screen}");
-    assert!(
-        screen.contains("not tried: other values of `m`"),
+    let said = "the same bits for every input, at m = 7, 8 and 6; ";
+    assert!(screen.contains(said), "{screen}");
+    let said = "not tried: other values of `m` than those tried";
+    assert!(screen.contains(said), "{screen}");
+    let (_, document, screen) = of(&other, &[]);
+    assert_eq!(document["verdict"], "refuted", "{screen}");
+    assert!(screen.contains("small with m=8: refuted"), "{screen}");
+    let (_, document, screen) = of(&other, &["--fixed", "m"]);
+    assert_eq!(document["verdict"], "proved-at-launches", "{screen}");
+    assert!(screen.contains("for every input, at m = 7; "), "{screen}");
+    assert!(!screen.contains("other values"), "{screen}");
+}
+
+/// `y[i] = 2 * x[i]` by blocks of 128 threads, each of so many elements further on; so many elements a thread, or all.
+fn strided(stride: u32, elements: Option<usize>) -> String {
+    let one = "setp.ge.s32 %p, %r4, %r0; @%p bra END; mul.wide.s32 %d2, %r4, 4; add.s64 %d3, %d0, %d2; \
+               add.s64 %d4, %d1, %d2; ld.global.f32 %f0, [%d3]; add.rn.f32 %f1, %f0, %f0; st.global.f32 [%d4], %f1; \
+               add.s32 %r4, %r4, 128;\n";
+    let body = match elements {
+        Some(elements) => one.repeat(elements),
+        None => format!("AGAIN:\n{one}bra AGAIN;\n"),
+    };
+    let whole = map("k", "x", "y", "");
+    let (head, _) = whole.split_once("setp.ge.s32").unwrap();
+    let head = head.replace("mov.u32 %r2, %ntid.x", &format!("mov.u32 %r2, {stride}"));
+    format!("{head}{body}END:\n    ret;\n}}\n")
+}
+
+/// What the second block does wrong, or leaves out, no launch with one block shows; nor does one of ten columns what is
+/// left out of a hundred.
+#[test]
+fn several_blocks_of_either_side_are_tried() {
+    let folder = tempfile::tempdir().unwrap();
+    let twice = map("k", "x", "y", "add.rn.f32 %f1, %f0, %f0;");
+    let one = launch("k", 64, "x", "y", true);
+    let fours_toml =
+        launch("k", 128, "x", "y", true).replace("ceil_div(n, 128)", "ceil_div(n, 512)");
+    let of =
+        |kernel: &str, toml: &str| described(folder.path(), [&twice, kernel], [&one, toml], &[]);
+    let (code, document, screen) = of(&strided(512, Some(4)), &fours_toml);
+    assert_eq!(
+        (code, &document["verdict"]),
+        (0, &"proved-at-launches".into()),
         "{screen}"
     );
-    assert!(!of(&["--fixed", "m"]).2.contains("other values"));
+    let sizes = document["launches"].as_array().unwrap();
+    let has = |set: &str| {
+        sizes
+            .iter()
+            .any(|launch| launch["set"] == Value::from(vec![set]))
+    };
+    assert!(
+        ["n=512", "n=513", "n=1024", "n=1025"].into_iter().all(has),
+        "{screen}"
+    );
+    let (code, document, screen) = of(&strided(1024, Some(4)), &fours_toml);
+    assert_eq!(
+        (code, &document["verdict"]),
+        (1, &"refuted".into()),
+        "{screen}"
+    );
+    assert_eq!(document["holds_where"]["condition"], "n <= 512", "{screen}");
+    let said = "right up to n = 512 and wrong from 513 on, as far as tried";
+    assert!(screen.contains(said), "{screen}");
+    // A grid that forgets what is left.
+    let rest = fours_toml.replace("ceil_div(n, 512)", "max(1, n / 512)");
+    assert_eq!(of(&strided(512, Some(4)), &rest).0, 1);
+    // A second block that nobody can afford: the first one takes all of them.
+    let far = fours_toml.replace("ceil_div(n, 512)", "ceil_div(n, 4000000)");
+    let (code, document, screen) = of(&strided(4_000_000, None), &far);
+    assert_eq!(
+        (code, &document["verdict"]),
+        (5, &"tested".into()),
+        "{screen}"
+    );
+    let said =
+        "one block of the rewritten kernel alone was tried along x: it has two from n = 4000001 on";
+    assert!(screen.contains(said), "{screen}");
+    // As large as it is described.
+    let sizes = "n = 100\n[sizes.full]\nn = 40000\n";
+    let full = one
+        .replace("n = 100\n", sizes)
+        .replace("ceil_div(n, 64)", "600");
+    let least = twice.replace(
+        "mov.u32 %r3, %tid.x;",
+        "mov.u32 %r3, %tid.x; min.s32 %r0, %r0, 3000;",
+    );
+    let (code, _, screen) = described(folder.path(), [&twice, &least], [&full; 2], &[]);
+    assert_eq!(code, 1, "{screen}");
+    assert!(screen.contains("small with n=40000: refuted"), "{screen}");
+}
+
+/// Over the reals a sigmoid is a sigmoid; what one of them makes of large numbers is none.
+#[test]
+fn large_numbers_are_tried_on_what_is_equal_over_the_reals() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = "neg.f32 %f1, %f0; ex2.approx.f32 %f2, %f1; add.rn.f32 %f3, %f2, 0f3F800000; div.rn.f32 %f1, 0f3F800000, %f3;";
+    let other =
+        "ex2.approx.f32 %f2, %f0; add.rn.f32 %f3, %f2, 0f3F800000; div.rn.f32 %f1, %f2, %f3;";
+    let kernels = [one, other].map(|code| map("k", "x", "y", code));
+    let [one, other] = kernels.each_ref().map(String::as_str);
+    let toml = launch("k", 64, "x", "y", true);
+    let of = |kernels, toml: &str| described(folder.path(), kernels, [toml; 2], &[]);
+    let (code, document, screen) = of([one, other], &toml);
+    assert_eq!(
+        (code, &document["verdict"]),
+        (5, &"equal-up-to-rounding".into()),
+        "{screen}"
+    );
+    let said = "but with 200 throughout `x` `y[0]` is NaN in place of 1";
+    assert!(
+        document["conditions"][0].as_str().unwrap().contains(said),
+        "{screen}"
+    );
+    // Within what is described it refutes; where the original has no number it does not.
+    let wide = toml.replace("high = 1.0", "high = 300.0");
+    let (code, _, screen) = of([one, other], &wide);
+    assert_eq!(code, 1, "{screen}");
+    let (code, document, screen) = of([other, one], &toml);
+    assert_eq!(
+        (code, &document["conditions"]),
+        (5, &Value::Null),
+        "{screen}"
+    );
+}
+
+/// What the description tolerates refutes nothing, where the original is 0 either; nor what is rounding beside the results
+/// on described inputs.
+#[test]
+fn a_tolerance_counts_where_the_original_is_zero() {
+    let folder = tempfile::tempdir().unwrap();
+    let least = |least: &str| map("k", "x", "y", &format!("max.f32 %f1, %f0, {least};"));
+    let (zero, tiny, large) = (
+        least("0f00000000"),
+        least("0f33D6BF95"),
+        least("0f3A83126F"),
+    );
+    let toml = launch("k", 64, "x", "y", true);
+    let stated = toml.replace(
+        "output = true\n",
+        "output = true\ntolerance = { rel = 1e-5, abs = 1e-5 }\n",
+    );
+    for (kernel, toml, word) in [
+        (&tiny, &stated, "tested"),
+        (&large, &stated, "refuted"),
+        (&tiny, &toml, "tested"),
+        (&large, &toml, "refuted"),
+    ] {
+        let (_, document, screen) = described(folder.path(), [&zero, kernel], [toml; 2], &[]);
+        assert_eq!(document["verdict"], word, "{screen}");
+    }
 }
 
 /// What is right at some sizes alone is said with a condition that `--require` takes; without one nothing is.
@@ -710,8 +863,8 @@ fn the_condition_under_which_both_agree_is_said() {
     let found = &document["holds_where"];
     assert_eq!(found["condition"], "n % 4 == 0");
     assert_eq!(found["right"], Value::from(vec![100, 12, 20]));
-    assert_eq!(found["wrong"], Value::from(vec![99, 6]));
-    let said = "right where n % 4 == 0, as far as tried: at n = 100, 12, 20, not at 99, 6";
+    assert_eq!(found["wrong"], Value::from(vec![99, 6, 13]));
+    let said = "right where n % 4 == 0, as far as tried: at n = 100, 12, 20, not at 99, 6, 13";
     assert!(screen.contains(said), "{screen}");
     let (code, document, _) = of(&fours, &["--require", "n % 4 == 0"]);
     let verdict = &document["verdict"];
@@ -729,7 +882,7 @@ fn the_condition_under_which_both_agree_is_said() {
         (1, &"n % 4 == 0".into()),
         "{screen}"
     );
-    assert_eq!(found["right"], Value::from(vec![12, 20]));
+    assert_eq!(found["right"], Value::from(vec![12, 20, 40]));
     let (code, document, screen) = of(&fours, &["--require", "n % 4 == 0"]);
     assert_eq!(code, 0, "{screen}");
     assert_eq!(document["launches"][0]["set"], Value::from(vec!["n=40"]));
@@ -750,7 +903,7 @@ fn the_smallest_launch_and_the_plainest_inputs_are_shown() {
     let (code, document, screen) = of(&toml);
     let smallest = &document["smallest"];
     assert_eq!((code, &smallest["set"][0]), (1, &Value::from("n=3")));
-    let said = "the smallest that shows it, small with n=3: with `x[2]` = 1, zeros elsewhere in `x`, `y[2]` is 0 in place of 2";
+    let said = "the smallest found that shows it, small with n=3: with `x[2]` = 1, zeros elsewhere in `x`, `y[2]` is 0 in place of 2";
     assert!(screen.contains(said), "{screen}");
     // Numbers that the description does not have are none of a witness.
     let (_, _, screen) = of(&toml.replace("low = -1.0", "low = 0.5"));

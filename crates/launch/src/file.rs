@@ -162,17 +162,25 @@ impl LaunchFile {
 
     /// Arguments that are floating-point numbers, of whatever size the launch is.
     pub fn numbers(&self) -> Vec<&str> {
+        self.alone(true)
+    }
+
+    /// Arguments that are integers, of whatever size the launch is.
+    pub fn integers(&self) -> Vec<&str> {
+        self.alone(false)
+    }
+
+    /// Arguments that are one number each, which no size decides.
+    fn alone(&self, is_float: bool) -> Vec<&str> {
         let is_number = |arg: &&ArgTable| {
-            let is_float = arg.ty.as_ref().is_some_and(|ty| ty.get_ref().is_float());
+            let ty = arg.ty.as_ref();
             let stands_alone = |value: &OneOrMany| match value {
                 OneOrMany::One(expr) => expr.names().is_empty(),
                 OneOrMany::Many(_) => false,
             };
-            is_float
-                && arg
-                    .value
-                    .as_ref()
-                    .is_some_and(|value| stands_alone(value.get_ref()))
+            let value = arg.value.as_ref();
+            ty.is_some_and(|ty| ty.get_ref().is_float() == is_float)
+                && value.is_some_and(|value| stands_alone(value.get_ref()))
         };
         let args = self.document.args.iter().map(|arg| arg.get_ref());
         let names = args.filter(is_number).filter_map(|arg| arg.name.as_ref());

@@ -59,7 +59,15 @@ pub enum Happens {
         was: u32,
         /// What the new version does.
         is: u32,
+        /// Every word that differs is a NaN of single precision in one of the two.
+        #[serde(skip_serializing_if = "is_false")]
+        nans_alone: bool,
     },
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // Serde hands it so.
+fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 impl Witness {
@@ -92,11 +100,20 @@ impl fmt::Display for Witness {
                 word,
                 was,
                 is,
-            } => write!(
-                f,
-                "word {word} behind the pointer `{}` is {is:#010x} in the emulator, not {was:#010x}",
-                self.short(parameter)
-            ),
+                nans_alone,
+            } => {
+                let parameter = self.short(parameter);
+                write!(
+                    f,
+                    "word {word} behind the pointer `{parameter}` is {is:#010x} in the emulator, not {was:#010x}"
+                )?;
+                match nans_alone {
+                    true => f.write_str(
+                        "; all that differs on that launch is NaN in one of the two, as single precision",
+                    ),
+                    false => Ok(()),
+                }
+            }
         }
     }
 }
@@ -198,27 +215,32 @@ fn differs(module: &Module, id: FuncId, before: &[Vec<u8>], after: &[Vec<u8>]) -
     let params = module.functions[id].params.iter();
     let variables = params.map(|param| &module.variables[param.var]);
     let pointers = variables.filter(|variable| is_pointer(variable.ty));
-    let mut buffers = pointers.zip(before.iter().zip(after));
-    buffers.find_map(|(variable, (before, after))| {
-        let words = |bytes: &[u8]| -> Vec<u32> {
-            let words = bytes.chunks_exact(4);
-            words
-                .map(|word| {
-                    word.iter()
-                        .rev()
-                        .fold(0, |n, &byte| n << 8 | u32::from(byte))
-                })
-                .collect()
-        };
-        let (before, after) = (words(before), words(after));
-        let word = before.iter().zip(&after).position(|(a, b)| a != b)?;
+    let pairs = || {
+        before
+            .iter()
+            .zip(after)
+            .map(|(x, y)| words(x).zip(words(y)))
+    };
+    let mut differ = pairs().flatten().filter(|(x, y)| x != y);
+    let is_nan = |word: u32| f32::from_bits(word).is_nan();
+    let nans_alone = differ.all(|(x, y)| is_nan(x) || is_nan(y));
+    let mut buffers = pointers.zip(pairs());
+    buffers.find_map(|(variable, pairs)| {
+        let (word, (was, is)) = pairs.enumerate().find(|(_, (x, y))| x != y)?;
         Some(Happens::Word {
             parameter: variable.name.to_string(),
             word,
-            was: before[word],
-            is: after[word],
+            was,
+            is,
+            nans_alone,
         })
     })
+}
+
+/// 32-bit words of memory.
+fn words(bytes: &[u8]) -> impl Iterator<Item = u32> {
+    let (words, _) = bytes.as_chunks::<4>();
+    words.iter().map(|word| u32::from_le_bytes(*word))
 }
 
 enum Run {

@@ -157,7 +157,10 @@ pub fn said(document: &Value) -> Result<Said, ReportError> {
     let launches = launches.collect();
     let smallest = document.smallest.iter().map(|one| {
         let place = named(&one.size, &one.set);
-        format!("the smallest that shows it, {place}: {}", joined(&one.why))
+        format!(
+            "the smallest found that shows it, {place}: {}",
+            joined(&one.why)
+        )
     });
     let mut more: Vec<String> = smallest.collect();
     more.extend(skipped(&document.skipped));
@@ -247,7 +250,7 @@ mod tests {
         let document = json!({"verdict": "refuted", "meaning": "not the same", "conditions": ["as described"],
             "launches": [launch(&[], "`y[0]` differs"), launch(&["n=9"], "`y[7]` differs"), launch(&["n=1"], "a race")],
             "skipped": [skipped("n=2"), skipped("n=3")],
-            "holds_where": {"text": "right where n % 4 == 0"}, "limits": [{"text": "right up to n = 7"}],
+            "holds_where": {"text": "right where n % 4 == 0"}, "limits": [{"text": "no index wraps up to n = 7"}],
             "smallest": {"size": "small", "set": ["n=1"], "why": [{"text": "`y[0]` is 1"}]},
             "in_place": [{"output": "y", "input": "x", "verdict": "proved-at-launches", "why": []},
                 {"output": "z", "input": "x", "verdict": "refuted", "why": [{"text": "a race"}]}],
@@ -260,12 +263,12 @@ mod tests {
   small with n=9: refuted (1 output element, 2 terms)
   small with n=1: refuted (1 output element, 2 terms)
     a race
-  the smallest that shows it, small with n=1: `y[0]` is 1
+  the smallest found that shows it, small with n=1: `y[0]` is 1
   not counted, small with n=2; small with n=3: it faults
   right where n % 4 == 0
   in place, `y` being `x`: proved-at-launches
   not in place, `z` being `x`, where the original is right: a race
-  right up to n = 7
+  no index wraps up to n = 7
   not tried: other alignments
 "
         );

@@ -17,7 +17,7 @@ use crate::pairing::{self, Known, Paired, buffers};
 use crate::reals::{Reals, Roots, is_whole};
 use crate::standing::{AtLaunch, Begun, Standing, Which, Why, at};
 use crate::tested::{
-    self, Difference, FILLINGS, Filling, Memory, differences, filled, run, run_within,
+    self, Difference, FILLINGS, Filling, Memory, Scale, differences, filled, run, run_within,
 };
 use crate::{Side, Step};
 
@@ -32,6 +32,17 @@ pub struct Options {
     pub ranges: Vec<(String, f64, f64)>,
     /// What terms do not do is left at that: no buffer is fixed for it, and nothing is tried on numbers.
     pub terms_alone: bool,
+    /// What takes more terms or instructions than are permitted is not tried on numbers in place of it.
+    pub is_capped: bool,
+    /// What is equal over the reals is run on the ends of its ranges and on large numbers, too.
+    pub extremes: bool,
+}
+
+impl Options {
+    /// Is what terms do not do left at that?
+    fn leaves(&self, why: &Why) -> bool {
+        self.terms_alone || self.is_capped && why.is_too_large()
+    }
 }
 
 /// Compares two sides at their launches.
@@ -54,7 +65,7 @@ pub fn compare(a: &Side, b: &Side, paired: &Paired, options: &Options) -> AtLaun
         let (standing, mut why) = match found {
             Ok(found) => found,
             Err(Halt::Found(standing, why)) => (standing, why),
-            Err(Halt::Refused(why, _)) if options.terms_alone => (Standing::Tested, vec![*why]),
+            Err(Halt::Refused(why, _)) if options.leaves(&why) => (Standing::Tested, vec![*why]),
             Err(Halt::Refused(why, more)) => {
                 let new: Vec<String> = more
                     .into_iter()
@@ -89,6 +100,11 @@ struct Undecided;
 
 /// Behind the name of an input that the rewritten kernel alone has.
 const OTHERS: &str = " of the rewritten kernel";
+
+/// Of plain inputs: which end of a range is in even places, and which in odd ones.
+const SHAPES: [[usize; 2]; 3] = [[0, 0], [1, 1], [0, 1]];
+/// A number whose exponential has left the range of single precision, and which half precision has.
+const LARGE: f64 = 200.0;
 
 /// Elements that tell of others.
 const SAMPLE: usize = 8;
@@ -295,6 +311,9 @@ impl<'c> Comparison<'c> {
             let (found, held) = self.held()?;
             standing = standing.max(found);
             why.extend(held);
+            if self.options.extremes {
+                why.extend(self.lost()?);
+            }
         }
         if standing == Standing::UpToRounding {
             why.extend(self.bounded(&outputs, &elements));
@@ -350,6 +369,81 @@ impl<'c> Comparison<'c> {
         }
     }
 
+    /// Where plain inputs lead the rewritten kernel out of the numbers and the original not: the ends of what is described,
+    /// which refutes, and large numbers of either sign, which is said.
+    fn lost(&self) -> Result<Option<Why>, Halt> {
+        for shape in SHAPES {
+            for large in [None, Some([-LARGE, LARGE])] {
+                let Some((mut memory, inputs, is_described)) = self.plain(shape, large) else {
+                    continue;
+                };
+                let witness = Box::new(memory.clone());
+                let [first, second] = &mut memory;
+                if run(self.a, Which::First, first).is_err()
+                    || run(self.b, Which::Second, second).is_err()
+                {
+                    continue;
+                }
+                let Some(lost) = tested::lost(self.a, self.paired, &memory) else {
+                    continue;
+                };
+                let Difference {
+                    output,
+                    index,
+                    values,
+                    ..
+                } = lost;
+                let lost = Why::Lost {
+                    output,
+                    index,
+                    inputs,
+                    values,
+                    witness,
+                };
+                return match is_described {
+                    true => Err(Halt::Found(Standing::Refuted, vec![lost])),
+                    false => Ok(Some(lost)),
+                };
+            }
+        }
+        Ok(None)
+    }
+
+    /// Data of floating point that are one end or the other, by turns as a shape says: of their ranges, or of one for all.
+    /// With them what they are, and whether descriptions allow it.
+    fn plain(
+        &self,
+        shape: [usize; 2],
+        large: Option<[f64; 2]>,
+    ) -> Option<([Memory; 2], String, bool)> {
+        let mut memory = filled(self.a, self.b, self.paired, self.known, Filling::Described);
+        let (mut said, mut is_described) = (Vec::new(), true);
+        for (name, own) in buffers(self.a) {
+            let (ty, is_kept) = (own.buffer.ty, self.known.is_kept(&name, &own));
+            if !ty.is_float() || is_kept || !pairing::is_data(&own) {
+                continue;
+            }
+            let range = self.range(&name, &own);
+            let ends = large.or(range.map(|range| [range.low, range.high]))?;
+            let values = shape.map(|at| ends[at]);
+            let holds = |x: f64| range.is_some_and(|range| range.low <= x && x <= range.high);
+            is_described &= values.into_iter().all(holds);
+            let bits = values.map(|x| ty.float_bits(x).to_le_bytes());
+            let elements = (0..own.bytes.len() / ty.size()).map(|at| &bits[at % 2][..ty.size()]);
+            let bytes = elements.collect::<Vec<&[u8]>>().concat();
+            let partner = self.paired.partner.iter().find(|(_, x)| **x == name);
+            if let Some((partner, _)) = partner {
+                memory[1].insert(partner.clone(), bytes.clone());
+            }
+            said.push(match values {
+                [one, other] if one == other => format!("{one} throughout `{name}`"),
+                [one, other] => format!("{one} and {other} by turns in `{name}`"),
+            });
+            memory[0].insert(name, bytes);
+        }
+        (!said.is_empty()).then(|| (memory, said.join(", "), is_described))
+    }
+
     /// How far rounding may move elements that are not the same, or all of them where all are.
     fn bounded(&mut self, outputs: &[Output], elements: &[Element]) -> Vec<Why> {
         let differ = |e: &&Element| e.values[0] != e.values[1];
@@ -374,13 +468,17 @@ impl<'c> Comparison<'c> {
                 None => (key.as_str(), &first),
             };
             let (_, described) = all.iter().find(|(own, _)| own == name)?;
-            let stated = self.options.ranges.iter().find(|(own, ..)| own == name);
-            match stated {
-                Some(&(_, low, high)) => Some(errors::stated(described.buffer, low, high)),
-                None => errors::described(described),
-            }
+            self.range(name, described)
         };
         self.names.iter().map(range).collect()
+    }
+
+    fn range(&self, name: &str, described: &pairing::Described<'_>) -> Option<Range> {
+        let mut ranges = self.options.ranges.iter();
+        match ranges.find(|(own, ..)| own == name) {
+            Some(&(_, low, high)) => Some(errors::stated(described.buffer, low, high)),
+            None => errors::described(described),
+        }
     }
 
     /// A buffer that both write and the other description alone calls an output.
@@ -974,6 +1072,7 @@ impl<'c> Comparison<'c> {
             let extremes = self.extremes(given.buffer).into_iter().flatten();
             extremes.map(move |value| (Filling::Described, vec![guards::Given { value, ..given }]))
         });
+        let mut scale = Scale::new();
         for (filling, set) in plain.chain(guarded).chain(far) {
             let fixed = &kept(self.a, self.known.fixed, self.options)[..];
             let known = Known {
@@ -990,7 +1089,11 @@ impl<'c> Comparison<'c> {
                 continue;
             }
             run(self.b, Which::Second, second)?;
-            let found = differences(self.a, self.paired, filling, &memory);
+            if filling == Filling::Described && set.is_empty() {
+                scale = tested::scale(self.a, self.paired, &memory);
+            }
+            let sides = [self.a, self.b];
+            let found = differences(sides, self.paired, (filling, &scale), &memory);
             if let Some(difference) = found.into_iter().find(|d| !d.small) {
                 return Ok(Some(Why::Shown {
                     output: difference.output,
@@ -1386,6 +1489,7 @@ fn tested(
         Why::Refused { refusal, .. } if *refusal == Refusal::Waiting => tested::WAITING,
         _ => tested::PATIENT,
     };
+    let mut scale = Scale::new();
     for filling in FILLINGS {
         let mut memory = filled(a, b, paired, known, filling);
         let witness = memory.clone();
@@ -1400,7 +1504,10 @@ fn tested(
             return (Standing::Refuted, vec![refused, why]);
         }
         tried += 1;
-        for difference in differences(a, paired, filling, &memory) {
+        if filling == Filling::Described {
+            scale = tested::scale(a, paired, &memory);
+        }
+        for difference in differences([a, b], paired, (filling, &scale), &memory) {
             exactly = false;
             if !difference.small {
                 let shown = Why::Shown {

@@ -2,7 +2,7 @@
 
 use crate::pairing::{self, Described, Paired};
 use crate::standing::{AtLaunch, Why};
-use crate::tested::{self, Difference, Filling, Memory, differences, run_within};
+use crate::tested::{self, Difference, Filling, Memory, Scale, differences, run_within};
 use crate::{Side, Which};
 
 /// Runs of both sides.
@@ -105,7 +105,8 @@ impl Search<'_> {
         run_within(self.sides[0], Which::First, first, BUDGET).ok()?;
         run_within(self.sides[1], Which::Second, second, BUDGET).ok()?;
         // Not as described: where the original leaves the numbers, nothing is said.
-        let found = differences(self.sides[0], self.paired, Filling::Whole(0), &memory);
+        let how = (Filling::Whole(0), &Scale::new());
+        let found = differences(self.sides, self.paired, how, &memory);
         found.into_iter().find(|difference| !difference.small)
     }
 

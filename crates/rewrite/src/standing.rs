@@ -227,6 +227,19 @@ pub enum Why {
         /// What the buffers of both sides hold before their first launches.
         witness: Box<[Memory; 2]>,
     },
+    /// On plain inputs it is a number in the original and none in the rewritten kernel.
+    Lost {
+        /// The output.
+        output: String,
+        /// The element.
+        index: usize,
+        /// What the inputs are.
+        inputs: String,
+        /// Both values.
+        values: [String; 2],
+        /// What the buffers of both sides hold before their first launches.
+        witness: Box<[Memory; 2]>,
+    },
     /// Terms differ, and no input that was tried shows it.
     NotShown {
         /// The output.
@@ -331,7 +344,7 @@ impl AtLaunch {
     /// What the buffers of both sides hold before launches that show a difference.
     pub fn witness(&self) -> Option<&[Memory; 2]> {
         self.why.iter().find_map(|why| match why {
-            Why::Shown { witness, .. } => Some(&**witness),
+            Why::Shown { witness, .. } | Why::Lost { witness, .. } => Some(&**witness),
             _ => None,
         })
     }
@@ -340,7 +353,15 @@ impl AtLaunch {
 impl Why {
     /// Is the verdict no more than what it says with this?
     pub fn is_condition(&self) -> bool {
-        matches!(self, Why::Begun(_))
+        matches!(self, Why::Begun(_) | Why::Lost { .. })
+    }
+
+    /// Does it take more terms or instructions than are permitted?
+    pub fn is_too_large(&self) -> bool {
+        let Why::Refused { refusal, .. } = self else {
+            return false;
+        };
+        *refusal == Refusal::TooLarge
     }
 
     /// A word for machines.
@@ -375,6 +396,7 @@ impl Why {
             Why::FaultyOnNumbers { .. } => "fault",
             Why::Differs { .. } => "differs",
             Why::Shown { .. } => "shown",
+            Why::Lost { .. } => "not-finite",
             Why::NotShown { .. } => "not-shown",
             Why::Unset { .. } => "unset",
             Why::Unwritten { .. } => "unwritten",
@@ -455,6 +477,9 @@ fn fault_text(fault: &Fault) -> String {
         FaultClass::Race(Clash::WriteAfterWrite) => {
             "has a race: two threads write different values"
         }
+        FaultClass::Race(Clash::Constant) => {
+            "writes to what it reads by `ld.global.nc`, as memory that nothing writes (`const … __restrict__`, `__ldg`)"
+        }
         FaultClass::BarrierDivergence => "has threads that do not meet at a barrier",
         FaultClass::WarpDivergence => "waits for lanes that do not come",
         FaultClass::Trap => "executes `trap`",
@@ -466,7 +491,8 @@ fn fault_text(fault: &Fault) -> String {
     if let Some((name, at)) = &fault.memory {
         text += &format!(", byte {at} of `{}`", variable(name));
     }
-    if let Some((block, thread)) = fault.other {
+    let is_constant = fault.class == FaultClass::Race(Clash::Constant);
+    if let Some((block, thread)) = fault.other.filter(|_| !is_constant) {
         text += &format!(", with thread {thread} of block number {block}");
     }
     text + &format!(", at {}", at(&fault.place))
@@ -639,9 +665,12 @@ impl fmt::Display for Why {
             Why::Shown { output, index, inputs, values: [a, b], .. } => {
                 write!(f, "with {inputs}, `{output}[{index}]` is {b} in place of {a}")
             }
+            Why::Lost { output, index, inputs, values: [a, b], .. } => {
+                write!(f, "but with {inputs} `{output}[{index}]` is {b} in place of {a}")
+            }
             Why::NotShown { output, index, tried } => write!(
                 f,
-                "`{output}[{index}]` is another function as far as terms tell, but none of {tried} fillings of the inputs shows a difference"
+                "`{output}[{index}]` is another function as far as terms tell, but none of {tried} fillings of the inputs shows a difference beyond rounding and tolerance"
             ),
             Why::Unset { which, output, index } => {
                 write!(f, "in {which}, `{output}[{index}]` depends on memory that nobody has written, or on a lane that takes no part in a shuffle")

@@ -257,32 +257,55 @@ pub(crate) struct Difference {
     pub small: bool,
 }
 
-/// Compares the outputs of both sides, of each the largest difference, relative to the largest element. Where inputs that
-/// nobody described lead the original out of the numbers, nothing is said.
-pub(crate) fn differences(
-    a: &Side,
-    paired: &Paired,
-    filling: Filling,
-    [first, second]: &[Memory; 2],
-) -> Vec<Difference> {
-    let is_apart = |x: f64| filling != Filling::Described && !x.is_finite();
+/// The largest magnitude in each output on the described inputs.
+pub(crate) type Scale = BTreeMap<String, f64>;
+
+/// That of what the original leaves.
+pub(crate) fn scale(a: &Side, paired: &Paired, [first, second]: &[Memory; 2]) -> Scale {
     let each = both_outputs(a, paired, [first, second]).into_iter();
-    each.filter_map(|(name, ty, x, y)| difference((&name, ty), [x, y], is_apart))
-        .collect()
+    let floats = each.filter(|(_, ty, ..)| ty.is_float());
+    let of = |(name, ty, x, _): (String, ElemType, &[u8], &[u8])| (name, largest(&numbers(ty, x)));
+    floats.map(of).collect()
+}
+
+/// Compares the outputs of both sides, of each the largest difference, relative to the largest element. Where inputs that
+/// nobody described lead the original out of the numbers, nothing is said; and elements there are small beside what is
+/// described, since a sum that cancels leaves nothing else. What the description tolerates is small everywhere.
+pub(crate) fn differences(
+    [a, b]: [&Side; 2],
+    paired: &Paired,
+    (filling, scale): (Filling, &Scale),
+    memory: &[Memory; 2],
+) -> Vec<Difference> {
+    let is_described = filling == Filling::Described;
+    let each = both_outputs(a, paired, memory.each_ref()).into_iter();
+    each.filter_map(|(name, ty, x, y)| {
+        let judge = Judge {
+            least: scale.get(&name).copied().filter(|_| !is_described),
+            tolerance: tolerated([a, b], paired, &name),
+            is_apart: |x: f64| !is_described && !x.is_finite(),
+        };
+        difference((&name, ty), [x, y], judge)
+    })
+    .collect()
 }
 
 /// The first element that is a number on one side, and infinite or none on the other.
-pub(crate) fn stray(
+pub(crate) fn stray(a: &Side, paired: &Paired, memory: &[Memory; 2]) -> Option<Difference> {
+    stray_where(a, paired, memory, |[p, q]| p.is_finite() != q.is_finite())
+}
+
+fn stray_where(
     a: &Side,
     paired: &Paired,
     [first, second]: &[Memory; 2],
+    is_stray: impl Fn([f64; 2]) -> bool,
 ) -> Option<Difference> {
     let each = both_outputs(a, paired, [first, second]).into_iter();
     let mut strays = each.filter_map(|(output, ty, x, y)| {
         let elements = x.chunks_exact(ty.size()).zip(y.chunks_exact(ty.size()));
         let mut values = elements.map(|(x, y)| [x, y].map(|e| ty.to_f64(ty.read(e))));
-        let is_stray = |[p, q]: [f64; 2]| p.is_finite() != q.is_finite();
-        let index = values.clone().position(is_stray)?;
+        let index = values.clone().position(&is_stray)?;
         let values = values.nth(index)?.map(|v| format!("{v}"));
         ty.is_float().then_some(Difference {
             output,
@@ -292,6 +315,11 @@ pub(crate) fn stray(
         })
     });
     strays.next()
+}
+
+/// The first element that is a number in the original and infinite or none in the other.
+pub(crate) fn lost(a: &Side, paired: &Paired, memory: &[Memory; 2]) -> Option<Difference> {
+    stray_where(a, paired, memory, |[p, q]| p.is_finite() && !q.is_finite())
 }
 
 /// The first element that is further off than the description allows: than its tolerance, or without one than rounding
@@ -304,11 +332,14 @@ pub(crate) fn beyond(
 ) -> Option<(Difference, Option<Tolerance>)> {
     let each = both_outputs(a, paired, [first, second]).into_iter();
     let mut far = each.filter_map(|(output, ty, x, y)| {
-        let partner = paired.partner.iter().find(|(_, own)| **own == output);
-        let own = tolerance(a, &output);
-        let stated = own.or_else(|| partner.and_then(|(name, _)| tolerance(b, name)));
+        let stated = tolerated([a, b], paired, &output);
         if stated.is_none() {
-            let far = difference((&output, ty), [x, y], |_| false).filter(|found| !found.small);
+            let judge = Judge {
+                least: None,
+                tolerance: None,
+                is_apart: |_| false,
+            };
+            let far = difference((&output, ty), [x, y], judge).filter(|found| !found.small);
             return far.map(|found| (found, None));
         }
         let index = compare(y, x, ty, stated).first_mismatch?;
@@ -323,6 +354,13 @@ pub(crate) fn beyond(
         Some((far, stated))
     });
     far.next()
+}
+
+/// The tolerance of an output: the original's, else the other description's.
+fn tolerated([a, b]: [&Side; 2], paired: &Paired, output: &str) -> Option<Tolerance> {
+    let partner = paired.partner.iter().find(|(_, own)| *own == output);
+    let own = tolerance(a, output);
+    own.or_else(|| partner.and_then(|(name, _)| tolerance(b, name)))
 }
 
 /// The tolerance of an output, by the launch that says it.
@@ -349,30 +387,39 @@ fn both_outputs<'m>(
 /// The least normal number of half precision (IEEE 754, binary16).
 const LEAST_HALF: f64 = 1.0 / 16384.0;
 
-/// The first difference of an output that is larger than rounding is, else the first one, of elements that `is_apart`
-/// does not leave out by what they are in the original.
+fn numbers(ty: ElemType, bytes: &[u8]) -> Vec<f64> {
+    let elements = bytes.chunks_exact(ty.size());
+    elements.map(|e| ty.to_f64(ty.read(e))).collect()
+}
+
+fn largest(all: &[f64]) -> f64 {
+    let numbers = all.iter().filter(|v| v.is_finite());
+    numbers.fold(0.0f64, |m, v| m.max(v.abs()))
+}
+
+/// What counts as a difference.
+struct Judge<F> {
+    /// What is small beside this is small, whatever else the output holds.
+    least: Option<f64>,
+    tolerance: Option<Tolerance>,
+    /// Elements left out by what they are in the original.
+    is_apart: F,
+}
+
+/// The first difference of an output that is larger than rounding and tolerance are, else the first one.
 fn difference(
     (name, ty): (&str, ElemType),
     [x, y]: [&[u8]; 2],
-    is_apart: impl Fn(f64) -> bool,
+    judge: Judge<impl Fn(f64) -> bool>,
 ) -> Option<Difference> {
     let size = ty.size();
-    let numbers = |bytes: &[u8]| -> Vec<f64> {
-        bytes
-            .chunks_exact(size)
-            .map(|e| ty.to_f64(ty.read(e)))
-            .collect()
-    };
-    let (p, q) = (numbers(x), numbers(y));
+    let (p, q) = (numbers(ty, x), numbers(ty, y));
     let unequal = |i: usize| x[i * size..(i + 1) * size] != y[i * size..(i + 1) * size];
     let both_nan = |i: usize| p[i].is_nan() && q[i].is_nan();
     let differs: Vec<usize> = (0..p.len().min(q.len()))
-        .filter(|&i| unequal(i) && !both_nan(i) && !is_apart(p[i]))
+        .filter(|&i| unequal(i) && !both_nan(i) && !(judge.is_apart)(p[i]))
         .collect();
-    let largest = p
-        .iter()
-        .filter(|v| v.is_finite())
-        .fold(0.0f64, |m, v| m.max(v.abs()));
+    let largest = largest(&p).max(judge.least.unwrap_or(0.0));
     // Ten bits fewer than the format has, of the largest element: sums of a thousand that cancel.
     let digits = match ty {
         ElemType::F64 => 43,
@@ -389,7 +436,8 @@ fn difference(
         _ => 0.0,
     };
     let close = (largest * 2f64.powi(-digits)).max(least);
-    let is_small = |i: usize| ty.is_float() && (p[i] - q[i]).abs() <= close;
+    let tolerated = |x: f64| judge.tolerance.map_or(0.0, |t| t.abs + t.rel * x.abs());
+    let is_small = |i: usize| ty.is_float() && (p[i] - q[i]).abs() <= close.max(tolerated(p[i]));
     let large = differs.iter().copied().find(|&i| !is_small(i));
     let index = large.or(differs.first().copied())?;
     Some(Difference {

@@ -24,7 +24,7 @@ pub struct Limit {
     /// The next one that was tried, and what is wrong there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beyond: Option<Beyond>,
-    /// Both in a sentence: `right up to n = 46340; at 46341 …`.
+    /// Both in a sentence: `no index wraps up to n = 46340, …; beyond, one does: at n = 46341 …`.
     pub text: String,
 }
 
@@ -34,11 +34,8 @@ impl Limit {
             None => format!(
                 "no index leaves its memory up to {name} = {up_to}, in the blocks looked at"
             ),
-            Some(Beyond { value, which, why }) if *which == Which::First => format!(
-                "right up to {name} = {up_to}, as the original is: at {name} = {value} {why}"
-            ),
             Some(Beyond { value, why, .. }) => format!(
-                "right up to {name} = {up_to}, in the blocks looked at; beyond, an index wraps: at {name} = {value} {why}"
+                "no index wraps up to {name} = {up_to}, in the blocks looked at; beyond, one does: at {name} = {value} {why}"
             ),
         };
         Limit {

@@ -1,8 +1,9 @@
 //! Under which condition on a size a rewrite is right that is wrong at a size which nobody described.
 //!
 //! The refuted launch has one parameter that is another one than described; or it is described, and each of its parameters
-//! is looked at. Of the powers of two that divide all of a parameter's values at which both agree, and none at which they
-//! differ, the smallest one is said at whose multiples both agree, too.
+//! is looked at. Where all smaller values that were tried are right and all larger ones are wrong, the largest right one
+//! is said. Else of the powers of two that divide all of a parameter's values at which both agree, and none at which they
+//! differ, the smallest one is said at whose multiples both agree, too, larger than the wrong value and smaller.
 
 use serde::Serialize;
 use warpwright_ptx::Module;
@@ -14,7 +15,7 @@ use crate::Input;
 /// What a size keeps to where both kernels agree, as far as sizes were tried.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Precondition {
-    /// As `--require` takes it: `n % 4 == 0`.
+    /// As `--require` takes it: `n % 4 == 0`, `n <= 256`.
     pub condition: String,
     /// The parameter.
     pub name: String,
@@ -30,10 +31,6 @@ impl Precondition {
     /// `name % by == 0`
     fn new(name: &str, by: i64, [right, wrong]: [Vec<i64>; 2]) -> Precondition {
         let condition = format!("{name} % {by} == 0");
-        let listed = |values: &[i64]| {
-            let all: Vec<String> = values.iter().map(i64::to_string).collect();
-            all.join(", ")
-        };
         let text = format!(
             "right where {condition}, as far as tried: at {name} = {}, not at {} (`--require '{condition}'` tries more of \
              them)",
@@ -48,6 +45,30 @@ impl Precondition {
             text,
         }
     }
+
+    /// `name <= most`
+    fn up_to(name: &str, most: i64, [right, wrong]: [Vec<i64>; 2]) -> Precondition {
+        let condition = format!("{name} <= {most}");
+        let text = format!(
+            "right up to {name} = {most} and wrong from {} on, as far as tried: right at {name} = {}, wrong at {} \
+             (`--require '{condition}'` tries the smaller ones alone)",
+            most + 1,
+            listed(&right),
+            listed(&wrong)
+        );
+        Precondition {
+            condition,
+            name: name.to_owned(),
+            right,
+            wrong,
+            text,
+        }
+    }
+}
+
+fn listed(values: &[i64]) -> String {
+    let all: Vec<String> = values.iter().map(i64::to_string).collect();
+    all.join(", ")
 }
 
 /// Powers of two that are tried, up to the largest block.
@@ -91,17 +112,25 @@ pub(super) fn of(
         let wrong = *own.get(name)?;
         // What is wrong as described is most often wrong everywhere, and large sizes take long.
         let most = match at.derived {
-            true => i64::MAX,
+            true => MOST_DERIVED,
             false => MOST_LARGER.saturating_mul(wrong.max(LEAST_DESCRIBED)),
         };
-        condition(
-            (inputs, modules, options),
-            (at, name, most),
-            [right, vec![wrong]],
-        )
+        let mut trial = Trial {
+            inputs,
+            modules,
+            options,
+            at,
+            name,
+            most,
+            right,
+            wrong: vec![wrong],
+        };
+        trial.threshold(wrong).or_else(|| trial.condition(wrong))
     })
 }
 
+/// The largest value that is tried where one that nobody has described is wrong.
+const MOST_DERIVED: i64 = 1 << 20;
 /// How much larger a described size becomes, if it is no smaller than the least that counts.
 const MOST_LARGER: i64 = 4;
 const LEAST_DESCRIBED: i64 = 32;
@@ -117,38 +146,96 @@ fn is_short(found: &Rewritten) -> bool {
         <= FEW_TERMS
 }
 
-/// The condition on a parameter of a launch, of which some values are right and others are not; none above the most is tried.
-fn condition(
-    (inputs, modules, options): ([&Input; 2], &[Module; 2], &RewriteOptions<'_>),
-    (at, name, most): (&Try, &str, i64),
-    [mut right, mut wrong]: [Vec<i64>; 2],
-) -> Option<Precondition> {
-    for by in POWERS.map(|power| 1i64 << power) {
-        let is_large = MULTIPLES.iter().any(|factor| factor * by > most);
-        if is_large || right.iter().any(|value| value % by != 0) {
+/// Values of a parameter of a launch, of which some are right and others are not.
+struct Trial<'t> {
+    inputs: [&'t Input; 2],
+    modules: &'t [Module; 2],
+    options: &'t RewriteOptions<'t>,
+    at: &'t Try,
+    name: &'t str,
+    /// None above it is tried.
+    most: i64,
+    right: Vec<i64>,
+    wrong: Vec<i64>,
+}
+
+impl Trial<'_> {
+    /// Is a value right? `None` where there is no such launch, or the original is at fault.
+    fn is_right(&mut self, value: i64) -> Option<bool> {
+        if value < 1 || value > self.most {
             return None;
         }
-        if wrong.iter().any(|value| value % by == 0) {
-            continue;
+        if self.right.contains(&value) || self.wrong.contains(&value) {
+            return Some(self.right.contains(&value));
         }
-        let holds = MULTIPLES.iter().all(|factor| {
-            let other = at.derived(name, factor * by);
-            let found = unasked(inputs, modules, options, &other);
-            match found.map(|(_, _, result)| result.standing) {
-                Some(Standing::Refuted) => remember(&mut wrong, factor * by),
-                Some(standing) if standing <= Standing::Tested => {
-                    remember(&mut right, factor * by);
-                    return true;
-                }
-                _ => {}
-            }
-            false
-        });
-        if holds {
-            return Some(Precondition::new(name, by, [right, wrong]));
+        let other = self.at.derived(self.name, value);
+        let found = unasked(self.inputs, self.modules, self.options, &other);
+        match found?.2.standing {
+            Standing::Refuted => remember(&mut self.wrong, value),
+            Standing::WrongInput => return None,
+            _ => remember(&mut self.right, value),
         }
+        Some(self.right.contains(&value))
     }
-    None
+
+    /// The largest right value, where all that is tried below is right, and wrong above.
+    fn threshold(&mut self, wrong: i64) -> Option<Precondition> {
+        let known = [self.right.clone(), self.wrong.clone()];
+        let found = self.highest(wrong);
+        if found.is_none() {
+            [self.right, self.wrong] = known;
+        }
+        found
+    }
+
+    fn highest(&mut self, wrong: i64) -> Option<Precondition> {
+        let (mut low, mut high) = (0, wrong);
+        while low + 1 < high {
+            let middle = low + (high - low) / 2;
+            match self.is_right(middle)? {
+                true => low = middle,
+                false => high = middle,
+            }
+        }
+        let below = [low - 1, low / 2, low / 2 + 1];
+        let above = [high + 1, high + 2, 2 * high];
+        let is_right = below.map(|value| self.is_right(value) != Some(false));
+        let is_wrong = above.map(|value| self.is_right(value) != Some(true));
+        let is_one = low > 0
+            && is_right.into_iter().chain(is_wrong).all(|holds| holds)
+            && self.right.iter().all(|&value| value <= low)
+            && self.wrong.iter().all(|&value| value > low);
+        is_one.then(|| {
+            self.right.sort_unstable();
+            self.wrong.sort_unstable();
+            Precondition::up_to(self.name, low, [self.right.clone(), self.wrong.clone()])
+        })
+    }
+
+    fn condition(&mut self, wrong: i64) -> Option<Precondition> {
+        for by in POWERS.map(|power| 1i64 << power) {
+            let is_large = MULTIPLES.iter().any(|factor| factor * by > self.most);
+            if is_large || self.right.iter().any(|value| value % by != 0) {
+                return None;
+            }
+            if self.wrong.iter().any(|value| value % by == 0) {
+                continue;
+            }
+            let multiples = MULTIPLES.map(|factor| factor * by);
+            // What is right because it is small is right no more above, and so are other numbers below.
+            let above = (wrong / by + 1) * by;
+            if multiples
+                .into_iter()
+                .all(|value| self.is_right(value) == Some(true))
+                && self.is_right(above) == Some(true)
+                && self.is_right(MULTIPLES[0] * by + 1) == Some(false)
+            {
+                let values = [self.right.clone(), self.wrong.clone()];
+                return Some(Precondition::new(self.name, by, values));
+            }
+        }
+        None
+    }
 }
 
 fn remember(values: &mut Vec<i64>, value: i64) {

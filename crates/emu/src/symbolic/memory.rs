@@ -543,6 +543,8 @@ pub enum Clash {
     WriteAfterRead,
     /// Two writes of different values.
     WriteAfterWrite,
+    /// A write to what a load takes for memory that nothing changes (`ld.global.nc`), of one thread or of two.
+    Constant,
 }
 
 impl Log {
@@ -599,10 +601,11 @@ impl Log {
                 !is_constant && (is_guessed(earlier) || is_ordered(earlier))
             });
             if let Some(first) = writer {
-                found = Some(Conflict {
-                    first,
-                    what: Clash::ReadAfterWrite,
-                });
+                let what = match is_constant {
+                    true => Clash::Constant,
+                    false => Clash::ReadAfterWrite,
+                };
+                found = Some(Conflict { first, what });
             }
             join(&mut entry.readers, now);
         }
@@ -666,10 +669,11 @@ impl Log {
             });
             let constant = Some(entry.constant).filter(|constant| constant.block != 0);
             if let Some(first) = constant.or(reader) {
-                found = Some(Conflict {
-                    first,
-                    what: Clash::WriteAfterRead,
-                });
+                let what = match constant {
+                    Some(_) => Clash::Constant,
+                    None => Clash::WriteAfterRead,
+                };
+                found = Some(Conflict { first, what });
             }
             entry.write(now, value, &is_ordered);
         }

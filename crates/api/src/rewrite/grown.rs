@@ -1,0 +1,125 @@
+//! Sizes at which more of both launches is seen than the smallest description shows.
+//!
+//! A grid of one block hides what the next one does wrong, and a loop that is written for the small sizes hides what it
+//! leaves out at large ones. So each parameter is set to where the grids of both sides have two and three blocks, and to
+//! what it is at the largest described size, as far as that can be afforded.
+
+use warpwright_launch::LaunchFile;
+
+use super::{MOST_WORK, RewriteOptions, Try, known, parameters, resolved, work};
+
+/// Blocks along an extent of the grid that a parameter grows, and what lies between one and so many.
+const BLOCKS: i64 = 3;
+/// No parameter is searched above this.
+const MOST: i64 = 1 << 24;
+
+/// An extent of a grid of one side that a parameter may grow.
+#[derive(Clone, Copy)]
+struct Extent<'f> {
+    side: usize,
+    file: &'f LaunchFile,
+    axis: usize,
+}
+
+impl Extent<'_> {
+    /// Blocks along it; `None` where there is no such launch.
+    fn at(&self, at: &Try) -> Option<i64> {
+        let launch = self.file.resolve(&at.size, &known(self.file, at)).ok()?;
+        launch.grid.get(self.axis).copied().map(i64::from)
+    }
+
+    /// The least value of a parameter at which it has so many blocks, if it grows with that alone.
+    fn least(&self, at: &Try, name: &str, blocks: i64) -> Option<i64> {
+        let has = |value: i64| Some(self.at(&at.derived(name, value))? >= blocks);
+        let (mut low, mut high) = (0, 1);
+        while !has(high)? {
+            (low, high) = (high, 2 * high);
+            if high > MOST {
+                return None;
+            }
+        }
+        while low + 1 < high {
+            let middle = low + (high - low) / 2;
+            match has(middle)? {
+                true => high = middle,
+                false => low = middle,
+            }
+        }
+        Some(high)
+    }
+}
+
+fn extents<'o>(options: &'o RewriteOptions<'_>) -> impl Iterator<Item = Extent<'o>> {
+    let sides = options.launches.iter().enumerate();
+    sides.flat_map(|(side, files)| {
+        let files = files.iter();
+        files.flat_map(move |file| (0..3).map(move |axis| Extent { side, file, axis }))
+    })
+}
+
+/// Values of a parameter at which each extent that it grows has several blocks, the last one full and not full, unless it
+/// has them at this size as it is.
+pub(super) fn blocks(options: &RewriteOptions<'_>, at: &Try, name: &str) -> Vec<i64> {
+    let few = extents(options).filter(|extent| extent.at(at).is_some_and(|n| n < BLOCKS));
+    let mut values: Vec<i64> = few
+        .filter_map(|extent| {
+            let two = extent.least(at, name, 2)?;
+            let three = extent.least(at, name, BLOCKS)?;
+            Some([two - 1, two, three - 1, three])
+        })
+        .flatten()
+        .filter(|&value| value >= 1)
+        .collect();
+    values.sort_unstable();
+    values.dedup();
+    values
+}
+
+/// Terms of the launch of a parameter's largest described value, about.
+const MOST_TERMS: usize = 1 << 20;
+
+/// The launch at which a parameter is as large as it is described anywhere, or as large as can be afforded where the
+/// smallest launch takes so many terms.
+pub(super) fn largest(
+    options: &RewriteOptions<'_>,
+    smallest: &Try,
+    terms: usize,
+    name: &str,
+) -> Option<Try> {
+    let own = *parameters(options, smallest).get(name)?;
+    let files = options.launches.iter().flatten();
+    let sizes = files.flat_map(|file| file.sizes().flat_map(|size| file.parameters(size)));
+    let described = sizes.filter(|(other, _)| *other == name);
+    let mut value = described.map(|(_, value)| value).max()?;
+    while value > own.max(1) {
+        let times = usize::try_from(value / own.max(1)).ok()?;
+        let at = smallest.derived(name, value);
+        let is_small = terms.max(1).saturating_mul(times) <= MOST_TERMS;
+        if is_small && resolved(options, &at).is_ok_and(|all| work(&all) <= MOST_WORK / 4) {
+            return Some(at);
+        }
+        value /= 2;
+    }
+    None
+}
+
+/// What is said of extents of which one block alone was tried, though launches may have more.
+pub(super) fn alone(
+    options: &RewriteOptions<'_>,
+    (names, tried): (&[&str], &[&Try]),
+) -> Option<String> {
+    let smallest = tried.first()?;
+    let mut lone = extents(options).filter_map(|extent| {
+        if tried.iter().any(|at| extent.at(at).is_some_and(|n| n > 1)) {
+            return None;
+        }
+        let mut grown = names.iter();
+        let (name, two) = grown.find_map(|name| Some((name, extent.least(smallest, name, 2)?)))?;
+        let whose = ["the original", "the rewritten kernel"][extent.side];
+        let axis = ["x", "y", "z"][extent.axis];
+        Some(format!(
+            "one block of {whose} alone was tried along {axis}: it has two from {name} = {two} on"
+        ))
+    });
+    lone.next()
+}
