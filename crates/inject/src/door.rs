@@ -100,6 +100,9 @@ pub unsafe extern "C" fn warpwright_begin_2(outside: *const Outside) -> *const I
     }
     // SAFETY: the caller's.
     OUTSIDE.get_or_init(|| unsafe { outside.read() });
+    if mode() == Mode::With {
+        crate::functions::prepare();
+    }
     &raw const INSIDE
 }
 

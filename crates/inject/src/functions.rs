@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use warpwright_launch::{CompiledGuard, Extents, LaunchValues, Shape};
@@ -621,6 +621,12 @@ fn find(handle: Handle) -> Option<&'static Entry> {
             entry
         }
     };
+    made(&state).insert(entry);
+    Some(entry)
+}
+
+/// The table, made where there is none yet.
+fn made(_locked: &MutexGuard<'_, State>) -> &'static Table {
     let mut table = TABLE.load(Ordering::Acquire);
     if table.is_null() {
         // SAFETY: zeros are a table without entries.
@@ -631,8 +637,14 @@ fn find(handle: Handle) -> Option<&'static Entry> {
         TABLE.store(table, Ordering::Release);
     }
     // SAFETY: tables are never freed.
-    unsafe { &*table }.insert(entry);
-    Some(entry)
+    unsafe { &*table }
+}
+
+/// Has the table where it is in nobody's way, while the library is opened.
+pub fn prepare() {
+    if has_room(size_of::<Table>()) {
+        made(&state());
+    }
 }
 
 fn both_empty(entry: &Entry, winners: &[Replacement]) -> bool {

@@ -237,19 +237,21 @@ impl Default for Abandoned {
 
 static ABANDONED: AtomicPtr<Mutex<State>> = AtomicPtr::new(std::ptr::null_mut());
 
-/// What is known is as if it had never been.
+/// What is known is as if it had never been, but for the table of functions.
 fn abandon() {
     let known = STATE.swap(std::ptr::null_mut(), Ordering::AcqRel);
     if !known.is_null() {
         ABANDONED.store(known, Ordering::Release);
     }
-    crate::functions::abandon();
     crate::memory::open();
 }
 
 /// The program has closed the driver, and handles of it mean nothing any more.
 pub fn forget_driver() {
     abandon();
+    let known = state();
+    crate::functions::forget_all();
+    drop(known);
     FINISHES.store(false, Ordering::Relaxed);
     match MODE.load(Ordering::Relaxed) {
         // Launches that were not written are lost.
@@ -280,6 +282,7 @@ pub fn state() -> MutexGuard<'static, State> {
 /// does not have; the driver's handles mean nothing there either.
 extern "C" fn in_child() {
     abandon();
+    crate::functions::abandon();
     // No trials: a lock may be held by a thread of the parent.
     match mode() {
         Mode::Off | Mode::Try => MODE.store(Mode::Off as u8, Ordering::Relaxed),

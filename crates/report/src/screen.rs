@@ -723,18 +723,24 @@ fn next(kernels: &[KernelReport], about: &About<'_>) -> Vec<String> {
             // Whatever is wrapped within the quotes may be pasted: the drop-in takes a line's end for a space.
             let recipes: Vec<String> = changed.iter().map(recipe).collect();
             let start = if recipes.len() > 1 { "\n" } else { "" };
-            let mut text = format!(
-                "in your build, by the drop-in (explain-term drop-in): WARPWRIGHT_PTXAS_RECIPES='{start}{}'",
-                recipes.join(" |\n")
-            );
-            for kernel in changed.iter().filter(|kernel| wants_bounds(kernel)) {
+            // The drop-in knows no launch.
+            let bounds = changed.iter().filter(|kernel| wants_bounds(kernel)).map(|kernel| {
                 let threads: u32 = kernel.block.iter().product();
-                text += &format!(
-                    "\nthere `{}` wants `__launch_bounds__({threads})`: the drop-in knows no launch",
-                    instance_name(&kernel.name)
-                );
-            }
-            text
+                let at = match kernels {
+                    [_] => String::new(),
+                    _ => format!(" at `{}`", instance_name(&kernel.name)),
+                };
+                format!("`__launch_bounds__({threads})`{at}")
+            });
+            let bounds: Vec<String> = bounds.collect();
+            let with = match bounds.is_empty() {
+                true => String::new(),
+                false => format!(", with {}", bounds.join(", ")),
+            };
+            format!(
+                "in your build, by the drop-in (explain-term drop-in){with}: WARPWRIGHT_PTXAS_RECIPES='{start}{}'",
+                recipes.join(" |\n")
+            )
         };
         let way = from_nvcc.or_else(|| (changed.len() <= RECIPES).then(by_the_drop_in));
         for line in way.iter().flat_map(|way| way.lines()) {
@@ -1099,7 +1105,7 @@ mod tests {
         let advice = "WARPWRIGHT_PTXAS_RECIPES='k=maxnreg(64); spill-to-shared'";
         let shown = of(false).split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(shown.contains(advice), "{shown}");
-        let bounds = "there `k` wants `__launch_bounds__(128)`: the drop-in knows no launch";
+        let bounds = "(explain-term drop-in), with `__launch_bounds__(128)`:";
         assert!(shown.contains(bounds), "{shown}");
         assert!(!of(true).contains("WARPWRIGHT_PTXAS_RECIPES"));
     }

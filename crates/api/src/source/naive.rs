@@ -184,8 +184,9 @@ fn refusals(left: &[Left], reasons: &[Diagnostic], file: &File) -> String {
             told.push(reason);
         }
     }
-    let shown = told.iter().take(SHOWN);
-    text.extend(shown.map(|reason| reason.render(&file.source)));
+    // One error, and where its reasons are.
+    let place = |reason: &&Diagnostic| reason.render(&file.source).replacen("  ×", "note:", 1);
+    text.extend(told.iter().take(SHOWN).map(place));
     if let Some(more @ 1..) = told.len().checked_sub(SHOWN) {
         text += &format!("\n({more} more; --kernel NAME has those of a kernel)\n");
     }
