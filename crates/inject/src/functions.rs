@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
-use std::sync::{Arc, MutexGuard};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, MutexGuard};
 
 use warpwright_launch::{CompiledGuard, Extents, LaunchValues, Shape};
 use warpwright_winners::fit::Place;

@@ -724,14 +724,17 @@ fn next(kernels: &[KernelReport], about: &About<'_>) -> Vec<String> {
             let recipes: Vec<String> = changed.iter().map(recipe).collect();
             let start = if recipes.len() > 1 { "\n" } else { "" };
             // The drop-in knows no launch.
-            let bounds = changed.iter().filter(|kernel| wants_bounds(kernel)).map(|kernel| {
-                let threads: u32 = kernel.block.iter().product();
-                let at = match kernels {
-                    [_] => String::new(),
-                    _ => format!(" at `{}`", instance_name(&kernel.name)),
-                };
-                format!("`__launch_bounds__({threads})`{at}")
-            });
+            let bounds = changed
+                .iter()
+                .filter(|kernel| wants_bounds(kernel))
+                .map(|kernel| {
+                    let threads: u32 = kernel.block.iter().product();
+                    let at = match kernels {
+                        [_] => String::new(),
+                        _ => format!(" at `{}`", instance_name(&kernel.name)),
+                    };
+                    format!("`__launch_bounds__({threads})`{at}")
+                });
             let bounds: Vec<String> = bounds.collect();
             let with = match bounds.is_empty() {
                 true => String::new(),

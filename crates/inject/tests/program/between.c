@@ -1,5 +1,5 @@
 /* A tool between program and driver (-DTOOL: a library that is preloaded), and a program that does what few do:
- *   between CUBIN handle | global | fifo PIPE | context | nowhere [- KERNEL]
+ *   between CUBIN handle | global | fifo | context | nowhere PIPE KERNEL
  * The tool finds the driver behind itself, or where it opens it (BETWEEN=open). Launches by what is found first of all that is
  * loaded; a module from a pipe; kernels counted when another context is gone; parameters that lie nowhere, in another context.
  */
@@ -61,7 +61,7 @@ int main(int count, char **words) {
         pthread_join(feeder, 0);
     } else
         cuModuleLoadData(&module, image);
-    cuModuleGetFunction(&function, module, count > 4 ? words[4] : "scale");
+    cuModuleGetFunction(&function, module, words[4]);
     cuMemAlloc_v2(&memory, sizeof values);
     cuMemcpyHtoD_v2(memory, values, sizeof values);
     cuCtxGetCurrent(&own);
