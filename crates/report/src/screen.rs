@@ -737,11 +737,11 @@ fn next(kernels: &[KernelReport], about: &About<'_>) -> Vec<String> {
                 });
             let bounds: Vec<String> = bounds.collect();
             let with = match bounds.is_empty() {
-                true => String::new(),
+                true => " (explain-term drop-in)".to_owned(),
                 false => format!(", with {}", bounds.join(", ")),
             };
             format!(
-                "in your build, by the drop-in (explain-term drop-in){with}: WARPWRIGHT_PTXAS_RECIPES='{start}{}'",
+                "in your build, by the drop-in{with}: WARPWRIGHT_PTXAS_RECIPES='{start}{}'",
                 recipes.join(" |\n")
             )
         };
@@ -1108,7 +1108,7 @@ mod tests {
         let advice = "WARPWRIGHT_PTXAS_RECIPES='k=maxnreg(64); spill-to-shared'";
         let shown = of(false).split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(shown.contains(advice), "{shown}");
-        let bounds = "(explain-term drop-in), with `__launch_bounds__(128)`:";
+        let bounds = "by the drop-in, with `__launch_bounds__(128)`:";
         assert!(shown.contains(bounds), "{shown}");
         assert!(!of(true).contains("WARPWRIGHT_PTXAS_RECIPES"));
     }
