@@ -29,33 +29,33 @@ pub struct Precondition {
 
 impl Precondition {
     /// `name % by == 0`
-    fn new(name: &str, by: i64, [right, wrong]: [Vec<i64>; 2]) -> Precondition {
+    fn new(name: &str, by: i64, values: [Vec<i64>; 2]) -> Precondition {
         let condition = format!("{name} % {by} == 0");
+        let [right, wrong] = values.each_ref().map(|values| listed(values));
         let text = format!(
-            "right where {condition}, as far as tried: at {name} = {}, not at {} (`--require '{condition}'` tries more of \
-             them)",
-            listed(&right),
-            listed(&wrong)
+            "right where {condition}, as far as tried: at {name} = {right}, not at {wrong} (`--require '{condition}'` tries \
+             more of them)"
         );
-        Precondition {
-            condition,
-            name: name.to_owned(),
-            right,
-            wrong,
-            text,
-        }
+        Precondition::of(name, values, (condition, text))
     }
 
     /// `name <= most`
-    fn up_to(name: &str, most: i64, [right, wrong]: [Vec<i64>; 2]) -> Precondition {
+    fn up_to(name: &str, most: i64, values: [Vec<i64>; 2]) -> Precondition {
         let condition = format!("{name} <= {most}");
+        let [right, wrong] = values.each_ref().map(|values| listed(values));
         let text = format!(
-            "right up to {name} = {most} and wrong from {} on, as far as tried: right at {name} = {}, wrong at {} \
+            "right up to {name} = {most} and wrong from {} on, as far as tried: right at {name} = {right}, wrong at {wrong} \
              (`--require '{condition}'` tries the smaller ones alone)",
-            most + 1,
-            listed(&right),
-            listed(&wrong)
+            most + 1
         );
+        Precondition::of(name, values, (condition, text))
+    }
+
+    fn of(
+        name: &str,
+        [right, wrong]: [Vec<i64>; 2],
+        (condition, text): (String, String),
+    ) -> Precondition {
         Precondition {
             condition,
             name: name.to_owned(),
