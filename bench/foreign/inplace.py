@@ -84,16 +84,23 @@ def table(rows):
 def summary(rows):
     """Gains by geometric mean: all programs, the quarter with most to gain, each suite."""
     def mean(gains):
+        gains = list(gains)
         return {'programs': len(gains), 'mean': round(math.exp(sum(map(math.log, gains)) / len(gains)), 4)} if gains else None
+
+    def by_suite(gains):
+        suites = {}
+        for name, gain in gains.items():
+            suites.setdefault(re.split('[/-]', name)[0], []).append(gain)
+        return {name: mean(suites[name]) for name in sorted(suites)}
     gains = {row['program']: row['gain'] for row in rows if 'gain' in row}
     ordered = sorted(gains.values(), reverse=True)
-    suites = {}
-    for name, gain in gains.items():
-        suites.setdefault(re.split('[/-]', name)[0], []).append(gain)
     measured = {row['program']: row['gpu_time'] for row in rows if row.get('gpu_time')}
+    whole = {name: 1 / gpu['ratio'] for name, gpu in measured.items()}
     return {'programs': len(gains), 'geometric_mean': (mean(ordered) or {}).get('mean'), 'slowest': min(ordered, default=None),
-            'best_quarter': mean(ordered[:len(ordered) // 4]), 'suites': {name: mean(suites[name]) for name in sorted(suites)},
-            'gpu_time': mean([1 / gpu['ratio'] for gpu in measured.values()]),
+            'best_quarter': mean(ordered[:len(ordered) // 4]), 'suites': by_suite(gains),
+            'gpu_time': mean(whole.values()), 'gpu_time_best_quarter': mean(sorted(whole.values(), reverse=True)[:len(whole) // 4]),
+            'gpu_time_suites': by_suite(whole),
+            'surely_slower_than_1%': [name for name, gpu in sorted(measured.items()) if gpu['low'] > 1.01],
             'slower_than_1%': [{'program': name, **{key: gpu[key] for key in ('ratio', 'low', 'high')}}
                                for name, gpu in sorted(measured.items()) if gpu['ratio'] > 1.01],
             'search': found_share(rows), 'by_class': table(rows)}
@@ -115,18 +122,40 @@ def middle(values):
     return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
+def interval(ratios):
+    """The narrowest pair of ranks between which the true median lies with 93% or more (the sign test; the least and the
+    greatest where there are at most seven)."""
+    ordered, count = sorted(ratios), len(ratios)
+    tail, rank = 0.5 ** count, 0
+    while rank + 1 < count / 2:
+        wider = tail + math.comb(count, rank + 1) * 0.5 ** count
+        if 2 * wider > 0.07:
+            break
+        tail, rank = wider, rank + 1
+    return ordered[rank], ordered[-1 - rank]
+
+
 def beside(plain, other):
-    """Two series that were measured in turns: the median of the ratios pair by pair, and the least and the greatest, between
-    which the true median lies with 94% where there are five, 98% where there are seven."""
+    """Two series that were measured in turns: the median of the ratios pair by pair, and an interval that holds the true one."""
     ratios = [b / a for a, b in zip(plain, other)]
+    low, high = interval(ratios)
     return {'plain': round(middle(plain), 6), 'with': round(middle(other), 6), 'ratio': round(middle(ratios), 4),
-            'low': round(min(ratios), 4), 'high': round(max(ratios), 4), 'rounds': len(ratios)}
+            'low': round(low, 4), 'high': round(high, 4), 'rounds': len(ratios)}
 
 
-def in_turns(rounds, first, second):
-    """What both give, in turns; nothing where one of them fails."""
-    found = [[], []]
-    for turn in range(rounds):
+def is_settled(found):
+    """Is the median known to half a percent? Asked of either side alike, so that no luck is kept and none is measured again."""
+    low, high = interval([b / a for a, b in zip(*found)])
+    return high - low < 0.01
+
+
+def in_turns(rounds, first, second, patience=0.0):
+    """What both give, in turns; nothing where one of them fails. Goes on until the median of the ratios is settled, for so many
+    seconds and five times the rounds at most."""
+    found, begun = [[], []], time.monotonic()
+    for turn in range(5 * rounds):
+        if turn >= rounds and (is_settled(found) or time.monotonic() - begun > patience):
+            break
         for which in ((0, 1) if turn % 2 == 0 else (1, 0)):
             value = (first, second)[which]()
             if not value:
@@ -148,7 +177,7 @@ class InPlace(Campaign):
         options.out, self.path, options.runs = options.out + '.work', options.out, 1
         super().__init__(options)
         self.tool, self.budget = os.path.abspath(options.tool), options.budget
-        self.patience, self.rounds = options.patience, options.rounds
+        self.patience, self.rounds, self.settling = options.patience, options.rounds, options.settling
         self.exhaustive = options.exhaustive and ['--exhaustive', '--points', str(options.points),
                                                   *(['--space', options.space] if options.space else [])]
         self.rows, self.made, self.overhead = [], {}, None
@@ -203,10 +232,10 @@ class InPlace(Campaign):
             counts.extend(found[1:] if found else ())
             return found and found[0]
         winners = [f'{self.tool}/warpwright', 'with', '--db', db, '--', *own]
-        found = in_turns(self.rounds, lambda: seconds(own), lambda: seconds(winners))
+        found = in_turns(self.rounds, lambda: seconds(own), lambda: seconds(winners), self.settling)
         return (found and beside(*found)), max(counts, default=0)
 
-    def clocked(self, row, rounds=7):
+    def clocked(self, row, rounds=9):
         """What `with` costs a program in seconds by the clock: with an empty store, and with its own."""
         copy, own, gpu = self.made[row['program']]
         place = f"{self.work}/{row['program']}"
@@ -217,7 +246,7 @@ class InPlace(Campaign):
 
         def by(db):
             winners = [f'{self.tool}/warpwright', 'with', '--db', db, '--', *own]
-            found = in_turns(rounds, lambda: seconds(own), lambda: seconds(winners))
+            found = in_turns(rounds, lambda: seconds(own), lambda: seconds(winners), 3 * self.settling)
             return found and beside(*found)
         seconds(own)
         empty = f'{place}/empty'
@@ -350,6 +379,7 @@ def main():
     parser.add_argument('--budget', type=float, default=20)
     parser.add_argument('--patience', type=float, default=180, help='seconds that a run may take')
     parser.add_argument('--rounds', type=int, default=5, help='whole runs of each kind whose GPU time is measured')
+    parser.add_argument('--settling', type=float, default=20, help='seconds after which no more rounds are added, up to five times as many')
     parser.add_argument('--exhaustive', action='store_true', help='what the search finds of every point of its space')
     parser.add_argument('--space', help='axes of that, as for `tune --space`')
     parser.add_argument('--points', type=int, default=4096, help='its points at most')

@@ -22,6 +22,20 @@ class Times(unittest.TestCase):
         self.assertEqual(found, [[1, 4, 5, 8], [2, 3, 6, 7]])
         self.assertIsNone(inplace.in_turns(2, lambda: 1, lambda: None))
 
+    def test_rounds_are_added_until_the_median_is_known(self):
+        noisy = iter([1.0, 1.3, 0.8] + [1.0] * 40)
+        found = inplace.in_turns(3, lambda: 1.0, lambda: next(noisy), 60)
+        self.assertEqual(len(found[0]), 9)
+        self.assertEqual(inplace.interval([1.0 / b for b in found[1]]), (1.0, 1.0))
+        steady = inplace.in_turns(3, lambda: 1.0, lambda: 2.0, 60)
+        self.assertEqual(len(steady[0]), 3)
+        wild = iter([1.0, 2.0] * 20)
+        self.assertEqual(len(inplace.in_turns(3, lambda: 1.0, lambda: next(wild), 60)[0]), 15)
+
+    def test_an_interval_holds_the_median(self):
+        self.assertEqual(inplace.interval([5, 1, 3, 2, 4]), (1, 5))
+        self.assertEqual(inplace.interval(range(15)), (3, 11))
+
     def test_who_is_slower_is_listed(self):
         def row(name, ratio):
             return {'program': name, 'gain': 1.0, 'gpu_time': inplace.beside([1.0] * 3, [ratio - 0.02, ratio, ratio + 0.02])}
@@ -29,6 +43,9 @@ class Times(unittest.TestCase):
         self.assertEqual([entry['program'] for entry in summary['slower_than_1%']], ['a/x'])
         self.assertEqual(summary['slower_than_1%'][0]['low'], 1.0)
         self.assertEqual(summary['gpu_time'], {'programs': 3, 'mean': round((1 / 1.02 / 1.005 / 0.5) ** (1 / 3), 4)})
+        self.assertEqual(summary['surely_slower_than_1%'], [])
+        self.assertEqual(inplace.summary([row('a/x', 1.04)])['surely_slower_than_1%'], ['a/x'])
+        self.assertEqual(summary['gpu_time_suites']['b'], {'programs': 1, 'mean': 2.0})
         self.assertIsNone(summary['search'])
 
     def test_the_share_found_is_of_logarithms(self):
@@ -39,7 +56,7 @@ class Times(unittest.TestCase):
 
     def test_gpu_time_is_that_of_whole_runs(self):
         runs = []
-        campaign = types.SimpleNamespace(rounds=2, tool='/tool')
+        campaign = types.SimpleNamespace(rounds=2, tool='/tool', settling=0.0)
         campaign.gpu_seconds = lambda words, *_: runs.append(words[0]) or ((3.0, 7) if words[0] == 'p' else (2.0, 7))
         found, launches = inplace.InPlace.measured(campaign, ['p', '1'], 'db', 'place', 'copy', 0)
         self.assertEqual((found['ratio'], launches), (0.6667, 7))
