@@ -120,10 +120,16 @@ pub unsafe fn real_dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_voi
 
 /// What a program that links the driver calls by this name, were it not for us; null where none is linked.
 pub fn behind(name: &CStr) -> *mut c_void {
-    match OUTSIDE.get() {
-        // SAFETY: a C string.
-        Some(outside) => unsafe { (outside.behind)(name.as_ptr()) },
-        None => std::ptr::null_mut(),
+    let Some(outside) = OUTSIDE.get() else {
+        return std::ptr::null_mut();
+    };
+    // SAFETY: a C string. That nothing was found is no error of the program's.
+    unsafe {
+        let found = (outside.behind)(name.as_ptr());
+        if found.is_null() {
+            libc::dlerror();
+        }
+        found
     }
 }
 

@@ -707,24 +707,34 @@ pub fn give_settings(from: Handle, (to, kind): (Handle, Kind), more_smem: u32) {
 
 /// The handle under which the program knows the kernel whose winner this is.
 pub fn original(replacing: Handle) -> Option<Handle> {
+    Some(winner(replacing)?.0)
+}
+
+/// The driver refused a graph for a winner in it.
+pub fn refused(replacing: Handle, code: Code) {
+    if let Some((_, winners, place)) = winner(replacing) {
+        winners[place].refused(code);
+    }
+}
+
+/// The winner that is launched by a handle: the one of its kernel, the winners for that, and which of them it is.
+fn winner(replacing: Handle) -> Option<(Handle, Arc<[Replacement]>, usize)> {
     let state = state();
     let State {
         functions, modules, ..
     } = &*state;
-    let is_winner_of = |known: &Known| {
+    let winners_of = |known: &Known| {
         let grafted = known
             .module
             .as_ref()
             .and_then(|m| m.grafted.get(&known.name));
         let winners = grafted.map(|grafted| grafted.winners.clone());
-        let winners = winners.or_else(|| modules.winners(known.digest()?));
-        winners.is_some_and(|winners| {
-            let mut winners = winners.iter();
-            winners.any(|w| w.handle() == replacing || w.function() == Some(replacing))
-        })
+        winners.or_else(|| modules.winners(known.digest()?))
     };
-    let mut known = functions.known.iter();
-    known
-        .find(|(_, known)| is_winner_of(known))
-        .map(|(handle, _)| *handle as Handle)
+    let is_it = |w: &Replacement| w.handle() == replacing || w.function() == Some(replacing);
+    functions.known.iter().find_map(|(handle, known)| {
+        let winners = winners_of(known)?;
+        let place = winners.iter().position(is_it)?;
+        Some((*handle as Handle, winners, place))
+    })
 }

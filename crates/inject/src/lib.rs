@@ -42,4 +42,5 @@ mod reserve;
 mod state;
 mod trace;
 mod trial;
+mod whole;
 mod wrapped;

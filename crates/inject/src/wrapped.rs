@@ -12,7 +12,6 @@ const ALL: u8 = Mode::With as u8 | Mode::Trace as u8 | Mode::Try as u8;
 const PUT: u8 = Mode::With as u8 | Mode::Trace as u8;
 const TRY: u8 = Mode::Try as u8;
 const TRACE: u8 = Mode::Trace as u8;
-const SEEN: u8 = Mode::Trace as u8 | Mode::Try as u8;
 const LEGACY: bool = false;
 const THREAD: bool = true;
 
