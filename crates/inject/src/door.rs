@@ -185,7 +185,11 @@ unsafe extern "C" fn exported(name: *const c_char) -> *mut c_void {
     let mut slots = SLOTS.iter();
     let found = slots.find(|s| s.name == name);
     let found = found.filter(|slot| {
-        let next = slot.next();
+        let (next, none) = (slot.next(), std::ptr::null_mut());
+        // Else it would be looked for once more where the program has an error to ask for.
+        let _ = slot
+            .real
+            .compare_exchange(none, next, Ordering::Relaxed, Ordering::Relaxed);
         next.is_null() || !slot.is_beyond(next)
     });
     found.map_or(std::ptr::null_mut(), |slot| slot.ours.cast_mut())

@@ -717,7 +717,9 @@ pub unsafe fn instantiate_v2(
     size: usize,
 ) -> Code {
     // SAFETY: the program's call.
-    make(exec, graph, || unsafe { real(exec, graph, node, log, size) })
+    make(exec, graph, || unsafe {
+        real(exec, graph, node, log, size)
+    })
 }
 
 /// `cuGraphInstantiate`

@@ -116,7 +116,8 @@ impl Quiet {
         let bits = waits.fold(0u64, |all, signal| all | 1 << (signal - 1));
         // SAFETY: zeros are sets, both of our own; they begin with the bits of all signals.
         unsafe {
-            let (mut set, mut before): (libc::sigset_t, _) = (std::mem::zeroed(), std::mem::zeroed());
+            let (mut set, mut before): (libc::sigset_t, _) =
+                (std::mem::zeroed(), std::mem::zeroed());
             (&raw mut set).cast::<u64>().write(bits);
             libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, &raw mut before);
             Quiet(Some(before))

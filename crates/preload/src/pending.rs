@@ -22,7 +22,10 @@ impl Pending {
             let found: *const u8 = libc::dlerror().cast();
             let mut at = 0;
             while !found.is_null() && found.add(at).read_volatile() != 0 && at < MOST - 1 {
-                (&raw mut text).cast::<u8>().add(at).write_volatile(found.add(at).read_volatile());
+                (&raw mut text)
+                    .cast::<u8>()
+                    .add(at)
+                    .write_volatile(found.add(at).read_volatile());
                 at += 1;
             }
             if at == MOST - 1 {

@@ -2893,7 +2893,12 @@ fn amid(store: &Path, deed: &str, modes: &[&str]) -> Run {
         })
     };
     let plain = one("");
-    assert_eq!(plain.output.status.code(), Some(3), "{deed}: {:?}", plain.output);
+    assert_eq!(
+        plain.output.status.code(),
+        Some(3),
+        "{deed}: {:?}",
+        plain.output
+    );
     let runs = modes.iter().map(|mode| {
         let other = one(mode);
         let what = format!("{deed} {mode}: {}", other.log);
@@ -2927,7 +2932,11 @@ fn graphs_that_are_refused_get_their_own_kernels() {
     for name in ["fake_unmade", "fake_unstarted"] {
         let (store, _) = store(&variant(name));
         let with = amid(store.path(), "graph", &MODES);
-        assert!(with.log.contains("is not replaced any more"), "{}", with.log);
+        assert!(
+            with.log.contains("is not replaced any more"),
+            "{}",
+            with.log
+        );
     }
     let (store, _) = store(&variant("fake_unmade"));
     amid(store.path(), "gone", &MODES);
