@@ -24,6 +24,7 @@ use crate::notes::say;
 use crate::params::Passed;
 use crate::reserve::has_room;
 use crate::state::{Mode, State, fall_asleep, guarded, is_sealed, mode, state};
+use crate::within::is_amid;
 
 /// Is the handle a kernel of a library, or a function of a context?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -536,6 +537,8 @@ pub fn replacement(launch: &Launch) -> Option<(&'static Replacement, Extents)> {
     let handle = launch.function;
     let entry = match table().and_then(|table| table.get(handle as usize)) {
         Some(entry) => entry,
+        // A node of a graph is in one of our functions itself.
+        None if !launch.stream.is_null() && is_amid() => return None,
         None => guarded(|| find(handle))??,
     };
     if entry.winners.is_empty() {

@@ -22,6 +22,7 @@ use crate::launch::Launch;
 use crate::memory::pass;
 use crate::notes::say;
 use crate::state::{Mode, guarded, mode, replacing, state};
+use crate::within::is_amid;
 use crate::{trace, trial};
 
 /// The launch of a node with these attributes.
@@ -756,6 +757,7 @@ pub unsafe fn launch(
     // SAFETY: the program's call.
     let call = || or_own(|| unsafe { real(exec, stream) }, || own_in_exec(exec));
     match mode() {
+        Mode::Trace | Mode::Try if is_amid() => call(),
         Mode::Trace => trace::graph_launch(exec, explicit(stream, per_thread), call),
         Mode::Try => {
             let recorded = guarded(|| state().recorded.get(&(exec as usize)).cloned());

@@ -7,6 +7,7 @@ use crate::abi::{Code, Handle, LaunchConfig, NOT_FOUND, Out, Text};
 use crate::door::{self, Slot};
 use crate::state::{Mode, mode};
 use crate::whole::{hold, let_go};
+use crate::within::Within;
 use crate::{abi, compilers, functions, grafts, graph, launch, memory, modules};
 
 const ALL: u8 = Mode::With as u8 | Mode::Trace as u8 | Mode::Try as u8;
@@ -15,6 +16,14 @@ const TRY: u8 = Mode::Try as u8;
 const TRACE: u8 = Mode::Trace as u8;
 const LEGACY: bool = false;
 const THREAD: bool = true;
+
+/// Is it the name of a launch?
+const fn is_launch(name: &str) -> bool {
+    matches!(
+        name.as_bytes(),
+        [b'c', b'u', b'L', b'a', b'u', b'n', b'c', b'h', ..]
+    )
+}
 
 macro_rules! wrapped {
     ($($name:ident $base:literal $version:literal $flavour:ident $modes:ident $body:path,
@@ -67,6 +76,8 @@ macro_rules! wrapped {
                     }
                     // SAFETY: the driver's function of that name has this signature.
                     let real: unsafe extern "C-unwind" fn($($ty),*) -> Code = unsafe { std::mem::transmute(found) };
+                    const IS_LAUNCH: bool = is_launch(stringify!($name));
+                    let _within = (!IS_LAUNCH || mode() != Mode::With).then(Within::new);
                     // Trials are not to be cancelled.
                     let real = if is_held && mode() != Mode::Try { open::$name } else { real };
                     // SAFETY: the caller's.

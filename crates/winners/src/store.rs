@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, statat};
 
 use crate::aside::{Aside, sweep};
-use crate::{export, plain};
 use crate::record::{MOST_BYTES, RecordError, Standing, Winner};
 use crate::sha256;
+use crate::{export, plain};
 
 /// Characters of the kernel's digest in a file's name.
 const NAMED: usize = 32;
