@@ -2899,14 +2899,15 @@ fn amid(store: &Path, deed: &str, modes: &[&str]) -> Run {
         "{deed}: {:?}",
         plain.output
     );
-    let runs = modes.iter().map(|mode| {
+    let mut last = None;
+    for mode in modes {
         let other = one(mode);
         let what = format!("{deed} {mode}: {}", other.log);
         assert_eq!(plain.stdout(), other.stdout(), "{what}");
         assert_eq!(plain.output.status, other.output.status, "{what}");
-        other
-    });
-    runs.last().expect("a mode")
+        last = Some(other);
+    }
+    last.expect("a mode")
 }
 
 const MODES: [&str; 3] = ["trace", "trace+with", "with"];
