@@ -4,7 +4,7 @@
   scripts/attack.py [--seconds N | --cases N] [--seed N] [--binary WARPWRIGHT] [--library LIB] [--only KIND]
 
 Each case spoils something (records, guards, cubins under right digests, entries of the store, exports, logs, disks,
-processes in the middle of their work, signals, memory, threads, other preloaded libraries) and runs a program with the
+processes in the middle of their work, signals, memory, threads, graphs, other preloaded libraries) and runs a program with the
 library: nothing may change what it prints, its exit code or the signals that it gets. Before each attack on a winner that winner
 is launched: one that is not in place ends the case. The cases follow from the seed. Needs a toolkit and cc, no GPU.
 """
@@ -60,7 +60,8 @@ class Bench:
         for out, words in [("libcuda.so.1", ["-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "fake_driver.c"]),
                            ("host", ["host.c"]), ("host-linked", ["-DLINKED", "host.c", at("libcuda.so.1")]),
                            ("short.so", ["-shared", "-fPIC", "short.c"]), ("few", ["few.c"]), ("asks", ["asks.c"]),
-                           ("terminal", ["terminal.c"]), ("chain", ["chain.c"]), ("deeds", ["deeds.c", "-Wl,--no-as-needed", "-lgcc_s"]), ("beyond", ["beyond.c"])]:
+                           ("terminal", ["terminal.c"]), ("chain", ["chain.c"]), ("deeds", ["deeds.c", "-Wl,--no-as-needed", "-lgcc_s"]), ("beyond", ["beyond.c"]),
+                           ("amid", ["amid.c", "-lm"]), ("bears", [os.path.join(ROOT, "crates/cli/tests/program/bears.c")])]:
             subprocess.run(["cc", "-w", "-O1", "-o", at(out), *words, "-ldl", "-lpthread"], cwd=SOURCES, check=True)
         self.ptxas = self.find_ptxas()
         self.module = self.compile("", SCALE)
@@ -1385,7 +1386,60 @@ def scant(b):
     alike(f"{start[5]} {words}", command, *[whole([*start, *own, *words], env, cwd=place) for own in [[], below(b, command)]])
 
 
-KINDS = [(damage, 25), (cubins, 30), (facts, 25), (guards, 30), (entries, 12), (exports, 8), (kills, 4), (disks, 6), (memory, 8),
+# What comes in the middle of the library's work, and what a thread holds meanwhile.
+AMID = ["handler", "stack", "jump", "cancel", "numbers", "error", "tsc", "vfork", "graph", "gone"]
+
+
+def amid(b):
+    """Handlers, jumps and cancellation at any instruction; graphs that the driver refuses for the winner in them."""
+    d, deed, refused = b.dice, b.dice.choice(AMID), b.dice.choice(["unmade", "unstarted"])
+    b.store(b.good())
+    if deed in ("graph", "gone") and d.random() < .8:
+        # What was made from a graph that is gone cannot be changed any more.
+        name = "unmade" if deed == "gone" else refused
+        b.store(b.record(b.compile(f".visible .global .u32 fake_{name} = 1;\n", SCALE)))
+    words, free, mode = [b.at("amid"), b.original, deed], {"FAKE_LOG": "", "FAKE_FREE": "1"}, d.choice(["with", "with", "trace", "trace+with"])
+    if d.random() < .3:
+        free["LD_BIND_NOW"] = "1"
+    plain, found = ran(words, dict(b.env, **free)), ran(words, b.preloaded(mode, **free))
+    b.same(f"{mode}, in the middle", plain, found, deed)
+
+
+def keeps(b):
+    """What a process keeps when it becomes another program: all of it below `with`, and what a child can have below the others."""
+    command = b.dice.choice(["with", "trace", "tune"])
+    b.store()
+    env = dict(b.env, WARPWRIGHT_DB=b.at("store"), WARPWRIGHT_LOG="/dev/null")
+    plain, found = [ran([b.at("bears"), "set", b.at("bears.lock"), *own, b.at("bears"), "show", b.at("bears.lock")], env) for own in [[], below(b, command)]]
+    seen = lambda run: (run.code, run.out if command == "with" else run.out.split(b"\n")[0])
+    if seen(plain) != seen(found):
+        raise Difference(f"{command}: {plain}, but then {found}")
+
+
+def ages(b):
+    """Stores that nobody can write, of later versions and dates; files that were written in days to come."""
+    d = b.dice
+    record = b.record(b.fast, date=d.choice(["2999-12-31", "1970-01-01", "0000-00-00", "-1", "2026-02-30"]))
+    b.good()
+    if d.random() < .3:
+        record = b.signed(record[record.index(b"\n") + 1:], d.choice([1, 3, 2**32]))
+    folder = b.store(record, *([b.good()] if d.random() < .5 else []))
+    for name in os.listdir(folder):
+        moment = d.choice([0, 1, 2**31, 2**33, time.time() + 10**7])
+        os.utime(os.path.join(folder, name), (moment, moment))
+    env, which, is_shut = dict(b.env, WARPWRIGHT_DB=folder, FAKE_LOG="/dev/null"), (d.choice(DOORS), d.choice(PLAIN)), d.random() < .5
+    if is_shut:
+        os.chmod(folder, 0o500)
+    b.check("a store of another age", scenario=which[1], door=which[0])
+    b.listed("a store of another age")
+    command = d.choice(["tune", "trace", "with"])
+    plain, found = [ran([*own, *b.words(*which, b.fat)], env, timeout=120) for own in [[], below(b, command)]]
+    os.chmod(folder, 0o700)
+    if not beside(command, plain, found):
+        raise Difference(f"{command} with a store of another age: {plain}, but then {found}")
+
+
+KINDS = [(amid, 6), (keeps, 3), (ages, 4), (damage, 25), (cubins, 30), (facts, 25), (guards, 30), (entries, 12), (exports, 8), (kills, 4), (disks, 6), (memory, 8),
          (short, 1), (together, 3), (changing, 3), (tools, 4), (logs, 6), (settings, 6), (signals, 2), (exits, 3), (limits, 2), (forbids, 1), (tunes, 2), (outputs, 2), (starts, 3), (breaks, 1),
          (inputs, 2), (descriptors, 3), (libraries, 1), (stops, 1), (reach, 2),
          (again, 2), (scarce, 6), (standards, 6), (attributes, 4), (early, 4), (deeds, 6), (beyond, 4), (groups, 2), (middle, 1), (several, 1), (scant, 2), (terminals, 1), (chains, 6), (starters, 5), (places, 5), (killed, 2)]

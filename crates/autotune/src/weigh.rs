@@ -57,8 +57,10 @@ impl Beside {
     fn tells(&self, targets: &[Target]) -> bool {
         let mut winners = targets.iter().filter(|t| t.is_won());
         winners.all(|target| {
-            let times = winner_key(target).and_then(|key| self.0.get(&key));
-            times.is_none_or(|times| times.iter().all(|times| times.len() >= GOOD_TURNS))
+            let keys = [winner_key(target), wide_key(target)];
+            let known = keys.into_iter().flatten().map(|key| self.0.get(&key));
+            let mut known = known.flatten();
+            known.all(|times| times.iter().all(|times| times.len() >= GOOD_TURNS))
         })
     }
 
@@ -96,21 +98,27 @@ pub fn weigh(targets: &mut [Target], before: &Trace, after: &[Trace], turns: &Be
     for index in some.into_iter().chain(all) {
         let parts = parts(targets, index, &won_alone);
         let target = &mut targets[index];
-        let key = winner_key(target);
+        let (key, wide_key) = (winner_key(target), wide_key(target));
         let (is_for_some, own) = (target.is_for_some(), launch_key(&target.launched));
         let (count, ns) = launches_of(&target.launched);
         let Verdict::Won {
             name,
+            beside: wide,
             in_program,
             original_ns,
             winner_ns,
-            ..
         } = &mut target.verdict
         else {
             continue;
         };
         let of = |all: &BTreeMap<WinnerKey, f64>| all.get(key.as_ref()?).copied();
         let alone = *winner_ns / *original_ns;
+        // The one for all launches is met where the other's guard does not hold.
+        let wide_alone = wide.as_ref().map_or(1.0, |(_, ns)| ns / *original_ns);
+        let wide_ratio = told(wide_key.as_ref(), (&beside, &hints), wide_alone);
+        if wide_ratio.is_some_and(|ratio| ratio >= 1.0) {
+            *wide = None;
+        }
         // A run's launches of all kinds tell nothing of one of them.
         let is_one_kind = !is_for_some && parts == Parts::None;
         let in_runs = || Some(times.get(&own).filter(|_| is_one_kind)? * count / ns.max(1.0));
@@ -124,6 +132,11 @@ pub fn weigh(targets: &mut [Target], before: &Trace, after: &[Trace], turns: &Be
             Some(ratio) if ratio >= 1.0 => format!("takes {ratio:.3} of the time there"),
             Some(_) => continue,
         };
+        // It takes all launches then.
+        if let (Some((other, ns)), Some(_)) = (wide.take(), wide_ratio) {
+            (*name, *winner_ns, *in_program) = (other, ns, wide_ratio);
+            continue;
+        }
         target.verdict = Verdict::Stays(format!("{name} wins alone, but in the program it {why}"));
     }
     let together = together(&won(targets, &beside), before, after, &beside);
@@ -131,6 +144,17 @@ pub fn weigh(targets: &mut [Target], before: &Trace, after: &[Trace], turns: &Be
         let why = format!("with the winners all kernels take {together:.3} of the time");
         drop_all(targets, &why);
     }
+}
+
+/// What a winner takes of its kernel's time by enough turns, or by few and no less than it does alone; none where it was not met.
+fn told(
+    key: Option<&WinnerKey>,
+    (ratios, hints): (&BTreeMap<WinnerKey, f64>, &BTreeMap<WinnerKey, f64>),
+    alone: f64,
+) -> Option<f64> {
+    let key = key?;
+    let hint = || hints.get(key).map(|ratio| ratio.max(alone));
+    ratios.get(key).copied().or_else(hint)
 }
 
 /// What became of the versions for some launches of a target that is for all of them.
@@ -197,7 +221,10 @@ fn won(targets: &[Target], beside: &BTreeMap<WinnerKey, f64>) -> BTreeMap<Launch
         let Verdict::Won { in_program, .. } = target.verdict else {
             return None;
         };
-        in_program.or_else(|| beside.get(&winner_key(target)?).copied())
+        let known = |key: Option<WinnerKey>| beside.get(&key?).copied();
+        let ratio = in_program.or_else(|| known(winner_key(target)))?;
+        // How many launches are whose is not known.
+        Some(known(wide_key(target)).map_or(ratio, |wide| wide.max(ratio)))
     };
     let mut all = BTreeMap::new();
     for target in targets.iter().filter(|t| !t.is_for_some()) {
@@ -228,6 +255,18 @@ fn winner_key(target: &Target) -> Option<WinnerKey> {
     let Verdict::Won { name, .. } = &target.verdict else {
         return None;
     };
+    key_of(target, name)
+}
+
+/// The same of the one for all launches that is kept beside it.
+fn wide_key(target: &Target) -> Option<WinnerKey> {
+    let Verdict::Won { beside, .. } = &target.verdict else {
+        return None;
+    };
+    key_of(target, &beside.as_ref()?.0)
+}
+
+fn key_of(target: &Target, name: &str) -> Option<WinnerKey> {
     let guard = target.guard(name)?;
     Some((launch_key(&target.launched), guard.to_string()))
 }
@@ -388,6 +427,50 @@ mod tests {
         // A run tells nothing of some of its launches.
         let (each, _) = by_value([[90, 100], [0, 0], [20, 100]]);
         assert_eq!(each, [Some(0.9), None, Some(0.2)]);
+    }
+
+    /// Which winners stay of a guarded one (0.8 of the time alone) and one for all launches (0.9), and what the first takes, by
+    /// the turns of each in the program.
+    fn of_both(turns: [[u64; 2]; 2]) -> Option<(String, Option<String>, f64)> {
+        let before = run(10, 1000);
+        let mut targets = [target(&before.launches[0], Guard::always())];
+        let mut guarded = Proposed::of_test("guarded");
+        guarded.guard = Guard::parse("param1:4=1", &Signature::default()).unwrap();
+        targets[0].proposed.push(guarded);
+        targets[0].verdict = Verdict::Won {
+            name: "guarded".into(),
+            beside: Some(("best".into(), 90.0)),
+            original_ns: 100.0,
+            winner_ns: 80.0,
+            in_program: None,
+        };
+        let mut beside = Beside::default();
+        for (name, turns) in ["guarded", "best"].into_iter().zip(turns) {
+            let times = turns.map(|ns| vec![ns; if ns > 0 { 3 } else { 0 }]);
+            beside.0.insert(key_of(&targets[0], name).unwrap(), times);
+        }
+        assert!(!beside.tells(&targets));
+        weigh(&mut targets, &before, &[run(10, 500)], &beside);
+        let [target] = targets;
+        match target.verdict {
+            Verdict::Won {
+                name,
+                beside,
+                in_program,
+                ..
+            } => Some((name, beside.map(|(name, _)| name), in_program.unwrap())),
+            Verdict::Stays(_) => None,
+        }
+    }
+
+    #[test]
+    fn a_guarded_winner_and_the_one_for_all_launches_are_both_weighed() {
+        let (guarded, best) = ("guarded".to_owned(), "best".to_owned());
+        let both = Some((guarded.clone(), Some(best.clone()), 0.5));
+        assert_eq!(of_both([[50, 100], [90, 100]]), both);
+        assert_eq!(of_both([[50, 100], [120, 100]]), Some((guarded, None, 0.5)));
+        assert_eq!(of_both([[120, 100], [90, 100]]), Some((best, None, 0.9)));
+        assert_eq!(of_both([[120, 100], [110, 100]]), None);
     }
 
     #[test]

@@ -1036,6 +1036,53 @@ fn programs_start_with_the_signals_of_the_command() {
     }
 }
 
+/// What a process keeps when it becomes another program, `with` keeps, which is a process no longer; a child of `trace` and `tune`
+/// is given what it can be.
+#[test]
+fn programs_keep_what_exec_keeps() {
+    let Some(bench) = Bench::new() else { return };
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program/bears.c");
+    let bears = bench.path("bears").display().to_string();
+    let mut cc = Command::new("cc");
+    let built = cc.args(["-w", "-o", &bears]).arg(source).status();
+    assert!(built.expect("cc").success());
+    let own = bench.command(&[]);
+    let run = |before: &[&str]| {
+        let mut started = Command::new(&bears);
+        let set = own
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?)));
+        started.envs(set).args(["set", "lock"]);
+        if let [_, ..] = before {
+            started.arg(own.get_program()).args(before);
+        }
+        let started = started.args([&bears, "show", "lock"]);
+        started
+            .current_dir(bench.folder.path())
+            .output()
+            .expect("starts")
+    };
+    let plain = run(&[]);
+    assert!(
+        out(&plain).contains("death 12 reaps 1 waiting 10 37\nlock 1 timer 1 child 1 700"),
+        "{}",
+        out(&plain)
+    );
+    for command in ["with", "trace", "tune"] {
+        let found = run(&[command, "--"]);
+        assert_eq!(found.status.code(), Some(4), "{command}: {}", err(&found));
+        match command {
+            "with" => assert_eq!(out(&found), out(&plain)),
+            _ => assert!(
+                out(&found)
+                    .starts_with("death 12 reaps 1 waiting 10 37\nlock 0 timer 0 child 0 0\n"),
+                "{command}: {}",
+                out(&found)
+            ),
+        }
+    }
+}
+
 /// What ends a program ends it, whether it waits for signals or not.
 #[test]
 fn signals_end_programs() {
@@ -2082,6 +2129,22 @@ fn sanitizers_come_first() {
         assert_eq!(done.status.code(), Some(3), "{}", err(&done));
         assert!(err(&done).contains("AddressSanitizer"), "{}", err(&done));
     }
+}
+
+/// What the kernel takes for a variable is not enough for ours as well: the program runs without it, and that is said.
+#[test]
+fn long_lists_of_libraries_leave_no_room() {
+    let Some(bench) = Bench::new() else { return };
+    let length = (128 << 10) - "LD_PRELOAD=".len() - 1;
+    let libraries = "libm.so.6 ".repeat(length / 10) + &" ".repeat(length % 10);
+    let mut command = bench.command(&["with", "--", "sh", "-c", "echo ${#LD_PRELOAD}; exit 3"]);
+    let done = command
+        .env("LD_PRELOAD", libraries)
+        .output()
+        .expect("starts");
+    assert_eq!(done.status.code(), Some(3), "{}", err(&done));
+    assert_eq!(out(&done), format!("{length}\n"));
+    assert!(err(&done).contains("does not fit in"), "{}", err(&done));
 }
 
 /// Whoever writes an export does not say how long its proof takes.

@@ -120,10 +120,16 @@ pub unsafe fn real_dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_voi
 
 /// What a program that links the driver calls by this name, were it not for us; null where none is linked.
 pub fn behind(name: &CStr) -> *mut c_void {
-    match OUTSIDE.get() {
-        // SAFETY: a C string.
-        Some(outside) => unsafe { (outside.behind)(name.as_ptr()) },
-        None => std::ptr::null_mut(),
+    let Some(outside) = OUTSIDE.get() else {
+        return std::ptr::null_mut();
+    };
+    // SAFETY: a C string. That nothing was found is no error of the program's.
+    unsafe {
+        let found = (outside.behind)(name.as_ptr());
+        if found.is_null() {
+            libc::dlerror();
+        }
+        found
     }
 }
 
@@ -179,7 +185,11 @@ unsafe extern "C" fn exported(name: *const c_char) -> *mut c_void {
     let mut slots = SLOTS.iter();
     let found = slots.find(|s| s.name == name);
     let found = found.filter(|slot| {
-        let next = slot.next();
+        let (next, none) = (slot.next(), std::ptr::null_mut());
+        // Else it would be looked for once more where the program has an error to ask for.
+        let _ = slot
+            .real
+            .compare_exchange(none, next, Ordering::Relaxed, Ordering::Relaxed);
         next.is_null() || !slot.is_beyond(next)
     });
     found.map_or(std::ptr::null_mut(), |slot| slot.ours.cast_mut())

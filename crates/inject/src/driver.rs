@@ -3,8 +3,10 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use warpwright_linkage::captured;
+
 use crate::abi::{Code, Handle, NOT_FOUND, Out, SUCCESS, Text};
-use crate::door::{behind, real_dlsym};
+use crate::door::behind;
 
 /// A function of the driver, by which it is found out whether the driver is still loaded.
 static MET: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
@@ -33,26 +35,54 @@ unsafe extern "C" fn has(object: *mut libc::dl_phdr_info, _: usize, at: *mut c_v
     c_int::from(has)
 }
 
-/// A function of the driver by its exported name, or null.
+/// A function of the driver by its exported name, or null. The dynamic linker is asked what it has loaded, and nothing by name: an
+/// error of its that the program has not asked for yet stays.
 pub fn symbol(name: &CStr) -> *mut c_void {
-    const HOW: c_int = libc::RTLD_NOLOAD | libc::RTLD_LAZY;
-    // SAFETY: C strings, and a handle of dlopen; nothing is loaded that is not there. It is not held: the program may close
-    // it.
-    unsafe {
-        let library = libc::dlopen(c"libcuda.so.1".as_ptr(), HOW);
-        if library.is_null() {
-            // Linked into the program, perhaps under another name; ours come before it.
-            return behind(name);
-        }
-        let found = real_dlsym(library, name.as_ptr());
-        if !found.is_null() {
-            MET.store(found, Ordering::Release);
-        }
-        if cfg!(target_arch = "x86_64") {
-            libc::dlclose(library);
-        }
-        found
+    let mut wanted = Wanted {
+        name,
+        is_loaded: false,
+        found: std::ptr::null_mut(),
+    };
+    // SAFETY: the callback reads what the dynamic linker gives it, and writes what was found.
+    unsafe { libc::dl_iterate_phdr(Some(find), (&raw mut wanted).cast()) };
+    if !wanted.is_loaded {
+        // Linked into the program, perhaps under another name; ours come before it.
+        return behind(name);
     }
+    if !wanted.found.is_null() {
+        MET.store(wanted.found, Ordering::Release);
+    }
+    wanted.found
+}
+
+/// What is looked for in the driver, and in what was loaded behind it: it may have it from there.
+struct Wanted<'a> {
+    name: &'a CStr,
+    is_loaded: bool,
+    found: *mut c_void,
+}
+
+/// Looks for it in an object.
+unsafe extern "C" fn find(object: *mut libc::dl_phdr_info, _: usize, to: *mut c_void) -> c_int {
+    // SAFETY: the dynamic linker's, and the caller's, for the time of the call.
+    let (object, wanted) = unsafe { (&*object, &mut *to.cast::<Wanted<'_>>()) };
+    let mut parts = (0..usize::from(object.dlpi_phnum)).map(|part| {
+        // SAFETY: there are so many.
+        unsafe { &*object.dlpi_phdr.add(part) }
+    });
+    let base = object.dlpi_addr as usize;
+    let Some(dynamic) = parts.find(|part| part.p_type == libc::PT_DYNAMIC) else {
+        return 0;
+    };
+    let table = base.wrapping_add(dynamic.p_vaddr as usize);
+    // SAFETY: tables of an object that stays for the time of the call, and C strings.
+    unsafe {
+        wanted.is_loaded |= captured::is_called(base, table, c"libcuda.so.1".as_ptr());
+        if wanted.is_loaded {
+            wanted.found = captured::in_object(base, table, wanted.name.as_ptr());
+        }
+    }
+    c_int::from(!wanted.found.is_null())
 }
 
 macro_rules! driver {
@@ -208,6 +238,9 @@ driver! {
     node_kernel = c"cuGraphKernelNodeGetParams_v2" (node: Handle, params: *mut crate::abi::KernelNode);
     /// Sets it.
     set_node_kernel = c"cuGraphKernelNodeSetParams_v2" (node: Handle, params: *const crate::abi::KernelNode);
+    /// Sets it in an executable graph.
+    set_exec_node_kernel = c"cuGraphExecKernelNodeSetParams_v2" (exec: Handle, node: Handle,
+        params: *const crate::abi::KernelNode);
     /// An attribute of it.
     node_attribute = c"cuGraphKernelNodeGetAttribute" (node: Handle, attribute: u32, value: *mut [u64; 8]);
 }

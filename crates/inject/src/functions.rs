@@ -24,6 +24,7 @@ use crate::notes::say;
 use crate::params::Passed;
 use crate::reserve::has_room;
 use crate::state::{Mode, State, fall_asleep, guarded, is_sealed, mode, state};
+use crate::within::is_amid;
 
 /// Is the handle a kernel of a library, or a function of a context?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -536,6 +537,8 @@ pub fn replacement(launch: &Launch) -> Option<(&'static Replacement, Extents)> {
     let handle = launch.function;
     let entry = match table().and_then(|table| table.get(handle as usize)) {
         Some(entry) => entry,
+        // A node of a graph is in one of our functions itself.
+        None if !launch.stream.is_null() && is_amid() => return None,
         None => guarded(|| find(handle))??,
     };
     if entry.winners.is_empty() {
@@ -707,24 +710,34 @@ pub fn give_settings(from: Handle, (to, kind): (Handle, Kind), more_smem: u32) {
 
 /// The handle under which the program knows the kernel whose winner this is.
 pub fn original(replacing: Handle) -> Option<Handle> {
+    Some(winner(replacing)?.0)
+}
+
+/// The driver refused a graph for a winner in it.
+pub fn refused(replacing: Handle, code: Code) {
+    if let Some((_, winners, place)) = winner(replacing) {
+        winners[place].refused(code);
+    }
+}
+
+/// The winner that is launched by a handle: the one of its kernel, the winners for that, and which of them it is.
+fn winner(replacing: Handle) -> Option<(Handle, Arc<[Replacement]>, usize)> {
     let state = state();
     let State {
         functions, modules, ..
     } = &*state;
-    let is_winner_of = |known: &Known| {
+    let winners_of = |known: &Known| {
         let grafted = known
             .module
             .as_ref()
             .and_then(|m| m.grafted.get(&known.name));
         let winners = grafted.map(|grafted| grafted.winners.clone());
-        let winners = winners.or_else(|| modules.winners(known.digest()?));
-        winners.is_some_and(|winners| {
-            let mut winners = winners.iter();
-            winners.any(|w| w.handle() == replacing || w.function() == Some(replacing))
-        })
+        winners.or_else(|| modules.winners(known.digest()?))
     };
-    let mut known = functions.known.iter();
-    known
-        .find(|(_, known)| is_winner_of(known))
-        .map(|(handle, _)| *handle as Handle)
+    let is_it = |w: &Replacement| w.handle() == replacing || w.function() == Some(replacing);
+    functions.known.iter().find_map(|(handle, known)| {
+        let winners = winners_of(known)?;
+        let place = winners.iter().position(is_it)?;
+        Some((*handle as Handle, winners, place))
+    })
 }

@@ -1,6 +1,8 @@
 //! Graphs: kernels in nodes are replaced when the node is made or set. Captured launches come through
 //! [`crate::launch`] and are replaced there.
 //!
+//! A winner may be refused as late as where the graph is made executable or launched: then its nodes get their own kernels back.
+//!
 //! A node's cluster is an attribute that is set behind the parameters: before that happens, the node gets its own kernel
 //! back, and whoever sets its parameters later finds the attribute.
 
@@ -15,11 +17,12 @@ use crate::abi::{
     KernelNode, KernelNodeV1, NODE_GRAPH, NODE_KERNEL, NOT_FOUND, Out, SUCCESS, dims, explicit,
 };
 use crate::driver;
-use crate::functions::{Kind, Replacement, original, replacement};
+use crate::functions::{Kind, Replacement, original, refused, replacement};
 use crate::launch::Launch;
 use crate::memory::pass;
 use crate::notes::say;
 use crate::state::{Mode, guarded, mode, replacing, state};
+use crate::within::is_amid;
 use crate::{trace, trial};
 
 /// The launch of a node with these attributes.
@@ -128,6 +131,8 @@ pub struct Nodes {
     own: BTreeMap<usize, Own>,
     /// Nodes whose clusters were set: an executable graph may still have the ones from before.
     clustered: BTreeSet<usize>,
+    /// What executable graphs were made from, while both have the same launches.
+    sources: BTreeMap<usize, usize>,
 }
 
 impl Nodes {
@@ -145,34 +150,45 @@ impl Nodes {
     }
 }
 
-/// The node that a call is about: it makes it, was given it, or changes it in an executable graph and not where that was
-/// made from.
+/// The node that a call is about: it makes it, was given it, or changes it in an executable graph (the first) and not where that
+/// was made from.
 #[derive(Clone, Copy)]
 enum Node {
     Made(Out),
     Given(Handle),
-    Executable(Handle),
+    Executable(Handle, Handle),
 }
 
 impl Node {
     /// Notes what the program put into it.
     fn holds(self, code: Code, is_replaced: bool, own: Own) {
+        if code != SUCCESS || !replacing() {
+            return;
+        }
         let node = match self {
             Node::Given(node) => node,
-            // SAFETY: the driver has written it if it succeeded.
-            Node::Made(out) if code == SUCCESS && !out.is_null() => unsafe { *out },
-            Node::Made(_) | Node::Executable(_) => return,
+            // SAFETY: the driver has written it.
+            Node::Made(out) if !out.is_null() => unsafe { *out },
+            Node::Made(_) => return,
+            Node::Executable(exec, _) => {
+                guarded(|| state().nodes.sources.remove(&(exec as usize)));
+                return;
+            }
         };
-        if code == SUCCESS && replacing() {
-            guarded(|| state().nodes.note(node as usize, is_replaced, own));
-        }
+        guarded(|| {
+            let nodes = &mut state().nodes;
+            if matches!(self, Node::Given(_)) {
+                nodes.sources.clear();
+            }
+            nodes.note(node as usize, is_replaced, own);
+        });
     }
 
     fn attributes(self) -> Attributes {
         match self {
             Node::Made(_) => Attributes::default(),
             Node::Given(node) => Attributes::of(node),
-            Node::Executable(node) => {
+            Node::Executable(_, node) => {
                 let mut attributes = Attributes::of(node);
                 attributes.alone |= state().nodes.clustered.contains(&(node as usize));
                 attributes
@@ -298,28 +314,85 @@ fn give_back(node: Handle) {
     }
     guarded(|| {
         state().nodes.clustered.insert(node as usize);
-        // SAFETY: zeros are valid, and the driver fills them.
-        let mut params: KernelNode = unsafe { std::mem::zeroed() };
-        // SAFETY: the program's node.
-        if unsafe { driver::node_kernel(node, &raw mut params) } != SUCCESS {
-            return;
-        }
-        let found = params;
-        restore(node, &mut params.node, &mut params.kernel);
-        let is_same = params.node.function == found.node.function && params.kernel == found.kernel;
-        if is_same {
-            return;
-        }
-        // Where the function was ours, the kernel is left to the function.
-        if params.node.function != found.node.function && params.kernel == found.kernel {
-            params.kernel = std::ptr::null_mut();
-        }
-        // SAFETY: as above, with the parameters that the driver has just given.
-        if unsafe { driver::set_node_kernel(node, &raw const params) } != SUCCESS {
-            say("a node of a graph keeps its winner though its cluster changes");
-        }
+        // SAFETY: the program's node, with the parameters that the driver has just given.
+        give_own(node, |params| unsafe {
+            let code = driver::set_node_kernel(node, params);
+            if code != SUCCESS {
+                say("a node of a graph keeps its winner though its cluster changes");
+            }
+            code
+        });
         state().nodes.own.remove(&(node as usize));
     });
+}
+
+/// Puts the program's own kernel into a node, by `set`. Returns the winner that was there; none if none was, or it stays.
+fn give_own(node: Handle, set: impl FnOnce(*const KernelNode) -> Code) -> Option<Handle> {
+    // SAFETY: zeros are valid, and the driver fills them.
+    let mut params: KernelNode = unsafe { std::mem::zeroed() };
+    // SAFETY: the program's node.
+    if unsafe { driver::node_kernel(node, &raw mut params) } != SUCCESS {
+        return None;
+    }
+    let found = params;
+    restore(node, &mut params.node, &mut params.kernel);
+    let (is_function, is_kernel) = (
+        params.node.function != found.node.function,
+        params.kernel != found.kernel,
+    );
+    // Where the function was ours, the kernel is left to the function.
+    if is_function && !is_kernel {
+        params.kernel = std::ptr::null_mut();
+    }
+    let winner = match is_function {
+        true => found.node.function,
+        false => found.kernel,
+    };
+    let is_set = (is_function || is_kernel) && set(&raw const params) == SUCCESS;
+    is_set.then_some(winner)
+}
+
+/// Makes a call again where the driver refused it and `give` has taken winners out; what was refused so is counted against them.
+fn or_own(call: impl Fn() -> Code, give: impl FnOnce() -> Vec<Handle>) -> Code {
+    let code = call();
+    if code == SUCCESS || !replacing() {
+        return code;
+    }
+    let winners = guarded(give).unwrap_or_default();
+    if winners.is_empty() {
+        return code;
+    }
+    let other = call();
+    if other == SUCCESS {
+        guarded(|| winners.into_iter().for_each(|winner| refused(winner, code)));
+    }
+    other
+}
+
+/// A graph without winners; these.
+fn own_in_graph(graph: Handle) -> Vec<Handle> {
+    let mut winners = Vec::new();
+    kernel_nodes(graph, 0, &mut |node| {
+        // SAFETY: as in `give_back`.
+        let set = |params| unsafe { driver::set_node_kernel(node, params) };
+        winners.extend(give_own(node, set));
+        state().nodes.own.remove(&(node as usize));
+    });
+    winners
+}
+
+/// The same of an executable graph. What it was made from is asked, if it is there and has not changed.
+fn own_in_exec(exec: Handle) -> Vec<Handle> {
+    let source = state().nodes.sources.remove(&(exec as usize));
+    let mut winners = Vec::new();
+    if let Some(source) = source {
+        kernel_nodes(source as Handle, 0, &mut |node| {
+            // SAFETY: as above.
+            let set = |params| unsafe { driver::set_exec_node_kernel(exec, node, params) };
+            winners.extend(give_own(node, set));
+        });
+    }
+    winners
 }
 
 /// `cuGraphAddKernelNode`, version 1
@@ -456,7 +529,7 @@ pub unsafe fn set_exec_v1(
     params: *const KernelNodeV1,
 ) -> Code {
     // SAFETY: as above.
-    replaced_v1(Node::Executable(node), params, |params| unsafe {
+    replaced_v1(Node::Executable(exec, node), params, |params| unsafe {
         real(exec, node, params)
     })
 }
@@ -470,7 +543,7 @@ pub unsafe fn set_exec(
     params: *const KernelNode,
 ) -> Code {
     // SAFETY: as above.
-    replaced(Node::Executable(node), params, |params| unsafe {
+    replaced(Node::Executable(exec, node), params, |params| unsafe {
         real(exec, node, params)
     })
 }
@@ -497,7 +570,7 @@ pub unsafe fn set_exec_node(
     params: *mut GraphNode,
 ) -> Code {
     // SAFETY: as above.
-    replaced_node(Node::Executable(node), params, |params| unsafe {
+    replaced_node(Node::Executable(exec, node), params, |params| unsafe {
         real(exec, node, params)
     })
 }
@@ -559,8 +632,8 @@ fn restore(node: Handle, params: &mut KernelNodeV1, kernel: &mut Handle) {
     }
 }
 
-/// The launches in a graph, with those of graphs within it.
-fn launches(graph: Handle, deep: u32, found: &mut Vec<Launch>) {
+/// Does something with each kernel's node of a graph, and of graphs within it.
+fn kernel_nodes(graph: Handle, deep: u32, work: &mut dyn FnMut(Handle)) {
     const DEEPEST: u32 = 8;
     let mut count = 0;
     // SAFETY: the program's graph; outputs of the right types.
@@ -578,23 +651,12 @@ fn launches(graph: Handle, deep: u32, found: &mut Vec<Launch>) {
         // SAFETY: as above.
         unsafe { driver::node_type(node, &raw mut kind) };
         match kind {
-            NODE_KERNEL => {
-                // SAFETY: zeros are valid, and the driver fills them.
-                let mut params: KernelNode = unsafe { std::mem::zeroed() };
-                // SAFETY: as above.
-                if unsafe { driver::node_kernel(node, &raw mut params) } == SUCCESS {
-                    let own = guarded(|| {
-                        restore(node, &mut params.node, &mut params.kernel);
-                        launch_of(&params.node, params.kernel, Attributes::of(node))
-                    });
-                    found.extend(own);
-                }
-            }
+            NODE_KERNEL => work(node),
             NODE_GRAPH => {
                 // SAFETY: as above.
                 let inner = driver::handle(|out| unsafe { driver::node_graph(node, out) });
                 if let Some(inner) = inner {
-                    launches(inner, deep + 1, found);
+                    kernel_nodes(inner, deep + 1, work);
                 }
             }
             _ => {}
@@ -602,23 +664,47 @@ fn launches(graph: Handle, deep: u32, found: &mut Vec<Launch>) {
     }
 }
 
-fn instantiated(code: Code, exec: Out, graph: Handle) -> Code {
-    if code == SUCCESS && matches!(mode(), Mode::Trace | Mode::Try) && !exec.is_null() {
-        guarded(|| {
-            let mut found = Vec::new();
-            launches(graph, 0, &mut found);
-            // SAFETY: the driver has written it.
-            let exec = unsafe { *exec };
-            match mode() {
-                Mode::Try => {
-                    let recorded = Arc::new(trial::record(&found));
-                    state().recorded.insert(exec as usize, recorded);
-                }
-                _ => trace::graph(exec, &found),
-            }
-        });
+/// The launches in a graph, with those of graphs within it.
+fn launches(graph: Handle) -> Vec<Launch> {
+    let mut found = Vec::new();
+    kernel_nodes(graph, 0, &mut |node| {
+        // SAFETY: zeros are valid, and the driver fills them.
+        let mut params: KernelNode = unsafe { std::mem::zeroed() };
+        // SAFETY: the program's node.
+        if unsafe { driver::node_kernel(node, &raw mut params) } == SUCCESS {
+            restore(node, &mut params.node, &mut params.kernel);
+            let attributes = Attributes::of(node);
+            found.push(launch_of(&params.node, params.kernel, attributes));
+        }
+    });
+    found
+}
+
+/// Makes a graph executable.
+fn make(exec: Out, graph: Handle, call: impl Fn() -> Code) -> Code {
+    let code = or_own(call, || own_in_graph(graph));
+    if code == SUCCESS && mode() != Mode::Off && !exec.is_null() {
+        // SAFETY: the driver has written it.
+        let exec = unsafe { *exec };
+        guarded(|| made(exec, graph));
     }
     code
+}
+
+/// A graph is executable.
+fn made(exec: Handle, graph: Handle) {
+    if replacing() {
+        let sources = &mut state().nodes.sources;
+        sources.insert(exec as usize, graph as usize);
+    }
+    match mode() {
+        Mode::Try => {
+            let recorded = Arc::new(trial::record(&launches(graph)));
+            state().recorded.insert(exec as usize, recorded);
+        }
+        Mode::Trace => trace::graph(exec, &launches(graph)),
+        Mode::With | Mode::Off => {}
+    }
 }
 
 /// `cuGraphInstantiate` of CUDA 11
@@ -632,7 +718,9 @@ pub unsafe fn instantiate_v2(
     size: usize,
 ) -> Code {
     // SAFETY: the program's call.
-    instantiated(unsafe { real(exec, graph, node, log, size) }, exec, graph)
+    make(exec, graph, || unsafe {
+        real(exec, graph, node, log, size)
+    })
 }
 
 /// `cuGraphInstantiate`
@@ -644,7 +732,7 @@ pub unsafe fn instantiate(
     flags: c_ulonglong,
 ) -> Code {
     // SAFETY: the program's call.
-    instantiated(unsafe { real(exec, graph, flags) }, exec, graph)
+    make(exec, graph, || unsafe { real(exec, graph, flags) })
 }
 
 /// `cuGraphInstantiateWithParams`
@@ -656,7 +744,7 @@ pub unsafe fn instantiate_with(
     params: *mut c_void,
 ) -> Code {
     // SAFETY: the program's call.
-    instantiated(unsafe { real(exec, graph, params) }, exec, graph)
+    make(exec, graph, || unsafe { real(exec, graph, params) })
 }
 
 /// `cuGraphLaunch`
@@ -667,8 +755,9 @@ pub unsafe fn launch(
     stream: Handle,
 ) -> Code {
     // SAFETY: the program's call.
-    let call = || unsafe { real(exec, stream) };
+    let call = || or_own(|| unsafe { real(exec, stream) }, || own_in_exec(exec));
     match mode() {
+        Mode::Trace | Mode::Try if is_amid() => call(),
         Mode::Trace => trace::graph_launch(exec, explicit(stream, per_thread), call),
         Mode::Try => {
             let recorded = guarded(|| state().recorded.get(&(exec as usize)).cloned());
@@ -688,6 +777,7 @@ pub unsafe fn destroy(
     real: unsafe extern "C-unwind" fn(Handle) -> Code,
     exec: Handle,
 ) -> Code {
+    forget_source(exec);
     match mode() {
         Mode::Trace => drop(guarded(|| state().trace.forget_graph(exec))),
         Mode::Try => drop(guarded(|| state().recorded.remove(&(exec as usize)))),
@@ -695,4 +785,54 @@ pub unsafe fn destroy(
     }
     // SAFETY: the program's call.
     unsafe { real(exec) }
+}
+
+/// An executable graph is another one than what it was made from.
+fn forget_source(exec: Handle) {
+    if replacing() {
+        guarded(|| state().nodes.sources.remove(&(exec as usize)));
+    }
+}
+
+/// `cuGraphExecUpdate` of CUDA 11
+pub unsafe fn update_v1(
+    _: bool,
+    real: unsafe extern "C-unwind" fn(Handle, Handle, Out, *mut c_void) -> Code,
+    exec: Handle,
+    graph: Handle,
+    node: Out,
+    result: *mut c_void,
+) -> Code {
+    forget_source(exec);
+    // SAFETY: the program's call.
+    unsafe { real(exec, graph, node, result) }
+}
+
+/// `cuGraphExecUpdate`
+pub unsafe fn update(
+    _: bool,
+    real: unsafe extern "C-unwind" fn(Handle, Handle, *mut c_void) -> Code,
+    exec: Handle,
+    graph: Handle,
+    result: *mut c_void,
+) -> Code {
+    forget_source(exec);
+    // SAFETY: the program's call.
+    unsafe { real(exec, graph, result) }
+}
+
+/// `cuGraphDestroy`: nobody is to ask for its nodes any more.
+pub unsafe fn destroy_source(
+    _: bool,
+    real: unsafe extern "C-unwind" fn(Handle) -> Code,
+    graph: Handle,
+) -> Code {
+    if replacing() {
+        guarded(|| {
+            let sources = &mut state().nodes.sources;
+            sources.retain(|_, source| *source != graph as usize);
+        });
+    }
+    // SAFETY: the program's call.
+    unsafe { real(graph) }
 }

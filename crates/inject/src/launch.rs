@@ -13,6 +13,7 @@ use crate::abi::{
 use crate::functions::{Replacement, own_cluster, replacement};
 pub use crate::params::Params;
 use crate::state::{Mode, mode};
+use crate::within::is_amid;
 use crate::{trace, trial};
 
 /// A launch, as far as we look at it.
@@ -66,6 +67,7 @@ fn go(launch: &Launch, call: impl Fn(Handle, &Extents) -> Code) -> Code {
     match mode() {
         Mode::Off => call(launch.function, &own),
         Mode::With => with(launch, replacement(launch), call),
+        Mode::Trace | Mode::Try if is_amid() => call(launch.function, &own),
         Mode::Trace => {
             // Looked up, and at its first launch loaded, before the time begins.
             let winner = replacement(launch);

@@ -16,7 +16,8 @@
 //! differs. A kernel that uses variables of its module has its winner in there, beside it ([`grafts`]). On any doubt the call goes through untouched and the reason is written
 //! once to `WARPWRIGHT_LOG` ([`notes`]).
 //!
-//! A program that forbids itself system calls has none of this library's from then on.
+//! Nothing of the program's comes in between ([`whole`], [`within`]). A program that forbids itself system calls has none of this
+//! library's from then on.
 //!
 //! A program that has no memory left goes on without the library ([`reserve`]), and so does one whose functions have names that
 //! the library calls ([`warpwright_linkage::captured`]).
@@ -42,4 +43,6 @@ mod reserve;
 mod state;
 mod trace;
 mod trial;
+mod whole;
+mod within;
 mod wrapped;

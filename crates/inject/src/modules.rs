@@ -10,7 +10,7 @@ use warpwright_winners::image::{self, CONTAINER, ImageError};
 use warpwright_winners::lines::Note;
 use warpwright_winners::store::Index;
 use warpwright_winners::ties::TABLES;
-use warpwright_winners::{Store, Winner, digest, sha256};
+use warpwright_winners::{Store, Winner, digest, plain, sha256};
 
 use crate::abi::{CAPABILITY, Code, Handle, Out, SUCCESS, Text};
 use crate::driver::{self, Relaxed};
@@ -667,9 +667,8 @@ const OPTIONS: &str = "it is loaded with options that may change its code";
 /// What a file has; none of a pipe, which gives it once, and of one that is too large for a module.
 fn content(file: &str) -> Option<Vec<u8>> {
     const LARGEST: u64 = 2 << 30;
-    let known = std::fs::metadata(file).ok()?;
-    let is_module = known.is_file() && known.len() <= LARGEST;
-    is_module.then(|| std::fs::read(file).ok())?
+    let (file, data) = plain::open(file.as_ref()).ok()??;
+    plain::content(file, &data, LARGEST).ok()?
 }
 
 unsafe fn loaded_file(code: Code, handle: Out, file: *const c_char, way: Way<'_>) -> Code {

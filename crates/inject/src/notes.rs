@@ -9,7 +9,8 @@ use std::sync::Mutex;
 
 use warpwright_winners::lines::{CUT, HEAD, Note};
 
-use crate::state::{Whole, is_sealed, settings};
+use crate::state::{is_sealed, settings};
+use crate::whole::Whole;
 
 /// Says something once. A log that cannot be written is no reason to disturb the program.
 pub fn say(text: &str) {

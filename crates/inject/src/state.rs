@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::ffi::{OsString, c_int};
+use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
@@ -18,6 +18,7 @@ use crate::notes::say;
 use crate::reserve::has_room;
 use crate::trace::Trace;
 use crate::trial::{Plan, Recorded};
+use crate::whole::{Quiet, Whole};
 
 use warpwright_winners::store::default_folder;
 
@@ -136,6 +137,8 @@ fn begin() -> Mode {
         MODE.store(Mode::Off as u8, Ordering::Relaxed);
         return Mode::Off;
     }
+    let _quiet = Quiet::new();
+    let _whole = Whole::new();
     if !has_room(0) {
         fall_asleep();
         return Mode::Off;
@@ -305,37 +308,15 @@ extern "C" fn at_exit() {
     guarded(crate::trace::finish);
 }
 
-/// While it lives, the calling thread is not cancelled: that would unwind through our own work, which catches panics. A
-/// cancellation that is asked for meanwhile waits for the program's next call at which threads are cancelled; a call of the
-/// driver may be one, and is unwound through (`C-unwind`).
-pub struct Whole(c_int);
-
-unsafe extern "C" {
-    // pthread.h, which the crate for the C library leaves out.
-    fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
-}
-
-impl Whole {
-    pub fn new() -> Self {
-        /// PTHREAD_CANCEL_DISABLE of pthread.h.
-        const DISABLE: c_int = 1;
-        let mut before = 0;
-        // SAFETY: the calling thread's own state, and an output of the right type.
-        unsafe { pthread_setcancelstate(DISABLE, &raw mut before) };
-        Whole(before)
-    }
-}
-
-impl Drop for Whole {
-    fn drop(&mut self) {
-        // SAFETY: the state that was there.
-        unsafe { pthread_setcancelstate(self.0, std::ptr::null_mut()) };
-    }
-}
-
 /// Runs our own work; if it panics, the library stands aside and the program goes on. The number of the program's last
-/// error stays.
+/// error stays, and signals wait.
 pub fn guarded<T>(work: impl FnOnce() -> T) -> Option<T> {
+    let _quiet = Quiet::new();
+    open_guarded(work)
+}
+
+/// The same for what takes long: signals come as ever, so nothing of ours is locked meanwhile.
+pub fn open_guarded<T>(work: impl FnOnce() -> T) -> Option<T> {
     let _whole = Whole::new();
     // SAFETY: the calling thread's own.
     let errno = unsafe { *libc::__errno_location() };

@@ -46,7 +46,8 @@ use crate::mirrors::{Brought, Mirror, Owner};
 use crate::modules::load_kernel;
 use crate::notes::{folder, note, quietly, say, write};
 use crate::params::{Passed, buffer};
-use crate::state::{Mode, guarded, mode, settings, stand_aside, state};
+use crate::state::{Mode, guarded, mode, open_guarded, settings, stand_aside, state};
+use crate::whole::Quiet;
 
 /// Memory is compared in pieces of so many bytes; what was written is known by piece.
 const PIECE: u64 = 4 << 20;
@@ -348,8 +349,9 @@ fn targets(launch: &Launch) -> Targets {
 
 /// A launch of the program.
 pub fn launch(launch: &Launch, call: impl Fn(Handle, &Extents) -> Code) -> Code {
-    guarded(|| {
-        for target in targets(launch) {
+    let due = guarded(|| targets(launch)).unwrap_or_default();
+    open_guarded(|| {
+        for target in due {
             // Another thread's trial of this kernel is under way: this launch is not it.
             let Ok(mut target) = target.try_lock() else {
                 continue;
@@ -366,12 +368,14 @@ pub fn launch(launch: &Launch, call: impl Fn(Handle, &Extents) -> Code) -> Code 
 /// A launch of a target: one of its occasions, perhaps.
 fn met(target: &mut Target, launch: &Launch, call: &impl Fn(Handle, &Extents) -> Code) {
     let is_for_all = target.when.among.is_always();
-    if !is_for_all && !holds(&target.among, launch, &places(launch).unwrap_or_default()) {
+    let places = || guarded(|| places(launch).unwrap_or_default()).unwrap_or_default();
+    if !is_for_all && !holds(&target.among, launch, &places()) {
         return;
     }
     let count = target.count;
     target.count += 1;
     let sets = target.when.at.iter().filter(|&&at| at == count).count();
+    let _quiet = (sets > 0).then(Quiet::of_handled);
     for _ in 0..sets {
         target.set += 1;
         target.round = 0;
@@ -388,7 +392,7 @@ fn met(target: &mut Target, launch: &Launch, call: &impl Fn(Handle, &Extents) ->
 /// A graph is about to be launched: those of its kernels that are in no other launches are tried before it, on memory as it is
 /// then.
 pub fn graph(nodes: &[Recorded], stream: Handle) {
-    guarded(|| {
+    open_guarded(|| {
         for node in nodes {
             let mut pointers = node.pointers();
             let launch = Launch {
@@ -396,7 +400,7 @@ pub fn graph(nodes: &[Recorded], stream: Handle) {
                 params: pointers.as_mut_ptr(),
                 ..node.launch
             };
-            for target in targets(&launch) {
+            for target in guarded(|| targets(&launch)).unwrap_or_default() {
                 let Ok(mut target) = target.try_lock() else {
                     continue;
                 };

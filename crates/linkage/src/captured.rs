@@ -71,6 +71,7 @@ const TAG_NAMES: i64 = 5;
 const TAG_SYMBOLS: i64 = 6;
 const TAG_RELOCATIONS: i64 = 7;
 const TAG_RELOCATION_BYTES: i64 = 8;
+const TAG_OWN_NAME: i64 = 14;
 const TAG_GNU_HASH: i64 = 0x6fff_fef5;
 /// A variable of a library that the program holds for all.
 #[cfg(target_arch = "x86_64")]
@@ -108,6 +109,8 @@ struct Object {
     gnu_hash: *const u32,
     relocations: *const Relocation,
     count: usize,
+    /// The name by which others ask for it, among the names; zero for none.
+    own_name: usize,
 }
 
 /// The same bytes? Read one by one, so that no compiler makes a call of it.
@@ -155,9 +158,16 @@ impl Object {
     /// # Safety
     /// One of the dynamic linker's.
     unsafe fn of(map: &Map) -> Object {
+        // SAFETY: the caller's.
+        unsafe { Object::at(map.base, map.dynamic) }
+    }
+
+    /// # Safety
+    /// As above: where it lies, and its table.
+    unsafe fn at(base: usize, dynamic: *const Entry) -> Object {
         // The dynamic linker has most addresses set right where they stand.
-        let place = |value: usize| match value < map.base {
-            true => value.wrapping_add(map.base),
+        let place = |value: usize| match value < base {
+            true => value.wrapping_add(base),
             false => value,
         };
         let mut found = Object {
@@ -167,8 +177,9 @@ impl Object {
             gnu_hash: ptr::null(),
             relocations: ptr::null(),
             count: 0,
+            own_name: 0,
         };
-        let mut entry = map.dynamic;
+        let mut entry = dynamic;
         loop {
             // SAFETY: the table ends with an entry of tag zero.
             let Entry { tag, value } = unsafe { &*entry };
@@ -180,6 +191,7 @@ impl Object {
                 TAG_SYMBOLS => found.symbols = address as *const Symbol,
                 TAG_RELOCATIONS => found.relocations = address as *const Relocation,
                 TAG_RELOCATION_BYTES => found.count = *value / size_of::<Relocation>(),
+                TAG_OWN_NAME => found.own_name = *value,
                 TAG_GNU_HASH => found.gnu_hash = address as *const u32,
                 _ => {}
             }
@@ -356,13 +368,40 @@ pub unsafe extern "C" fn behind(name: *const c_char) -> *mut c_void {
             if map.is_null() {
                 break;
             }
-            let object = Object::of(&*map);
-            if let Some(place) = object.place(name.cast()) {
-                let value = (*object.symbols.add(place as usize)).value as usize;
-                return ptr::with_exposed_provenance_mut((*map).base.wrapping_add(value));
+            let found = in_object((*map).base, (*map).dynamic.expose_provenance(), name);
+            if !found.is_null() {
+                return found;
             }
         }
         ptr::null_mut()
+    }
+}
+
+/// Do others ask for an object by this name? It lies at `base`, and its dynamic section is `table`.
+///
+/// # Safety
+/// Of a loaded object that stays meanwhile; a name that ends in a zero.
+pub unsafe fn is_called(base: usize, table: usize, name: *const c_char) -> bool {
+    // SAFETY: the caller's.
+    unsafe {
+        let object = Object::at(base, ptr::with_exposed_provenance(table));
+        object.own_name != 0 && is_same(object.names.add(object.own_name), name.cast())
+    }
+}
+
+/// What such an object defines by a name, or null.
+///
+/// # Safety
+/// As above; a name of a plain function.
+pub unsafe fn in_object(base: usize, table: usize, name: *const c_char) -> *mut c_void {
+    // SAFETY: the caller's.
+    unsafe {
+        let object = Object::at(base, ptr::with_exposed_provenance(table));
+        let Some(place) = object.place(name.cast()) else {
+            return ptr::null_mut();
+        };
+        let value = (*object.symbols.add(place as usize)).value as usize;
+        ptr::with_exposed_provenance_mut(base.wrapping_add(value))
     }
 }
 

@@ -120,20 +120,26 @@ macro_rules! functions {
             cuGraphKernelNodeCopyAttributes c"cuGraphKernelNodeCopyAttributes" 11000 LEGACY PUT graph::copy_attributes,
                 (to: Handle, from: Handle);
 
-            cuGraphInstantiate_v2 c"cuGraphInstantiate" 11000 LEGACY SEEN graph::instantiate_v2,
+            cuGraphInstantiate_v2 c"cuGraphInstantiate" 11000 LEGACY ALL graph::instantiate_v2,
                 (exec: Out, graph: Handle, node: Out, log: *mut c_char, size: usize);
-            cuGraphInstantiateWithFlags c"cuGraphInstantiate" 12000 LEGACY SEEN graph::instantiate,
+            cuGraphInstantiateWithFlags c"cuGraphInstantiate" 12000 LEGACY ALL graph::instantiate,
                 (exec: Out, graph: Handle, flags: c_ulonglong);
-            cuGraphInstantiateWithParams c"cuGraphInstantiateWithParams" 12000 LEGACY SEEN graph::instantiate_with,
+            cuGraphInstantiateWithParams c"cuGraphInstantiateWithParams" 12000 LEGACY ALL graph::instantiate_with,
                 (exec: Out, graph: Handle, params: *mut c_void);
-            cuGraphInstantiateWithParams_ptsz c"cuGraphInstantiateWithParams" 12000 THREAD SEEN graph::instantiate_with,
+            cuGraphInstantiateWithParams_ptsz c"cuGraphInstantiateWithParams" 12000 THREAD ALL graph::instantiate_with,
                 (exec: Out, graph: Handle, params: *mut c_void);
-            cuGraphLaunch c"cuGraphLaunch" 10000 LEGACY SEEN graph::launch,
+            cuGraphLaunch c"cuGraphLaunch" 10000 LEGACY ALL graph::launch,
                 (exec: Handle, stream: Handle);
-            cuGraphLaunch_ptsz c"cuGraphLaunch" 10000 THREAD SEEN graph::launch,
+            cuGraphLaunch_ptsz c"cuGraphLaunch" 10000 THREAD ALL graph::launch,
                 (exec: Handle, stream: Handle);
-            cuGraphExecDestroy c"cuGraphExecDestroy" 10000 LEGACY SEEN graph::destroy,
+            cuGraphExecDestroy c"cuGraphExecDestroy" 10000 LEGACY ALL graph::destroy,
                 (exec: Handle);
+            cuGraphExecUpdate c"cuGraphExecUpdate" 10020 LEGACY PUT graph::update_v1,
+                (exec: Handle, graph: Handle, node: Out, result: *mut c_void);
+            cuGraphExecUpdate_v2 c"cuGraphExecUpdate" 12000 LEGACY PUT graph::update,
+                (exec: Handle, graph: Handle, result: *mut c_void);
+            cuGraphDestroy c"cuGraphDestroy" 10000 LEGACY PUT graph::destroy_source,
+                (graph: Handle);
 
             cuMemAlloc_v2 c"cuMemAlloc" 3020 LEGACY TRY memory::alloc,
                 (address: *mut u64, bytes: usize);

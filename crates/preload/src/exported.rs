@@ -3,7 +3,10 @@
 use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use warpwright_linkage::captured::is_captured;
+
 use crate::inside::{inside, of_driver};
+use crate::pending::Pending;
 
 /// Bytes of the longest name, with its zero.
 const LONGEST: usize = 40;
@@ -35,6 +38,18 @@ extern "C" fn not_found() -> u32 {
 
 /// Where the calls of a name go on, from now on.
 unsafe extern "C" fn find(entry: &Entry) -> *mut c_void {
+    // What takes the error may be the program's own.
+    if is_captured() {
+        return look(entry);
+    }
+    let pending = Pending::take();
+    let found = look(entry);
+    pending.give_back();
+    found
+}
+
+/// The same. The dynamic linker is asked.
+fn look(entry: &Entry) -> *mut c_void {
     let name: *const c_char = entry.name.as_ptr().cast();
     // SAFETY: names that end in a zero.
     let mut found = match inside() {

@@ -21,6 +21,7 @@ mod door;
 mod exported;
 mod holes;
 mod inside;
+mod pending;
 #[cfg(target_arch = "x86_64")]
 mod sealed;
 #[cfg(target_arch = "x86_64")]

@@ -1,5 +1,5 @@
-//! A program that forbids itself system calls (seccomp) would be ended by those of this library. So what was seen is written
-//! before, and nothing is read or written from then on; winners that are in place stay. A filter that is set by a call of the
+//! A program that forbids itself system calls (seccomp) would be ended by those of this library, and one that forbids itself to read
+//! the processor's clock (`PR_SET_TSC`) by looking at the time. So what was seen is written before, and nothing is read or written from then on; winners that are in place stay. A filter that is set by a call of the
 //! kernel itself is not seen.
 
 use std::ffi::{c_int, c_void};
@@ -26,7 +26,7 @@ fn process() -> u32 {
 
 /// The process that has this memory. What runs between `vfork` and exec is another one.
 static OWN: AtomicU32 = AtomicU32::new(0);
-/// It has forbidden itself system calls.
+/// It has forbidden itself system calls, or the clock.
 static IS_SEALED: AtomicBool = AtomicBool::new(false);
 /// One that has so between `vfork` and exec, or zero.
 static OTHER: AtomicU32 = AtomicU32::new(0);
@@ -94,6 +94,9 @@ unsafe extern "C" fn of_process(way: &Way, saved: *const usize) -> *mut c_void {
     let [option, mode, filter, _] = unsafe { arguments(saved) };
     if option == libc::PR_SET_SECCOMP as usize {
         before(mode == libc::SECCOMP_MODE_STRICT as usize, filter);
+    }
+    if option == libc::PR_SET_TSC as usize && mode == libc::PR_TSC_SIGSEGV as usize {
+        before(true, 0);
     }
     way.next()
 }

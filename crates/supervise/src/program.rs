@@ -94,6 +94,9 @@ pub fn command(words: &[OsString]) -> Result<Program, Error> {
     })
 }
 
+/// Bytes of a variable, with its name and a zero (`MAX_ARG_STRLEN` of Linux, for pages of 4 KiB).
+const LONGEST: usize = 128 << 10;
+
 /// Has the program load the library in this mode.
 pub fn inject(command: &mut Program, mode: &str) -> Result<(), Error> {
     let program = command.command.get_program();
@@ -109,6 +112,12 @@ pub fn inject(command: &mut Program, mode: &str) -> Result<(), Error> {
     if let Some(others) = environment::last("LD_PRELOAD").filter(|others| !others.is_empty()) {
         preload.push(":");
         preload.push(others);
+    }
+    if "LD_PRELOAD=".len() + preload.len() >= LONGEST {
+        beside::tell(
+            "`LD_PRELOAD` is so long that ours does not fit in: the program runs without it",
+        );
+        return Ok(());
     }
     command.env("LD_PRELOAD", preload);
     command.env("WARPWRIGHT", mode);

@@ -6,11 +6,13 @@
 //!
 //! A program starts with the signals held back and ignored that this process was started with: neither what is held back
 //! here is its own, nor that Rust's start ignores SIGPIPE, nor that SIGCHLD is not ignored here, without which nobody can
-//! wait for a program, nor that SIGXFSZ is, so that a file that grows too large is an error and no end. What was closed of
+//! wait for a program, nor that SIGXFSZ is, so that a file that grows too large is an error and no end. What a process keeps
+//! when it becomes another program, and a child does not get, it is given ([`kept`]). What was closed of
 //! standard input, output and error is closed for it, too: Rust's start opens `/dev/null` there, and one more for what is no
 //! more than a path (`O_PATH`). It ends with this process, should that be killed: the witness sees to it.
 
 mod dump;
+mod kept;
 mod waker;
 mod witness;
 
@@ -207,6 +209,7 @@ fn held() -> &'static sigset_t {
 #[allow(unsafe_code)]
 pub fn hand_down(command: &mut Command) {
     let held = *held();
+    let kept = kept::Kept::own();
     let give = move || {
         witness::tie();
         // One that came meanwhile is for the program.
@@ -218,6 +221,7 @@ pub fn hand_down(command: &mut Command) {
             // SAFETY: no handler.
             unsafe { libc::signal(signal, own) };
         }
+        kept.give();
         hold(libc::SIG_SETMASK, &held);
         let closed = (0..).zip(&CLOSED);
         let closed = closed

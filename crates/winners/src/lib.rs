@@ -8,7 +8,7 @@
 //! * [`class`]: launches that count as the same.
 //! * [`fit`]: what a winner's cubin must be before a driver gets it.
 //! * [`record`]: a winner as bytes; [`store`]: a folder of them; [`export`]: some of them as one file.
-//! * [`aside`]: files that have their name once they are whole.
+//! * [`aside`]: files that have their name once they are whole; [`plain`]: files that are read whoever named them.
 //! * [`captured`]: does the program mean something else by what a library of ours calls?
 //! * [`lines`]: the notes that the library writes for the command line, line by line; [`values`]: what launches were given.
 //!
@@ -24,6 +24,7 @@ pub mod fit;
 pub mod graft;
 pub mod image;
 pub mod lines;
+pub mod plain;
 pub mod record;
 pub mod store;
 pub mod ties;

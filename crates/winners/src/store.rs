@@ -8,18 +8,18 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, Read, Write};
+use std::fs::{self, DirBuilder};
+use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, statat};
 
 use crate::aside::{Aside, sweep};
-use crate::export;
 use crate::record::{MOST_BYTES, RecordError, Standing, Winner};
 use crate::sha256;
+use crate::{export, plain};
 
 /// Characters of the kernel's digest in a file's name.
 const NAMED: usize = 32;
@@ -449,29 +449,14 @@ fn is_trusted(link: &Path) -> bool {
     found.is_none() || folder() == Some(found)
 }
 
-/// A record of a file: a regular one of bounded size that nobody can write who cannot write the folder. A pipe would block for
-/// ever.
+/// A record of a file: a regular one of bounded size that nobody can write who cannot write the folder.
 fn read(path: &Path) -> Result<Winner, RecordError> {
     let unreadable = |e: io::Error| RecordError::Unreadable(e.kind());
-    let mut data = fs::symlink_metadata(path).map_err(unreadable)?;
-    let is_link = data.is_symlink();
-    if is_link {
-        data = fs::metadata(path).map_err(unreadable)?;
-    }
-    // To open a device may do something.
-    if !data.is_file() {
-        return Err(RecordError::NoFile);
-    }
+    let is_link = fs::symlink_metadata(path).map_err(unreadable)?.is_symlink();
+    let found = plain::open(path).map_err(unreadable)?;
+    let (file, data) = found.ok_or(RecordError::NoFile)?;
     if is_link && !is_trusted(path) {
         return Err(RecordError::Linked);
-    }
-    let mut options = OpenOptions::new();
-    let nonblocking = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-    let file = options.read(true).custom_flags(nonblocking).open(path);
-    let file = file.map_err(unreadable)?;
-    let data = file.metadata().map_err(unreadable)?;
-    if !data.is_file() {
-        return Err(RecordError::NoFile);
     }
     if data.mode() & 0o002 != 0 {
         return Err(RecordError::Exposed);
@@ -479,15 +464,8 @@ fn read(path: &Path) -> Result<Winner, RecordError> {
     if is_foreign(path, &data) {
         return Err(RecordError::OfOther(data.uid()));
     }
-    if data.len() > MOST_BYTES {
-        return Err(RecordError::TooLarge(data.len()));
-    }
-    let mut bytes = Vec::new();
-    let room = bytes.try_reserve_exact(data.len() as usize);
-    room.map_err(|_| RecordError::Unreadable(io::ErrorKind::OutOfMemory))?;
-    let read = file.take(MOST_BYTES).read_to_end(&mut bytes);
-    read.map_err(unreadable)?;
-    Winner::whole(bytes)
+    let bytes = plain::content(file, &data, MOST_BYTES).map_err(unreadable)?;
+    Winner::whole(bytes.ok_or(RecordError::TooLarge(data.len()))?)
 }
 
 /// The start of a digest, as file names have it.

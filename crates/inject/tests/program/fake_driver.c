@@ -4,7 +4,7 @@
  * it does what its name says ("scale": p[i] = 2 p[i] + 1 for n floats). How an image behaves beyond that is
  * decided by what occurs in it: fake_fast or the number 0x4ffa7fa5 (half the time), the number 0x4ffa7fa6 (half the
  * time after memory was copied, else twice: fast in a trial, slow in the program), fake_slow, fake_wrong (other results), fake_rounds (one that differs in its last bits), fake_faults (every later call fails),
- * fake_refused (launches are refused), fake_hangs. The numbers count in a kernel's own code, the names in the whole image. Modules have variables; one called fake_counts counts the launches
+ * fake_refused (launches are refused), fake_unmade (graphs with it are not made executable), fake_unstarted (they are, and not launched), fake_hangs. The numbers count in a kernel's own code, the names in the whole image. Modules have variables; one called fake_counts counts the launches
  * of all modules, as if kernels found its address in memory.
  *
  * "weigh" works on variables of its own module: p[i] = p[i] * weights[i % 8] + bias, and total counts launches. With
@@ -61,6 +61,9 @@ static long setting(const char *name, long otherwise) {
     return text ? atol(text) : otherwise;
 }
 
+/* FAKE_FREE=1: nothing is locked, so that a thread may leave anywhere. */
+static void enter(void) { if (!setting("FAKE_FREE", 0)) pthread_mutex_lock(&lock); }
+static void leave(void) { if (!setting("FAKE_FREE", 0)) pthread_mutex_unlock(&lock); }
 static unsigned cluster_of(struct function *f, unsigned stated) { return stated ? stated : f->attributes[11]; }
 static void note(const char *what, struct function *f, unsigned gx, unsigned bx, unsigned shared, const char *flavour, unsigned cluster) {
     const char *path = getenv("FAKE_LOG");
@@ -114,10 +117,10 @@ static struct module *parse(const char *image, int is_library) {
     const Elf64_Ehdr *header = (const void *)image;
     if (memcmp(image, ELFMAG, 4)) return NULL;
     const Elf64_Shdr *sections = (const void *)(image + header->e_shoff);
-    pthread_mutex_lock(&lock);
+    enter();
     struct module *module = kept;
     kept = NULL;
-    pthread_mutex_unlock(&lock);
+    leave();
     if (module) {
         free(module->image);
         for (int place = 0; place < CONTEXTS; place++) free(module->modules[place]);
@@ -216,7 +219,7 @@ Code cuLibraryLoadData(struct module **out, const char *image, void *o, void **v
 Code cuLibraryLoadFromFile(struct module **out, const char *path, void *o, void **v, unsigned n, void *lo, void **lv, unsigned ln) { return load_file(out, path, 1); }
 /* What was unloaded is loaded into the same place again, one at a time: handles come back. */
 Code cuModuleUnload(struct module *module) {
-    pthread_mutex_lock(&lock);
+    enter();
     memset(module->functions, 0, sizeof module->functions);
     memset(module->kernels, 0, sizeof module->kernels);
     /* Whoever kept an address finds nothing of use there. */
@@ -225,7 +228,7 @@ Code cuModuleUnload(struct module *module) {
     module->image = strdup("gone");
     module->size = 4;
     if (!kept) kept = module;
-    pthread_mutex_unlock(&lock);
+    leave();
     return sticky;
 }
 /* The linker: of a cubin it makes that cubin, of PTX the one that FAKE_CUBIN names. */
@@ -372,23 +375,23 @@ static Code run(struct function *f, void **params) {
     if (!strncmp(f->name, "scale", 5)) {
         float *p = *(float **)params[0];
         unsigned n = *(unsigned *)params[1];
-        pthread_mutex_lock(&lock);
+        enter();
         for (unsigned i = 0; i < n; i++) p[i] = 2 * p[i] + 1;
         /* A sum in another order at each launch. */
         static unsigned order;
         if (setting("FAKE_UNSTEADY", 0)) for (unsigned i = 0; i < n; i++) p[i] *= 1 + (order++ * 2654435761u >> 30) * 1e-7f;
         if (says(module, "fake_wrong")) p[n / 2] += 1;
         if (says(module, "fake_rounds")) p[n / 2] *= 1 + 4e-7f;
-        pthread_mutex_unlock(&lock);
+        leave();
     }
     if (!strncmp(f->name, "weigh", 5)) {
         float *p = *(float **)params[0], *weights = variable(f, "weights"), *bias = variable(f, "bias");
         unsigned n = *(unsigned *)params[1], *total = variable(f, "total");
-        pthread_mutex_lock(&lock);
+        enter();
         for (unsigned i = 0; i < n; i++) p[i] = p[i] * weights[i % 8] + *bias;
         *total += has(f, 0x4ffa7fa8) ? 2 : 1;
         if (has(f, 0x4ffa7fa7)) p[n / 2] += 1;
-        pthread_mutex_unlock(&lock);
+        leave();
     }
     if (counted) ++*counted;
     if (says(module, "fake_faults") || !in_graph && setting("FAKE_GRAPH_ONLY", 0)) sticky = ILLEGAL_ADDRESS;
@@ -501,12 +504,19 @@ Code cuGraphGetNodes(struct graph *graph, struct node **nodes, size_t *count) {
     return sticky;
 }
 Code cuGraphNodeGetType(struct node *node, unsigned *type) { *type = 0; return sticky; }
+static int holds(struct graph *graph, const char *what) {
+    for (unsigned i = 0; i < graph->count; i++) if (says(graph->nodes[i].function->module, what)) return 1;
+    return 0;
+}
 Code cuGraphInstantiateWithFlags(struct graph **exec, struct graph *graph, unsigned long long flags) {
+    if (holds(graph, "fake_unmade")) return OUT_OF_MEMORY;
     *exec = malloc(sizeof **exec);
     **exec = *graph;
     return sticky;
 }
+Code cuGraphDestroy(struct graph *graph) { memset(graph, 0xee, sizeof *graph); free(graph); return sticky; }
 Code cuGraphLaunch(struct graph *exec, void *stream) {
+    if (holds(exec, "fake_unstarted")) return OUT_OF_MEMORY;
     for (unsigned i = 0; i < exec->count; i++) {
         struct node *node = &exec->nodes[i];
         void *params[2] = {&node->values[0], &node->values[1]};

@@ -117,6 +117,7 @@ fn workshop() -> Option<&'static Workshop> {
                 "between.so",
             );
             cc(&["asks.c", "-ldl", "-lpthread"], "asks");
+            cc(&["amid.c", "-ldl", "-lpthread", "-lm"], "amid");
             for (define, out) in [("HOOKS", "hooks.so"), ("EXPORTS", "exports.so")] {
                 let define = format!("-D{define}");
                 cc(&["-shared", "-fPIC", &define, "tool.c", "-ldl"], out);
@@ -2878,6 +2879,70 @@ fn own_kernels_stay_hidden() {
     assert!(with.log.contains("`weigh` is replaced"), "{}", with.log);
 }
 
+/// Runs `amid` without the library and in each of these modes: all say the same. The last run.
+fn amid(store: &Path, deed: &str, modes: &[&str]) -> Run {
+    let place = |name: &str| workshop().expect("a toolkit").dir.path().join(name);
+    let [program, cubin] = ["amid", "scale.cubin"].map(|name| place(name).display().to_string());
+    let one = |mode: &str| {
+        run(&Setup {
+            mode,
+            before: &["timeout", "60", &program, &cubin, deed],
+            store: Some(store),
+            variables: &[("FAKE_LOG", ""), ("FAKE_FREE", "1")],
+            ..Setup::default()
+        })
+    };
+    let plain = one("");
+    assert_eq!(
+        plain.output.status.code(),
+        Some(3),
+        "{deed}: {:?}",
+        plain.output
+    );
+    let mut last = None;
+    for mode in modes {
+        let other = one(mode);
+        let what = format!("{deed} {mode}: {}", other.log);
+        assert_eq!(plain.stdout(), other.stdout(), "{what}");
+        assert_eq!(plain.output.status, other.output.status, "{what}");
+        last = Some(other);
+    }
+    last.expect("a mode")
+}
+
+const MODES: [&str; 3] = ["trace", "trace+with", "with"];
+
+/// Signals, cancellations and jumps in the middle of the library's work are what they would be without it.
+fn nothing_comes_between() {
+    let (store, _) = store(&variant("fake_fast"));
+    for deed in ["handler", "stack", "jump", "cancel", "vfork"] {
+        amid(store.path(), deed, &MODES);
+    }
+}
+
+/// A thread has what it had: how it computes, an error of the dynamic linker's; and whoever may not read the clock does not.
+fn threads_keep_what_they_hold() {
+    let (store, _) = store(&variant("fake_fast"));
+    for deed in ["numbers", "error", "tsc"] {
+        amid(store.path(), deed, &MODES);
+    }
+}
+
+/// A winner that is refused where its graph is made executable, or launched, gives way to the program's kernel.
+fn graphs_that_are_refused_get_their_own_kernels() {
+    for name in ["fake_unmade", "fake_unstarted"] {
+        let (store, _) = store(&variant(name));
+        let with = amid(store.path(), "graph", &MODES);
+        assert!(
+            with.log.contains("is not replaced any more"),
+            "{}",
+            with.log
+        );
+    }
+    let (store, _) = store(&variant("fake_unmade"));
+    amid(store.path(), "gone", &MODES);
+}
+
 /// LeakSanitizer finds all that a forked child has of the library.
 fn children_lose_nothing() {
     let Some([plain, with, trace]) = closes("fork", &["-fsanitize=leak"]) else {
@@ -2890,7 +2955,13 @@ fn children_lose_nothing() {
 }
 
 fn main() {
-    let tests: [(&str, fn()); 57] = [
+    let tests: [(&str, fn()); 60] = [
+        ("nothing_comes_between", nothing_comes_between),
+        ("threads_keep_what_they_hold", threads_keep_what_they_hold),
+        (
+            "graphs_that_are_refused_get_their_own_kernels",
+            graphs_that_are_refused_get_their_own_kernels,
+        ),
         ("tools_between_stay_there", tools_between_stay_there),
         ("odd_inputs_are_not_touched", odd_inputs_are_not_touched),
         ("own_kernels_stay_hidden", own_kernels_stay_hidden),

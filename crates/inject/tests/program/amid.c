@@ -1,0 +1,239 @@
+/* What comes in the middle of a library's work, and what a thread holds meanwhile: amid CUBIN DEED
+ *   graph      a kernel in a graph that is made executable and launched, three times
+ *   gone       the same, with the graph gone before the launch
+ *   handler    a handler of signals launches, while modules are loaded and unloaded
+ *   jump       a handler jumps away from all that
+ *   cancel     threads that launch are cancelled at any instruction
+ *   numbers    floating-point exceptions trap, rounding and flags are the program's
+ *   error      an error of the dynamic linker's that nobody has asked for yet
+ *   tsc        the time-stamp counter may not be read
+ *   stack      all of it in a handler on a small stack of its own
+ *   vfork      a launch between `vfork` and exec, and one behind that
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fenv.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef void *H;
+struct params { H function; unsigned grid[3], block[3], shared; void **params, **extra; H kernel, context; };
+
+static char image[1 << 20];
+static float data[1000];
+static uint64_t memory;
+static unsigned count = 1000;
+static H driver, module, function;
+static unsigned (*load_data)(H *, const void *), (*unload)(H), (*get)(H *, H, const char *), (*out)(void *, uint64_t, size_t);
+static unsigned (*launch_kernel)(H, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, H, void **, void **);
+
+static unsigned load(H *to) {
+    H made = 0;
+    unsigned code = load_data(&made, image);
+    code = code ? code : get(to, made, "scale");
+    module = made;
+    return code;
+}
+
+static unsigned launch(uint64_t at, H what) {
+    void *values[] = {&at, &count};
+    return launch_kernel(what, 4, 1, 1, 256, 1, 1, 0, 0, values, 0);
+}
+
+static void show(void) {
+    printf("%u %g %g\n", out(data, memory, sizeof data), data[7], data[500]);
+    fflush(stdout);
+}
+
+static void begin(void) {
+    driver = dlopen("libcuda.so.1", RTLD_NOW);
+    unsigned (*init)(unsigned) = dlsym(driver, "cuInit"), (*make)(uint64_t *, size_t) = dlsym(driver, "cuMemAlloc_v2");
+    unsigned (*in)(uint64_t, const void *, size_t) = dlsym(driver, "cuMemcpyHtoD_v2");
+    out = dlsym(driver, "cuMemcpyDtoH_v2");
+    load_data = dlsym(driver, "cuModuleLoadData");
+    unload = dlsym(driver, "cuModuleUnload");
+    get = dlsym(driver, "cuModuleGetFunction");
+    launch_kernel = dlsym(driver, "cuLaunchKernel");
+    init(0);
+    make(&memory, sizeof data);
+    in(memory, data, sizeof data);
+}
+
+static void graph(int is_gone) {
+    unsigned (*create)(H *, unsigned) = dlsym(driver, "cuGraphCreate"), (*add)(H *, H, H *, size_t, struct params *) = dlsym(driver, "cuGraphAddKernelNode_v2");
+    unsigned (*make)(H *, H, unsigned long long) = dlsym(driver, "cuGraphInstantiateWithFlags"), (*start)(H, H) = dlsym(driver, "cuGraphLaunch");
+    unsigned (*end)(H) = dlsym(driver, "cuGraphDestroy"), (*read)(H, struct params *) = dlsym(driver, "cuGraphKernelNodeGetParams_v2");
+    for (int i = 0; i < 5; i++) {
+        H all = 0, node = 0, exec = 0;
+        void *values[] = {&memory, &count};
+        struct params params = {function, {4, 1, 1}, {256, 1, 1}, 0, values}, found;
+        printf("%u", create(&all, 0));
+        printf(" %u", add(&node, all, 0, 0, &params));
+        printf(" %u", make(&exec, all, 0));
+        printf(" %u %d", read(node, &found), found.function == function);
+        if (is_gone) printf(" gone %u", end(all));
+        printf(" %u", start(exec, 0));
+        printf(" %u\n", start(exec, 0));
+        show();
+    }
+}
+
+static uint64_t others;
+static volatile sig_atomic_t ticks, wrong;
+static void tick(int s) {
+    int before = errno;
+    wrong |= launch(others, function);
+    ticks++;
+    errno = before;
+}
+static sigjmp_buf back;
+static void jump(int s) { ticks++; siglongjmp(back, 1); }
+
+static void each(long microseconds, void (*does)(int), int flags) {
+    struct sigaction action = {.sa_handler = does, .sa_flags = flags};
+    struct itimerval times = {{0, microseconds}, {0, microseconds}};
+    sigaction(SIGALRM, &action, 0);
+    setitimer(ITIMER_REAL, &times, 0);
+}
+
+static H work(void) {
+    H other = 0;
+    wrong |= load(&other);
+    for (int i = 0; i < 20; i++) wrong |= launch(others, other);
+    wrong |= unload(module);
+    return other;
+}
+
+static void handlers(int flags) {
+    H own = 0;
+    load(&own);
+    function = own;
+    launch(others, function);
+    each(150, tick, flags);
+    for (int i = 0; i < 300 || ticks < 50; i++) work();
+    each(0, SIG_IGN, 0);
+    printf("wrong %d\n", wrong);
+}
+
+static void *launches(void *x) {
+    for (int i = 0; i < 50; i++) wrong |= launch(memory, function);
+    return x;
+}
+
+static void jumps(void) {
+    for (volatile int i = 0; i < 300; i++) {
+        if (!sigsetjmp(back, 1)) {
+            each(120 + 7 * i, jump, 0);
+            for (;;) launch(others, function);
+        }
+        each(0, SIG_IGN, 0);
+    }
+    pthread_t thread;
+    pthread_create(&thread, 0, launches, 0);
+    pthread_join(thread, 0);
+    printf("wrong %d\n", wrong);
+}
+
+static void *forever(void *x) {
+    int before;
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &before);
+    for (;;) launch(others, function);
+    return x;
+}
+
+static void cancels(void) {
+    /* The dynamic linker looks for functions at their first call, and whoever is cancelled in there leaves it locked. */
+    launch(others, function);
+    for (int i = 0; i < 400; i++) {
+        pthread_t thread;
+        void *result = 0;
+        pthread_create(&thread, 0, forever, 0);
+        usleep(i % 100);
+        pthread_cancel(thread);
+        pthread_join(thread, &result);
+        if (result != PTHREAD_CANCELED) puts("not cancelled");
+    }
+    launches(0);
+    puts("cancelled");
+}
+
+static unsigned words(void) {
+    unsigned mxcsr = 0;
+    unsigned short control = 0;
+    __asm__ volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(mxcsr), "=m"(control));
+    return mxcsr << 16 | control;
+}
+
+static void numbers(void) {
+    fesetround(FE_UPWARD);
+    feclearexcept(FE_ALL_EXCEPT);
+    feenableexcept(FE_ALL_EXCEPT);
+    unsigned before = words();
+    H own = 0;
+    unsigned codes = load(&own) | launch(memory, own) | launch(memory, own) | unload(module);
+    printf("%u %x %x %d\n", codes, before, words(), fetestexcept(FE_ALL_EXCEPT));
+    fedisableexcept(FE_ALL_EXCEPT);
+    feraiseexcept(FE_OVERFLOW);
+    before = words();
+    codes = load(&own) | launch(memory, own);
+    printf("%u %x %x\n", codes, before, words());
+}
+
+static void pending(void) {
+    char *why;
+    H own = 0;
+    void *nowhere = dlsym(RTLD_DEFAULT, "of_nobody");
+    unsigned codes = load(&own) | launch(memory, own) | launch(memory, own) | unload(module);
+    printf("%p %u %s", nowhere, codes, (why = dlerror()) ? why : "none");
+    printf(" %s\n", (why = dlerror()) ? why : "none");
+    codes = load(&own) | launch(memory, own);
+    printf("%u %s\n", codes, (why = dlerror()) ? why : "none");
+}
+
+int main(int n, char **all) {
+    FILE *file = fopen(all[1], "rb");
+    if (!file || !fread(image, 1, sizeof image, file)) return 2;
+    fclose(file);
+    begin();
+    static float other[1000];
+    others = (uint64_t)other;
+#define IS(name) !strcmp(all[2], name)
+    if (IS("numbers")) numbers();
+    if (IS("error")) pending();
+    printf("%u\n", load(&function));
+    if (IS("tsc")) printf("%d\n", prctl(PR_SET_TSC, PR_TSC_SIGSEGV));
+    if (IS("handler")) handlers(0);
+    if (IS("stack")) {
+        static char place[1 << 16];
+        stack_t stack = {place, 0, sizeof place};
+        sigaltstack(&stack, 0);
+        handlers(SA_ONSTACK);
+    }
+    if (IS("jump")) jumps();
+    if (IS("cancel")) cancels();
+    if (IS("graph") || IS("gone")) graph(IS("gone"));
+    if (IS("vfork")) {
+        int status = 0;
+        pid_t child = vfork();
+        if (!child) {
+            launch(memory, function);
+            execlp("sh", "sh", "-c", "exit 5", (char *)0);
+            _exit(9);
+        }
+        waitpid(child, &status, 0);
+        printf("child %x\n", status);
+    }
+    printf("%u\n", launch(memory, function));
+    show();
+    return 3;
+}
