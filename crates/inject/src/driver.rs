@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use warpwright_linkage::captured;
 
 use crate::abi::{Code, Handle, NOT_FOUND, Out, SUCCESS, Text};
-use crate::door::behind;
+use crate::door::{behind, real_dlsym};
 
 /// A function of the driver, by which it is found out whether the driver is still loaded.
 static MET: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
@@ -38,6 +38,23 @@ unsafe extern "C" fn has(object: *mut libc::dl_phdr_info, _: usize, at: *mut c_v
 /// A function of the driver by its exported name, or null. The dynamic linker is asked what it has loaded, and nothing by name: an
 /// error of its that the program has not asked for yet stays.
 pub fn symbol(name: &CStr) -> *mut c_void {
+    let Some(found) = in_table(name) else {
+        // Linked into the program, perhaps under another name; ours come before it.
+        return behind(name);
+    };
+    let is_readable = || in_table(c"cuInit").is_some_and(|init| !init.is_null());
+    let found = match found.is_null() && !is_readable() {
+        true => by_name(name),
+        false => found,
+    };
+    if !found.is_null() {
+        MET.store(found, Ordering::Release);
+    }
+    found
+}
+
+/// What the driver's own table says of a name: null where it has none. `None` where it is not loaded.
+fn in_table(name: &CStr) -> Option<*mut c_void> {
     let mut wanted = Wanted {
         name,
         is_loaded: false,
@@ -45,14 +62,25 @@ pub fn symbol(name: &CStr) -> *mut c_void {
     };
     // SAFETY: the callback reads what the dynamic linker gives it, and writes what was found.
     unsafe { libc::dl_iterate_phdr(Some(find), (&raw mut wanted).cast()) };
-    if !wanted.is_loaded {
-        // Linked into the program, perhaps under another name; ours come before it.
-        return behind(name);
+    wanted.is_loaded.then_some(wanted.found)
+}
+
+/// What the dynamic linker finds by a name, where the driver's own table is of a form that is not read.
+fn by_name(name: &CStr) -> *mut c_void {
+    const HOW: c_int = libc::RTLD_NOLOAD | libc::RTLD_LAZY;
+    // SAFETY: C strings, and a handle of dlopen; nothing is loaded that is not there. It is not held: the program may close
+    // it.
+    unsafe {
+        let library = libc::dlopen(c"libcuda.so.1".as_ptr(), HOW);
+        if library.is_null() {
+            return std::ptr::null_mut();
+        }
+        let found = real_dlsym(library, name.as_ptr());
+        if cfg!(target_arch = "x86_64") {
+            libc::dlclose(library);
+        }
+        found
     }
-    if !wanted.found.is_null() {
-        MET.store(wanted.found, Ordering::Release);
-    }
-    wanted.found
 }
 
 /// What is looked for in the driver, and in what was loaded behind it: it may have it from there.
