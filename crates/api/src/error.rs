@@ -1,5 +1,6 @@
 //! What can go wrong, and whose fault it is.
 
+use warpwright_diag::Problem;
 use warpwright_driver::OptError;
 use warpwright_driver::opt;
 use warpwright_launch::{GuardError, LaunchError};
@@ -408,6 +409,9 @@ pub enum Error {
     /// A mistake of ours.
     #[error("{0}")]
     Internal(&'static str),
+    /// What is said in words already.
+    #[error(transparent)]
+    Said(#[from] Problem),
 }
 
 fn said(error: &OptError) -> String {
@@ -431,6 +435,13 @@ impl Error {
             Error::Toolkit(_) | Error::NoPtxas | Error::RecipeWithoutPtxas(_) => Fault::Missing,
             Error::Tool(error) => of_tool(error),
             Error::Opt(error) => of_opt(error),
+            Error::Said(problem) => match problem {
+                Problem::Input(_) => Fault::Input,
+                Problem::Usage(_) => Fault::Usage,
+                Problem::Missing { .. } => Fault::Missing,
+                Problem::Internal(_) => Fault::Internal,
+                Problem::Undecided(_) => Fault::Undecided,
+            },
             Error::Page(_) | Error::Json(_) | Error::Internal(_) => Fault::Internal,
             _ => Fault::Input,
         }
@@ -445,7 +456,10 @@ impl Error {
     }
 
     /// The command that mends it, if one does.
-    pub fn mend(&self) -> Option<&'static str> {
+    pub fn mend(&self) -> Option<&str> {
+        if let Error::Said(Problem::Missing { mend, .. }) = self {
+            return mend.as_deref();
+        }
         if let Error::Toolkit(NotFound::NoCache) = self {
             return Some(NO_CACHE);
         }

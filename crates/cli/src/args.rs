@@ -14,7 +14,7 @@ use warpwright_pass::names::{is_named, nearest};
 use crate::commands::Wanted;
 use crate::commands::measure::SessionArgs;
 use crate::failure::Failure;
-use crate::input::Places;
+use warpwright_files::Places;
 use warpwright::source::quoted;
 
 /// Decides what each thread of a CUDA kernel keeps in registers, and writes a faster kernel.

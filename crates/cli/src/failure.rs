@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use warpwright::device_code::some_names;
 use warpwright::{Error, Fault};
 use warpwright_cudac::diag::render_all;
+use warpwright_diag::{Problem, printable};
 use warpwright_driver::OptError;
 use warpwright_pass::RunError;
 use warpwright_ptx::{Diagnostic, SourceText};
@@ -15,8 +16,7 @@ use warpwright_toolkit::NotFound;
 
 use warpwright_report::screen::wrap;
 
-use crate::input::STDIN;
-use crate::terminal::printable;
+use warpwright_files::STDIN;
 
 /// The command with the one before it, for `see … --help`.
 pub static COMMAND: OnceLock<String> = OnceLock::new();
@@ -191,16 +191,14 @@ impl From<Error> for Failure {
     }
 }
 
-impl From<warpwright_supervise::Error> for Failure {
-    fn from(error: warpwright_supervise::Error) -> Self {
-        use warpwright_supervise::Error;
-        match error {
-            Error::Input(text) => Failure::input(text),
-            Error::Usage(text) => Failure::Usage(text),
-            Error::Missing { what, mend } => Failure::Missing {
-                what,
-                mend: Some(mend),
-            },
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        match problem {
+            Problem::Input(text) => Failure::input(text),
+            Problem::Usage(text) => Failure::Usage(text),
+            Problem::Missing { what, mend } => Failure::Missing { what, mend },
+            Problem::Internal(text) => Failure::Internal(text),
+            Problem::Undecided(text) => Failure::Undecided(text),
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! * [`args`]: the grammar. [`commands`]: one file per command.
 //! * [`session`]: what most commands start with (toolkit, GPU, module, launch).
-//! * [`input`], [`failure`], [`progress`], [`terminal`]: files, exit codes and what people see. [`threads`]: how many, with how much stack.
+//! * [`failure`], [`progress`], [`terminal`]: exit codes and what people see. [`threads`]: how many, with how much stack.
 
 #[macro_use]
 mod terminal;
@@ -10,7 +10,6 @@ mod terminal;
 mod args;
 mod commands;
 mod failure;
-mod input;
 mod progress;
 mod session;
 mod threads;
@@ -75,6 +74,7 @@ fn command() -> ExitCode {
         terminal::be_quiet();
     }
     beside::tell_with(|line| complain!("{line}"));
+    warpwright_files::write_stdout_with(terminal::bytes);
     // A panic is our own mistake: it is reported as such, not as a Rust backtrace.
     std::panic::set_hook(Box::new(|panic| {
         let place = panic

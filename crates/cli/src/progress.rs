@@ -7,7 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::terminal::printable;
+use warpwright_diag::printable;
 
 /// How long work may take before anybody is told of it.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -16,7 +16,8 @@ use warpwright_toolkit::{FindOptions, NotFound, ToolError, Toolkit};
 
 use crate::args::{Cli, KernelArgs};
 use crate::failure::Failure;
-use crate::input::{self, Input, Level};
+use warpwright::{Input, Level};
+use warpwright_files::{self as files};
 use crate::progress::{Bar, bar};
 
 impl From<NotFound> for Failure {
@@ -167,7 +168,7 @@ pub fn launch(
 
 /// The launch description in a file.
 pub fn launch_file(path: &Path) -> Result<LaunchFile, Failure> {
-    let text = input::text(path)?;
+    let text = files::text(path)?;
     LaunchFile::parse(&text, &path.display().to_string()).map_err(|e| Failure::input(e.to_string()))
 }
 

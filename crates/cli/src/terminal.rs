@@ -8,6 +8,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use warpwright_diag::{is_control, printable};
 use warpwright_supervise::beside::{Place, beginning, is_beside};
 use warpwright_supervise::signals;
 
@@ -37,24 +38,6 @@ macro_rules! eprint {
 /// A line of an error or a warning on stderr, control characters escaped.
 macro_rules! complain {
     ($($text:tt)*) => { $crate::terminal::err(format_args!("{}\n", format_args!($($text)*))) };
-}
-
-/// Would a terminal take this character for a command, or show what follows in another order?
-fn is_control(c: char) -> bool {
-    (c.is_control() && c != '\n' && c != '\t')
-        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
-}
-
-/// The text with such characters escaped (`\u{1b}`).
-pub fn printable(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match is_control(c) {
-            true => shown.extend(c.escape_unicode()),
-            false => shown.push(c),
-        }
-    }
-    shown
 }
 
 /// Is text for people to be left out?
@@ -184,21 +167,13 @@ fn write(bytes: &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    use super::{marked, printable};
+    use super::marked;
 
     #[test]
     fn each_line_beside_a_program_is_marked() {
         assert_eq!(
             marked("error: a\n\n  b\n"),
             "warpwright: error: a\nwarpwright:\nwarpwright:   b\n"
-        );
-    }
-
-    #[test]
-    fn escapes_are_shown_and_not_sent() {
-        assert_eq!(
-            printable("a\tb\né…\u{1b}[2J\u{9b}\r\u{202e}"),
-            "a\tb\né…\\u{1b}[2J\\u{9b}\\u{d}\\u{202e}"
         );
     }
 }

@@ -10,7 +10,6 @@
 
 pub mod beside;
 mod environment;
-mod error;
 mod fresh;
 pub mod limits;
 mod needs;
@@ -19,5 +18,3 @@ pub mod shown;
 pub mod signals;
 pub mod stdin;
 pub mod work;
-
-pub use error::Error;

@@ -26,7 +26,7 @@ use nix::sys::socket::{
 use rustix::fs::{FileType, OFlags, SeekFrom, fcntl_getfl, fcntl_setfl, fstat, seek};
 use rustix::io::{ioctl_fionread, read};
 
-use crate::Error;
+use warpwright_diag::Problem;
 use crate::beside::tell;
 use crate::program::Program;
 
@@ -558,8 +558,8 @@ pub fn wanted_again() -> &'static str {
 ///
 /// # Errors
 /// There is no way to.
-pub fn give(program: &mut Program, is_shown: bool) -> std::result::Result<(), Error> {
-    let failed = |e: std::io::Error| Error::Input(format!("standard input: {e}"));
+pub fn give(program: &mut Program, is_shown: bool) -> std::result::Result<(), Problem> {
+    let failed = |e: std::io::Error| Problem::Input(format!("standard input: {e}"));
     match input() {
         Input::Passed | Input::Once => {}
         Input::File { start, .. } => {

@@ -16,7 +16,8 @@ use warpwright_toolkit::{BuildCache, Toolkit};
 use super::opt::explore_all;
 use crate::args::{BugArgs, Cli, version};
 use crate::failure::Failure;
-use crate::input::{self, Input, Kind, Level, write_atomically};
+use warpwright::{Input, Level};
+use warpwright_files::{self as files, Kind, write_atomically};
 use crate::session;
 use warpwright::source::quoted;
 
@@ -25,7 +26,7 @@ pub fn run(cli: &Cli, args: &BugArgs) -> Result<(), Failure> {
     if let Some(output) = &args.output {
         Kind::Report.fits(output)?;
     }
-    let input = input::read(&args.file)?;
+    let input = files::read(&args.file)?;
     // A slip of the command line is no bug.
     session::named_gpu(args.kernel.gpu.as_deref())?;
     let mut ptx = None;
@@ -65,7 +66,7 @@ pub fn run(cli: &Cli, args: &BugArgs) -> Result<(), Failure> {
         }
     }
     if let Some(launch) = &args.kernel.launch
-        && let Ok(launch) = input::text(launch)
+        && let Ok(launch) = files::text(launch)
     {
         let launch = launch.trim_end();
         let _ = writeln!(text, "\n## The launch description\n\n```\n{launch}\n```");

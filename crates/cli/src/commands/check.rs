@@ -15,13 +15,14 @@ use super::run::{among, described, kernels, kernels_of, materialize, run_on_devi
 use super::{print_json, write_page};
 use crate::args::{CheckArgs, Cli};
 use crate::failure::Failure;
-use crate::input::{self, Input, Level};
+use warpwright::{Input, Level};
+use warpwright_files::{self as files};
 use crate::{progress, session};
 
 /// Runs the command. The exit code is that of the worst verdict: refuted, then undecided.
 pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
-    let a = input::read(&args.a)?;
-    let b = input::read(&args.b)?;
+    let a = files::read(&args.a)?;
+    let b = files::read(&args.b)?;
     if args.rewrite.is_given() {
         return super::rewrite::run(cli, args, &a, &b);
     }

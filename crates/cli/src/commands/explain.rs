@@ -17,7 +17,8 @@ use super::own_run::{self, Ran};
 use super::{print_json, stencil, write_page};
 use crate::args::{Cli, ExplainArgs, KernelArgs};
 use crate::failure::Failure;
-use crate::input::{self, Input, Level};
+use warpwright::{Input, Level};
+use warpwright_files::{self as files};
 use crate::progress;
 use crate::session;
 use warpwright::Counted;
@@ -67,7 +68,7 @@ pub fn advised(
 /// Runs the command.
 pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
     let until = own_run::until(args.budget);
-    let input = input::read(&args.file)?;
+    let input = files::read(&args.file)?;
     let named = session::named_gpu(args.kernel.gpu.as_deref())?;
     // Read once: the preprocessor is asked each time.
     let target = named.as_ref().map(Gpu::target);

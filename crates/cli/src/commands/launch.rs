@@ -19,13 +19,14 @@ use super::inplace::document;
 use super::own_run::{self, Ran};
 use crate::args::{Cli, KernelArgs, LaunchArgs};
 use crate::failure::Failure;
-use crate::input::{self, Input, Level, make_folder, write_atomically};
+use warpwright::{Input, Level};
+use warpwright_files::{self as files, make_folder, write_atomically};
 use crate::{progress, session};
 
 /// Runs the command.
 pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
     let until = own_run::until(args.budget);
-    let input = input::read(&args.file)?;
+    let input = files::read(&args.file)?;
     if input.level != Level::Cuda {
         return Err(Failure::input(format!(
             "`{}` is no CUDA C: the names and types of parameters stand in the source alone",

@@ -21,7 +21,7 @@ use warpwright_supervise::signals;
 use super::tune::{database, load_manifest};
 use crate::args::MeasureArgs;
 use crate::failure::Failure;
-use crate::input::{file_name, text, write_atomically, write_into};
+use warpwright_files::{file_name, text, write_atomically, write_into};
 use crate::progress;
 
 /// Where a measuring session can be resumed from, within the folder of candidates.
@@ -68,7 +68,7 @@ pub fn run(args: &MeasureArgs) -> Result<(), Failure> {
         return Err(bad("interrupted; nothing was written".to_owned()));
     }
     let document = serde_json::to_string(&Export::new(found)).map_err(|e| bad(e.to_string()))?;
-    write_atomically(&args.output, document.as_bytes())
+    Ok(write_atomically(&args.output, document.as_bytes())?)
 }
 
 /// Measures the candidates of folders: several folders side by side, one to a device; one folder's candidates on

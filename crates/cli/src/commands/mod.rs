@@ -30,7 +30,7 @@ pub use self::own_run::{BUDGET as OWN_BUDGET, FOR_RUN, Wanted};
 use std::path::Path;
 
 use crate::failure::Failure;
-use crate::input::write_atomically;
+use warpwright_files::write_atomically;
 use warpwright::source::quoted;
 
 /// Behind `agrees … at 7 launches`: in how many of the comparisons that holds for every input.
@@ -59,5 +59,5 @@ pub fn write_page(place: Option<&Path>, document: &impl serde::Serialize) -> Res
     let words: Vec<String> = words.map(|w| quoted(&w.to_string_lossy())).collect();
     json["command"] = format!("warpwright {}", words.join(" ")).into();
     let page = warpwright_report::page(&json).map_err(|e| internal(&e))?;
-    write_atomically(place, page.as_bytes())
+    Ok(write_atomically(place, page.as_bytes())?)
 }

@@ -8,7 +8,7 @@ use warpwright::source::{Tools, target};
 use super::stencil_opt::{decided, request, write, written};
 use crate::args::{Floating, OptArgs, StencilArgs};
 use crate::failure::Failure;
-use crate::input::Input;
+use warpwright::Input;
 use warpwright_diag::count;
 use warpwright_report::screen::{dropped, wrap};
 use warpwright_report::table::Table;

@@ -29,7 +29,8 @@ use super::stencil_opt::refuse_other_levels;
 use super::stencil_tune::one_device;
 use crate::args::{Cli, TuneArgs};
 use crate::failure::Failure;
-use crate::input::{Input, write_atomically};
+use warpwright::Input;
+use warpwright_files::{write_atomically};
 use crate::progress;
 use crate::session;
 

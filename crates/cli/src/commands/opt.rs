@@ -24,10 +24,11 @@ use super::pass::say;
 use super::{own_run, print_json, write_page};
 use crate::args::{Cli, Emit, LONGEST_BUDGET, OptArgs};
 use crate::failure::Failure;
-use crate::input::{self, Input, Kind, Level, is_stdout, make_folder, stage, write_into};
+use warpwright::{Input, Level};
+use warpwright_files::{self as files, Kind, is_stdout, make_folder, stage, write_into};
 use crate::progress;
 use crate::session;
-use crate::terminal::printable;
+use warpwright_diag::printable;
 use warpwright_report::cycles::CyclesReport;
 use warpwright_report::screen::wrap;
 
@@ -36,7 +37,7 @@ const EXPLAINED: usize = 8;
 
 /// Runs the command.
 pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
-    let input = input::read(&args.file)?;
+    let input = files::read(&args.file)?;
     if super::stencil_opt::is_wanted(&input, args.output.as_deref()) {
         super::stencil_opt::refuse_what_has_no_effect(args)?;
         if input.recoded {

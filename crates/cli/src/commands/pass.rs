@@ -23,7 +23,8 @@ use warpwright_toolkit::{BuildCache, ToolError};
 use super::stencil_opt::print_written;
 use crate::args::{Cli, Floating, OptArgs, PassArgs};
 use crate::failure::Failure;
-use crate::input::{self, Input, Kind, Level, stage, write_atomically};
+use warpwright::{Input, Level};
+use warpwright_files::{self as files, Kind, stage, write_atomically};
 use crate::session;
 use crate::terminal::document;
 use warpwright_report::screen::{behind, wrap};
@@ -75,7 +76,7 @@ pub fn run(cli: &Cli, args: &PassArgs) -> Result<(), Failure> {
     };
     let recipe = recipe(args, name)?;
     let first = recipe.passes().first().map(Invocation::level);
-    let input = input::read(file)?;
+    let input = files::read(file)?;
     let options = session::options(&input, &args.kernel, &args.nvcc)?;
     let mut scope = options.scope();
     match input.level {
@@ -98,7 +99,7 @@ pub fn run(cli: &Cli, args: &PassArgs) -> Result<(), Failure> {
         (Some(output), Some(PassLevel::Ptx)) => {
             Kind::Ptx
                 .fits(output)
-                .map_err(|failure| built(failure, output, &recipe))?;
+                .map_err(|failure| built(failure.into(), output, &recipe))?;
         }
         _ => {}
     }
@@ -389,7 +390,7 @@ fn write(output: Option<&Path>, all: &CarriedOut) -> Result<(), Failure> {
     match (output, std::str::from_utf8(bytes)) {
         (Some(output), _) => {
             kind(&all.artifact).fits(output)?;
-            write_atomically(output, bytes)
+            Ok(write_atomically(output, bytes)?)
         }
         (None, Ok(text)) if !is_cubin => {
             document(text);
@@ -470,7 +471,7 @@ fn on_cubins(
 fn write_like(file: &Path, output: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let mut staged = stage(output, bytes)?;
     staged.like(file)?;
-    staged.commit()
+    Ok(staged.commit()?)
 }
 
 fn list() -> Result<(), Failure> {

@@ -18,7 +18,8 @@ use warpwright_report::accesses::AccessReport;
 use super::print_json;
 use crate::args::{Cli, RunArgs, RunSetup};
 use crate::failure::Failure;
-use crate::input::{self, Input, Level, contents, make_folder, write_into};
+use warpwright::{Input, Level};
+use warpwright_files::{self as files, contents, make_folder, write_into};
 use crate::progress;
 use crate::session;
 
@@ -79,7 +80,7 @@ fn opcode(instruction: &str) -> &str {
 pub fn run(cli: &Cli, args: &RunArgs) -> Result<(), Failure> {
     let launch = described(&args.setup)?;
     let inputs = materialize(&launch, args.setup.launch.as_deref())?;
-    let input = input::read(&args.file)?;
+    let input = files::read(&args.file)?;
     let document = match args.setup.gpu {
         Some(ordinal) => on_device(cli, args, &input, &launch, inputs, ordinal)?,
         None => in_emulator(cli, args, &input, &launch, inputs)?,

@@ -19,7 +19,8 @@ use warpwright_toolkit::{BuildCache, PtxasJob};
 use super::print_json;
 use crate::args::{AssembleArgs, Cli, SassAction, SassArgs, SassInput};
 use crate::failure::Failure;
-use crate::input::{self, Kind, Level, write_atomically};
+use warpwright::Level;
+use warpwright_files::{self as files, Kind, write_atomically};
 use crate::session;
 use crate::terminal::document;
 use warpwright::DeviceCode;
@@ -61,7 +62,7 @@ fn assemble(args: &AssembleArgs) -> Result<(), Failure> {
         ));
     }
     Kind::Cubin.fits(&args.output)?;
-    write_atomically(&args.output, &input::read(&args.file)?.bytes)
+    Ok(write_atomically(&args.output, &files::read(&args.file)?.bytes)?)
 }
 
 /// The machine code to look at: cubins as they are, anything else as ptxas makes it.
@@ -69,7 +70,7 @@ fn cubins(cli: &Cli, args: &SassInput) -> Result<(String, Vec<Vec<u8>>), Failure
     let Some(file) = &args.file else {
         return Err(Failure::Usage("FILE is wanted".into()));
     };
-    let input = input::read(file)?;
+    let input = files::read(file)?;
     let gpu = session::named_gpu(args.gpu.as_deref())?;
     if matches!(input.level, Level::Cubin | Level::Fat) {
         let is_cubin = input.level == Level::Cubin;

@@ -8,7 +8,7 @@ use warpwright_stencil::ir::{Dim, Extent, Stencil};
 use warpwright_stencil::statistics::statistics;
 
 use crate::failure::Failure;
-use crate::input::Input;
+use warpwright::Input;
 use warpwright_report::table::Table;
 
 /// The numbers of one stencil.

@@ -16,7 +16,8 @@ use warpwright_target::Gpu;
 
 use crate::args::{Floating, OptArgs};
 use crate::failure::Failure;
-use crate::input::{Input, Level, is_stdout, write_atomically};
+use warpwright::{Input, Level};
+use warpwright_files::{is_stdout, write_atomically};
 use crate::session;
 
 /// Is it source that becomes source: a `.stencil`, or CUDA C that is to stay CUDA C?
@@ -135,7 +136,7 @@ pub fn decided(args: &OptArgs, is_checked: bool) -> Result<(), Failure> {
 /// Writes the text, if it is wanted.
 pub fn write(args: &OptArgs, text: &str) -> Result<(), Failure> {
     match &args.output {
-        Some(output) => write_atomically(output, text.as_bytes()),
+        Some(output) => Ok(write_atomically(output, text.as_bytes())?),
         None => Ok(()),
     }
 }

@@ -21,8 +21,9 @@ use super::opt::explore_all;
 use super::print_json;
 use crate::args::{Cli, SweptPeers, TuneArgs};
 use crate::failure::Failure;
-use crate::input::{
-    self, Input, Kind, Level, contents, file_name, make_folder, text as read, write_atomically,
+use warpwright::{Input, Level};
+use warpwright_files::{
+    self as files, Kind, contents, file_name, make_folder, text as read, write_atomically,
     write_into,
 };
 use crate::session;
@@ -72,7 +73,7 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
         let json = database()?
             .export()
             .map_err(|e| Failure::input(e.to_string()))?;
-        return write_atomically(path, json.as_bytes());
+        return Ok(write_atomically(path, json.as_bytes())?);
     }
     if !args.import.is_empty() {
         return import(&args.import);
@@ -89,7 +90,7 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
             "FILE is wanted (or `-- PROGRAM`, --measure-only, --export, --import)".into(),
         ));
     };
-    let input = input::read(file)?;
+    let input = files::read(file)?;
     if super::stencil_opt::is_wanted(&input, args.output.as_deref()) {
         let kernel = args.kernel.one()?;
         let (found, _) = wanted(&session::tools(cli, &args.nvcc()?)?, kernel, &input)?;

@@ -19,7 +19,7 @@ use super::watch::tell;
 use crate::args::{Cli, DbAction, DbArgs};
 use crate::commands::print_json;
 use crate::failure::Failure;
-use crate::input::{behind_links, folder_of, write_atomically};
+use warpwright_files::{behind_links, folder_of, write_atomically};
 use crate::session;
 use crate::threads;
 use warpwright_report::table::Table;
@@ -67,7 +67,7 @@ pub fn run(cli: &Cli, args: &DbArgs) -> Result<(), Failure> {
         DbAction::Export { output } => export(&store, output),
         DbAction::Verify { program } => verify_with(cli, &store, program),
         DbAction::Import { file, trust } => {
-            let bytes = crate::input::contents(file)?;
+            let bytes = warpwright_files::contents(file)?;
             let standing = match trust {
                 true => Standing::Trusted,
                 false => Standing::Imported,

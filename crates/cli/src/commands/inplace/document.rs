@@ -14,7 +14,7 @@ pub use warpwright_pass::names::source_name as demangled;
 
 /// Reads a trace.
 pub fn read(path: &Path) -> Result<Trace, Failure> {
-    let text = crate::input::text(path)?;
+    let text = warpwright_files::text(path)?;
     Ok(Trace::parse(&path.display().to_string(), &text)?)
 }
 

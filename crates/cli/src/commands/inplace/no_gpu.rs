@@ -78,7 +78,7 @@ pub fn built(
     let Some(source) = source.filter(|_| args.no_gpu) else {
         return Ok(words.to_vec());
     };
-    let text = crate::input::text(source)?;
+    let text = warpwright_files::text(source)?;
     let toolkit = session::toolkit(cli)?;
     let gpu = lookup(&args.gpu).map_err(|error| Failure::input(error.to_string()))?;
     let program = toolkit.nvcc()?.program(&gpu.target(), patience())?;

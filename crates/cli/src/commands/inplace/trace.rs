@@ -23,7 +23,7 @@ use super::no_gpu::{built, stand_in};
 use crate::args::{Cli, TraceArgs};
 use crate::commands::print_json;
 use crate::failure::Failure;
-use crate::input::{modules_beside, write_atomically};
+use warpwright_files::{modules_beside, write_atomically};
 use warpwright_report::table::Table;
 
 /// Runs the command.

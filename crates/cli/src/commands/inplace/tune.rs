@@ -35,7 +35,7 @@ use super::watch::{Told, tell};
 use crate::args::{Cli, TuneArgs};
 use crate::commands::{print_json, write_page};
 use crate::failure::Failure;
-use crate::input::write_atomically;
+use warpwright_files::write_atomically;
 use crate::session;
 use crate::threads;
 
@@ -154,7 +154,7 @@ fn write_json(path: &Path, document: &impl serde::Serialize) -> Result<(), Failu
 
 fn write_text(path: &Path, text: serde_json::Result<String>) -> Result<(), Failure> {
     let text = text.map_err(|e| Failure::Internal(format!("a document that is no JSON: {e}")))?;
-    write_atomically(path, text.as_bytes())
+    Ok(write_atomically(path, text.as_bytes())?)
 }
 
 /// Puts winners into the store, or aside where that fails by now.
