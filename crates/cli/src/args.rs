@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use warpwright::trace::Trace;
+use warpwright_autotune::session::Session;
 use warpwright_autotune::space::{Named, Space};
 use warpwright_driver::opt::DEFAULT_BUDGET;
 use warpwright_launch::Shape;
@@ -12,10 +13,9 @@ use warpwright_pass::launch::possible;
 use warpwright_pass::names::{is_named, nearest};
 
 use crate::commands::Wanted;
-use crate::commands::measure::SessionArgs;
 use crate::failure::Failure;
-use warpwright_files::Places;
 use warpwright::source::quoted;
+use warpwright_files::Places;
 
 /// Decides what each thread of a CUDA kernel keeps in registers, and writes a faster kernel.
 #[derive(Debug, Parser)]
@@ -552,8 +552,8 @@ impl TuneArgs {
     }
 
     /// How it measures.
-    pub fn session(&self) -> SessionArgs {
-        SessionArgs {
+    pub fn session(&self) -> Session {
+        Session {
             budget: self.budget,
             exhaustive: self.exhaustive,
             fresh: self.fresh,

@@ -5,14 +5,9 @@ use serde::Serialize;
 use std::fmt;
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
-use warpwright::device_code::some_names;
 use warpwright::{Error, Fault};
-use warpwright_cudac::diag::render_all;
 use warpwright_diag::{Problem, printable};
-use warpwright_driver::OptError;
-use warpwright_pass::RunError;
 use warpwright_ptx::{Diagnostic, SourceText};
-use warpwright_toolkit::NotFound;
 
 use warpwright_report::screen::wrap;
 
@@ -203,53 +198,29 @@ impl From<Problem> for Failure {
     }
 }
 
-impl From<warpwright_host::Error> for Failure {
-    fn from(error: warpwright_host::Error) -> Self {
-        use warpwright_host::Error;
-        match &error {
-            Error::Syntax(problem, source) => {
-                Failure::Rendered(render_all(std::slice::from_ref(&**problem), source))
+/// What the library makes an [`Error`] of.
+macro_rules! of_the_library {
+    ($($error:ty),* $(,)?) => { $(
+        impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Error::from(error).into()
             }
-            Error::NotOne { file, all, .. } if all.is_empty() => {
-                Failure::input(warpwright::Error::NoKernel(file.clone()).to_string())
-            }
-            Error::NotOne {
-                file,
-                wanted,
-                found,
-                all,
-            } => Failure::input(match (wanted, found.len()) {
-                (Some(wanted), 0) => {
-                    format!(
-                        "`{file}` has no kernel `{wanted}`; it has {}",
-                        some_names(all)
-                    )
-                }
-                (Some(wanted), count) => {
-                    format!("`{wanted}` names {count} kernels: {}", some_names(found))
-                }
-                (None, _) => format!(
-                    "name one kernel with --kernel, or a folder for all with -o FOLDER/: {}",
-                    some_names(all)
-                ),
-            }),
-            Error::NoDraft => Failure::Internal(error.to_string()),
-            _ => Failure::input(error.to_string()),
         }
-    }
+    )* };
 }
 
-impl From<OptError> for Failure {
-    fn from(error: OptError) -> Self {
-        match error {
-            OptError::Run(RunError::Build(error)) => match error.downcast::<NotFound>() {
-                Ok(missing) => Error::from(*missing).into(),
-                Err(error) => Failure::input(error.to_string()),
-            },
-            error => Error::from(error).into(),
-        }
-    }
-}
+of_the_library!(
+    warpwright_emu::DecodeError,
+    warpwright_emu::EmuError,
+    warpwright_gpu::Fault,
+    warpwright_host::Error,
+    warpwright_pass::CarryError,
+    warpwright_pass::RecipeError,
+    warpwright_pass::ScopeError,
+    warpwright_toolkit::NotFound,
+    warpwright_toolkit::ToolError,
+    warpwright_winners::StoreError,
+);
 
 /// Characters of a message, which may quote its input, which may be one long line; and of all that was rendered.
 const LONGEST_MESSAGE: usize = 2000;

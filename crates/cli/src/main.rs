@@ -132,7 +132,7 @@ fn run(cli: &mut Cli) -> Result<(), Failure> {
         Command::Sass(args) => commands::sass::run(cli, args),
         Command::GpuSelftest(args) => commands::selftest::run(args),
         Command::Tune(args) => commands::tune::run(cli, args),
-        Command::Measure(args) => commands::measure::run(args),
+        Command::Measure(args) => commands::measure::run(cli, args),
         Command::Trace(args) => commands::inplace::trace::run(cli, args),
         Command::With(args) => commands::inplace::with::run(cli, args),
         Command::Db(args) => commands::inplace::db::run(cli, args),

@@ -161,25 +161,9 @@ impl Bar {
         self.drawn.tick();
     }
 
-    /// So much more is done.
-    pub fn inc(&self, more: u64) {
-        if let Some(told) = &self.told {
-            told.state.done.fetch_add(more, Ordering::Relaxed);
-        }
-        self.drawn.inc(more);
-    }
-
     /// Something else is printed.
     pub fn suspend(&self, print: impl FnOnce()) {
         self.drawn.suspend(print);
-    }
-
-    /// A line above the bar.
-    pub fn println(&self, line: &str) {
-        match &self.told {
-            Some(_) => eprintln!("{line}"),
-            None => self.drawn.println(line),
-        }
     }
 
     /// It goes on although nobody says so.
@@ -193,6 +177,32 @@ impl Bar {
             told.state.is_over.store(true, Ordering::Relaxed);
         }
         self.drawn.finish_and_clear();
+    }
+}
+
+impl warpwright_autotune::Bar for Bar {
+    fn more(&self) {
+        if let Some(told) = &self.told {
+            told.state.done.fetch_add(1, Ordering::Relaxed);
+        }
+        self.drawn.inc(1);
+    }
+
+    fn say(&self, what: &str) {
+        self.set_message(what);
+    }
+
+    fn note(&self, line: &str) {
+        match &self.told {
+            Some(_) => eprintln!("{line}"),
+            None => self.drawn.println(line),
+        }
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.finish_and_clear();
     }
 }
 
@@ -233,6 +243,7 @@ fn drawn(length: Option<u64>, message: &str) -> ProgressBar {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use warpwright_autotune::Bar as _;
 
     #[test]
     fn long_work_is_shown_and_short_work_is_not() {
@@ -268,7 +279,7 @@ mod tests {
             drawn: ProgressBar::hidden(),
             told: Some(told),
         };
-        bar.inc(3);
+        (0..3).for_each(|_| bar.more());
         bar.set_message("measuring");
         let is_last = |line: &String| line.starts_with("measuring: 3 of 8 after ");
         assert!(said.iter().take(10_000).any(|line| is_last(&line)));

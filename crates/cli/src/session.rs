@@ -6,31 +6,19 @@ use std::path::Path;
 use warpwright::front::Compile;
 pub use warpwright::front::{parse, target, verified};
 use warpwright::source::{Tools, Watch};
-use warpwright::{Error, Optimizer, Options};
+use warpwright::{Optimizer, Options};
 use warpwright_launch::{Launch, LaunchFile};
 use warpwright_pass::names::is_named;
 use warpwright_ptx::Module;
 use warpwright_report::screen::extents;
 use warpwright_target::{Gpu, lookup};
-use warpwright_toolkit::{FindOptions, NotFound, ToolError, Toolkit};
+use warpwright_toolkit::{FindOptions, NotFound, Toolkit};
 
 use crate::args::{Cli, KernelArgs};
 use crate::failure::Failure;
+use crate::progress::{Bar, bar};
 use warpwright::{Input, Level};
 use warpwright_files::{self as files};
-use crate::progress::{Bar, bar};
-
-impl From<NotFound> for Failure {
-    fn from(error: NotFound) -> Self {
-        Error::from(error).into()
-    }
-}
-
-impl From<ToolError> for Failure {
-    fn from(error: ToolError) -> Self {
-        Error::from(error).into()
-    }
-}
 
 /// Finds the toolkit, or fetches it first if the user asked for that.
 pub fn toolkit(cli: &Cli) -> Result<Toolkit, Failure> {

@@ -27,9 +27,7 @@ const SILENT_WRITER: Duration = Duration::from_secs(60);
 static READ: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
 /// Was it read here, or by a compiler?
 pub(crate) fn was_read(path: &Path) -> bool {
-    let read = READ
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
+    let read = READ.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(file) = identity(path) else {
         return false;
     };
@@ -64,9 +62,7 @@ pub fn contents_within(path: &Path, limit: u64) -> Result<Vec<u8>, Problem> {
     }
     let limit = match data.is_file() {
         true => {
-            let mut read = READ
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
             read.push((data.dev(), data.ino()));
             limit
         }

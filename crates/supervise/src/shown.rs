@@ -7,8 +7,8 @@ use std::process::Stdio;
 
 use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, fstat, memfd_create};
 
-use warpwright_diag::Problem;
 use crate::program::Program;
+use warpwright_diag::Problem;
 
 /// What became of it.
 pub enum Shown {

@@ -26,9 +26,9 @@ use nix::sys::socket::{
 use rustix::fs::{FileType, OFlags, SeekFrom, fcntl_getfl, fcntl_setfl, fstat, seek};
 use rustix::io::{ioctl_fionread, read};
 
-use warpwright_diag::Problem;
 use crate::beside::tell;
 use crate::program::Program;
+use warpwright_diag::Problem;
 
 /// Bytes that are looked at or handed on at a time, and no less than twice what the source may hold.
 const PIECE: usize = 1 << 17;

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use warpwright_diag::Problem;
 use crate::signals::WorkFolder;
+use warpwright_diag::Problem;
 
 /// A new one.
 pub fn folder() -> Result<WorkFolder, Problem> {

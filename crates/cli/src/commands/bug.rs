@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use warpwright::DeviceCode;
-use warpwright::optimise::{launch_among, ptxas_version, workshop};
+use warpwright::optimise::{explore_input, launch_among, ptxas_version, workshop};
 use warpwright::own_launch::seen;
 use warpwright_driver::opt::{DEFAULT_BUDGET, DEFAULT_MARGIN, Request};
 use warpwright_driver::{KernelReport, Peers, Proofs};
@@ -13,13 +13,13 @@ use warpwright_pass::ptx::slice::slice;
 use warpwright_pass::{Artifact, Scope};
 use warpwright_toolkit::{BuildCache, Toolkit};
 
-use super::opt::explore_all;
+use super::opt::Progress;
 use crate::args::{BugArgs, Cli, version};
 use crate::failure::Failure;
-use warpwright::{Input, Level};
-use warpwright_files::{self as files, Kind, write_atomically};
 use crate::session;
 use warpwright::source::quoted;
+use warpwright::{Input, Level};
+use warpwright_files::{self as files, Kind, write_atomically};
 
 /// Runs the command.
 pub fn run(cli: &Cli, args: &BugArgs) -> Result<(), Failure> {
@@ -262,7 +262,8 @@ fn choices(
         };
         let known = |_: &str| Default::default();
         let of = toolkit.as_ref().map(|toolkit| (input, (toolkit, &cache)));
-        let outcomes = explore_all(cli, of, shop.as_ref(), artifact, &request, &known)?;
+        let watch = Progress::new(cli, false);
+        let outcomes = explore_input(of, shop.as_ref(), artifact, &request, &known, &watch)?;
         reports.extend(outcomes.into_iter().map(|outcome| outcome.report));
     }
     Ok(reports)

@@ -15,9 +15,9 @@ use super::run::{among, described, kernels, kernels_of, materialize, run_on_devi
 use super::{print_json, write_page};
 use crate::args::{CheckArgs, Cli};
 use crate::failure::Failure;
+use crate::{progress, session};
 use warpwright::{Input, Level};
 use warpwright_files::{self as files};
-use crate::{progress, session};
 
 /// Runs the command. The exit code is that of the worst verdict: refuted, then undecided.
 pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {

@@ -19,9 +19,9 @@ use super::inplace::document;
 use super::own_run::{self, Ran};
 use crate::args::{Cli, KernelArgs, LaunchArgs};
 use crate::failure::Failure;
+use crate::{progress, session};
 use warpwright::{Input, Level};
 use warpwright_files::{self as files, make_folder, write_atomically};
-use crate::{progress, session};
 
 /// Runs the command.
 pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {

@@ -7,7 +7,6 @@ pub mod inplace;
 pub mod launch;
 pub mod measure;
 mod naive_opt;
-mod naive_tune;
 pub mod nvcc;
 pub mod occupancy;
 pub mod opt;
@@ -20,7 +19,6 @@ pub mod sass;
 pub mod selftest;
 pub mod stencil;
 mod stencil_opt;
-mod stencil_tune;
 pub mod toolkit;
 pub mod tune;
 pub mod words;
@@ -30,8 +28,8 @@ pub use self::own_run::{BUDGET as OWN_BUDGET, FOR_RUN, Wanted};
 use std::path::Path;
 
 use crate::failure::Failure;
-use warpwright_files::write_atomically;
 use warpwright::source::quoted;
+use warpwright_files::write_atomically;
 
 /// Behind `agrees … at 7 launches`: in how many of the comparisons that holds for every input.
 fn for_every_input(proved: usize, compared: usize) -> String {

@@ -4,31 +4,30 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use warpwright::optimise::{self, Outcome, Report, Watch};
+use warpwright::optimise::{Outcome, Report, Watch};
 use warpwright::source::naive::wanted;
 use warpwright::source::read::read;
 use warpwright::source::{advice, quoted};
-use warpwright::{Candidate, Emit as Emitted, Error, Explanation, placed};
+use warpwright::{Candidate, Emit as Emitted, Error, Explanation};
+use warpwright_autotune::session::database;
 use warpwright_diag::count;
-use warpwright_driver::build::Workshop;
 use warpwright_driver::database::kernel_hash;
-use warpwright_driver::opt::{KernelOutcome, Known, Request, known};
+use warpwright_driver::opt::{KernelOutcome, Known, known};
+use warpwright_pass::Level as PassLevel;
 use warpwright_pass::names::source_name;
-use warpwright_pass::{Artifact, Level as PassLevel};
 use warpwright_sass::Cubin;
 use warpwright_target::Gpu;
-use warpwright_toolkit::{BuildCache, Toolkit};
 
 use super::explain::{COUNTING, LOOKING, advised, counted};
 use super::pass::say;
 use super::{own_run, print_json, write_page};
 use crate::args::{Cli, Emit, LONGEST_BUDGET, OptArgs};
 use crate::failure::Failure;
-use warpwright::{Input, Level};
-use warpwright_files::{self as files, Kind, is_stdout, make_folder, stage, write_into};
 use crate::progress;
 use crate::session;
+use warpwright::{Input, Level};
 use warpwright_diag::printable;
+use warpwright_files::{self as files, Kind, is_stdout, make_folder, stage, write_into};
 use warpwright_report::cycles::CyclesReport;
 use warpwright_report::screen::wrap;
 
@@ -269,37 +268,12 @@ impl Watch for Progress {
     fn measured(&self, source: &str, kernel: &str, gpu: &Gpu, ptxas: &str) -> Known {
         let board = gpu.board.filter(|_| self.has_database);
         let entries = board.and_then(|board| {
-            let database = super::tune::database().ok()?;
+            let database = database().ok()?;
             let hash = kernel_hash(source, kernel);
             database.of_kernel(&hash, board.name, ptxas).ok()
         });
         known(&entries.unwrap_or_default())
     }
-}
-
-/// Explores every kernel that the request is about, with a progress bar. `known` gives what was
-/// measured of a kernel.
-///
-/// # Errors
-/// With a place in `of`, where ptxas refuses what becomes of it: the input, and the tools that made it.
-pub fn explore_all(
-    cli: &Cli,
-    of: Option<(&Input, (&Toolkit, &BuildCache))>,
-    workshop: Option<&Workshop<'_>>,
-    artifact: &Artifact,
-    request: &Request<'_>,
-    known: &dyn Fn(&str) -> Known,
-) -> Result<Vec<KernelOutcome>, Failure> {
-    let watch = Progress::new(cli, false);
-    let outcomes = optimise::explore_all(workshop, artifact, request, known, &watch);
-    let outcomes = outcomes.map_err(|error| match (of, artifact.as_module()) {
-        (Some((input, tools)), Some(module)) => {
-            let text = (input, &*module.source, &*request.gpu.target());
-            placed(error, Some(tools), text, "")
-        }
-        _ => error,
-    })?;
-    Ok(outcomes)
 }
 
 /// Saves every candidate's cubin as KERNEL.CANDIDATE.cubin.

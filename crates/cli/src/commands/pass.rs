@@ -8,14 +8,12 @@ use warpwright::source::naive::refused_by_nvcc;
 use warpwright::source::{source, target};
 use warpwright::{DeviceCode, Error, RefusedPtx};
 use warpwright_diag::count;
-use warpwright_driver::opt::failure;
 use warpwright_pass::names::source_name;
 use warpwright_pass::options::Arguments;
 use warpwright_pass::registry::{PASSES, find};
 use warpwright_pass::{
     Artifact, CarriedOut, CarryError, Caution, Demand, Done, Executor, Fuel, Invocation,
-    Level as PassLevel, Recipe, RecipeError, RunError, Rung, Scope, ScopeError, Stepped, carry_out,
-    plans,
+    Level as PassLevel, Recipe, RunError, Rung, Scope, ScopeError, Stepped, carry_out, plans,
 };
 use warpwright_target::{Gpu, lookup};
 use warpwright_toolkit::{BuildCache, ToolError};
@@ -23,48 +21,11 @@ use warpwright_toolkit::{BuildCache, ToolError};
 use super::stencil_opt::print_written;
 use crate::args::{Cli, Floating, OptArgs, PassArgs};
 use crate::failure::Failure;
-use warpwright::{Input, Level};
-use warpwright_files::{self as files, Kind, stage, write_atomically};
 use crate::session;
 use crate::terminal::document;
+use warpwright::{Input, Level};
+use warpwright_files::{self as files, Kind, stage, write_atomically};
 use warpwright_report::screen::{behind, wrap};
-
-impl From<RecipeError> for Failure {
-    fn from(error: RecipeError) -> Self {
-        Failure::Usage(match error {
-            RecipeError::NoPass(_) => format!("{error}; `pass --list` names them"),
-            _ => error.to_string(),
-        })
-    }
-}
-
-impl From<ScopeError> for Failure {
-    fn from(error: ScopeError) -> Self {
-        Failure::input(error.to_string())
-    }
-}
-
-impl From<CarryError> for Failure {
-    fn from(error: CarryError) -> Self {
-        match error {
-            CarryError::Scope(error) => error.into(),
-            CarryError::NotProved { .. } => Failure::Undecided(format!(
-                "{error}\nnothing is written (--unproved writes it all the same)"
-            )),
-            CarryError::Run { error, .. } => match *error {
-                RunError::Refused { pass, refusal } => Failure::input(format!("{pass}: {refusal}")),
-                RunError::Level { .. } | RunError::NoBuilder(_) => {
-                    Failure::input(error.to_string())
-                }
-                RunError::Build(_) => failure(*error).into(),
-                RunError::Hazard { .. } => Failure::Undecided(error.to_string()),
-                RunError::Invalid { .. } | RunError::Built(_) => {
-                    Failure::Internal(error.to_string())
-                }
-            },
-        }
-    }
-}
 
 /// Runs the command: the result goes to stdout or OUT, what the passes have to say about it to stderr.
 pub fn run(cli: &Cli, args: &PassArgs) -> Result<(), Failure> {

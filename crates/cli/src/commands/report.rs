@@ -7,8 +7,8 @@ use warpwright_report::tables::{Kind, Plan, Table};
 
 use crate::args::ReportArgs;
 use crate::failure::Failure;
-use warpwright_files::{self as files, write_atomically};
 use crate::terminal::document;
+use warpwright_files::{self as files, write_atomically};
 
 impl From<ReportError> for Failure {
     fn from(e: ReportError) -> Self {

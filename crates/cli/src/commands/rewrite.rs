@@ -10,9 +10,9 @@ use warpwright_report::screen::wrap;
 use super::{print_json, write_page};
 use crate::args::{CheckArgs, Cli};
 use crate::failure::Failure;
-use warpwright::Input;
-use warpwright_files::{contents};
 use crate::{progress, session};
+use warpwright::Input;
+use warpwright_files::contents;
 
 /// Runs the command. The exit code is 0 for what `--accept` names and better, 1 for what is refuted or wrong, else 5.
 pub fn run(cli: &Cli, args: &CheckArgs, a: &Input, b: &Input) -> Result<(), Failure> {

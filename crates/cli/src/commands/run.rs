@@ -8,7 +8,7 @@ use serde::Serialize;
 use warpwright::DeviceCode;
 use warpwright::optimise::launch_among;
 use warpwright_diag::count;
-use warpwright_emu::{DecodeError, EmuError, Emulator, FaultKind, Options, Outcome, Results};
+use warpwright_emu::{Emulator, FaultKind, Options, Outcome, Results};
 use warpwright_gpu::{Image, Process, Variant, WorkerCommand, prepare};
 use warpwright_launch::{ContentsError, ElemType, Launch, write_npy};
 use warpwright_pass::names::{is_named, source_name};
@@ -18,10 +18,10 @@ use warpwright_report::accesses::AccessReport;
 use super::print_json;
 use crate::args::{Cli, RunArgs, RunSetup};
 use crate::failure::Failure;
-use warpwright::{Input, Level};
-use warpwright_files::{self as files, contents, make_folder, write_into};
 use crate::progress;
 use crate::session;
+use warpwright::{Input, Level};
+use warpwright_files::{self as files, contents, make_folder, write_into};
 
 /// A buffer after the run.
 #[derive(Debug, Serialize)]
@@ -52,21 +52,6 @@ struct Document {
     looked_for: Vec<&'static str>,
     approximate: Vec<String>,
     printed: String,
-}
-
-impl From<DecodeError> for Failure {
-    fn from(e: DecodeError) -> Self {
-        Failure::input(e.to_string())
-    }
-}
-
-impl From<EmuError> for Failure {
-    fn from(e: EmuError) -> Self {
-        match e {
-            EmuError::Launch { .. } => Failure::input(e.to_string()),
-            EmuError::Internal(_) => Failure::Internal(e.to_string()),
-        }
-    }
 }
 
 /// `ex2.approx.f32` of `@%p1 ex2.approx.f32 %f1, %f2`.

@@ -19,11 +19,11 @@ use warpwright_toolkit::{BuildCache, PtxasJob};
 use super::print_json;
 use crate::args::{AssembleArgs, Cli, SassAction, SassArgs, SassInput};
 use crate::failure::Failure;
-use warpwright::Level;
-use warpwright_files::{self as files, Kind, write_atomically};
 use crate::session;
 use crate::terminal::document;
 use warpwright::DeviceCode;
+use warpwright::Level;
+use warpwright_files::{self as files, Kind, write_atomically};
 
 /// nvdisasm's time for one cubin.
 const NVDISASM_LIMIT: Duration = Duration::from_secs(600);
@@ -62,7 +62,10 @@ fn assemble(args: &AssembleArgs) -> Result<(), Failure> {
         ));
     }
     Kind::Cubin.fits(&args.output)?;
-    Ok(write_atomically(&args.output, &files::read(&args.file)?.bytes)?)
+    Ok(write_atomically(
+        &args.output,
+        &files::read(&args.file)?.bytes,
+    )?)
 }
 
 /// The machine code to look at: cubins as they are, anything else as ptxas makes it.

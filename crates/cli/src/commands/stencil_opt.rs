@@ -16,9 +16,9 @@ use warpwright_target::Gpu;
 
 use crate::args::{Floating, OptArgs};
 use crate::failure::Failure;
+use crate::session;
 use warpwright::{Input, Level};
 use warpwright_files::{is_stdout, write_atomically};
-use crate::session;
 
 /// Is it source that becomes source: a `.stencil`, or CUDA C that is to stay CUDA C?
 pub fn is_wanted(input: &Input, output: Option<&Path>) -> bool {

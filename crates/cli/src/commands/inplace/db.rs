@@ -10,7 +10,7 @@ use warpwright_diag::count;
 use warpwright_supervise::program::{command, run as run_program, whole};
 use warpwright_supervise::work;
 use warpwright_winners::store::{Entry, default_folder, export_of};
-use warpwright_winners::{Kept, Standing, Store, StoreError, Winner};
+use warpwright_winners::{Kept, Standing, Store, Winner};
 
 use super::document::demangled;
 use super::end::ended;
@@ -19,16 +19,10 @@ use super::watch::tell;
 use crate::args::{Cli, DbAction, DbArgs};
 use crate::commands::print_json;
 use crate::failure::Failure;
-use warpwright_files::{behind_links, folder_of, write_atomically};
 use crate::session;
 use crate::threads;
+use warpwright_files::{behind_links, folder_of, write_atomically};
 use warpwright_report::table::Table;
-
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Self {
-        warpwright::Error::from(error).into()
-    }
-}
 
 /// The store: the named folder, or the user's.
 pub fn store(named: Option<&PathBuf>) -> Result<Store, Failure> {

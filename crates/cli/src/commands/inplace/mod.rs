@@ -12,5 +12,5 @@ pub mod end;
 pub mod no_gpu;
 pub mod trace;
 pub mod tune;
-mod watch;
+pub mod watch;
 pub mod with;

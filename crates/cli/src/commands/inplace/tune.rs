@@ -35,9 +35,9 @@ use super::watch::{Told, tell};
 use crate::args::{Cli, TuneArgs};
 use crate::commands::{print_json, write_page};
 use crate::failure::Failure;
-use warpwright_files::write_atomically;
 use crate::session;
 use crate::threads;
+use warpwright_files::write_atomically;
 
 /// The program is started again so often, each time without the candidate that took it down.
 const MOST_RUNS: usize = 9;

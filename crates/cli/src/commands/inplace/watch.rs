@@ -2,8 +2,8 @@
 
 use warpwright::Error;
 use warpwright::optimise;
-use warpwright_autotune::Watch;
 use warpwright_autotune::verify::Verdict;
+use warpwright_autotune::{Bar, Watch};
 use warpwright_supervise::signals::asked_to_end;
 use warpwright_winners::Kept;
 
@@ -11,6 +11,7 @@ use super::document::demangled;
 use crate::args::Cli;
 use crate::commands::opt::Progress;
 use crate::failure::Failure;
+use crate::progress;
 
 /// On standard error.
 pub struct Told<'a>(pub &'a Cli);
@@ -26,6 +27,15 @@ impl Watch for Told<'_> {
 
     fn failed(&self, error: Error) {
         let _ = Failure::from(error).report(false);
+    }
+
+    fn unstored(&self, error: Error) {
+        let failure = Failure::from(error);
+        complain!("warning: the measurements were not stored: {failure:?}");
+    }
+
+    fn bar(&self, parts: Option<u64>, what: &str) -> Box<dyn Bar + '_> {
+        Box::new(progress::bar(parts, what))
     }
 
     fn refused(&self, kernel: &str, of: &str, error: Error) {
