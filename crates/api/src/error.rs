@@ -422,6 +422,9 @@ pub enum Error {
     /// The emulator does not take a launch, or is wrong itself.
     #[error(transparent)]
     Emulator(#[from] EmuError),
+    /// A program that faults when it is run: what it did, as text.
+    #[error("{0}")]
+    Faulted(String),
     /// A GPU, or what ran there.
     #[error("{}", on_device(.0))]
     Device(#[from] warpwright_gpu::Fault),

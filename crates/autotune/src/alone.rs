@@ -119,14 +119,16 @@ pub(crate) fn fastest<V: Version>(all: &[V]) -> Option<usize> {
     fastest.map(|(at, _)| *at)
 }
 
-/// The fastest version that agrees with the kernel as written in the emulator too, and the file with it, unless it is that
-/// kernel; those that do not are out. `pass` makes a version of the file.
+/// The number of a version, and the file with it, unless it is the kernel as written.
+pub(crate) type Settled = (usize, Option<Box<Kept>>);
+
+/// The fastest version that agrees with the kernel as written in the emulator too; those that do not are out. `pass` makes a version of the file.
 pub(crate) fn settle<V: Version>(
     all: &mut [V],
     pass: impl Fn(usize) -> Option<Invocation>,
     (file, target): (&Artifact, &Target<'_>),
     executor: &mut Executor<'_>,
-) -> Result<Option<(usize, Option<Box<Kept>>)>, Error> {
+) -> Result<Option<Settled>, Error> {
     while let Some(at) = fastest(all) {
         let Some(pass) = pass(at) else {
             return Ok(Some((at, None)));

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use warpwright_api::front::{Compile, module, target, verified};
+use warpwright_api::front::{target, verified};
 use warpwright_api::optimise::{explore_input, launch_among, ptxas_version, workshop};
 use warpwright_api::source::Tools;
-use warpwright_api::{Error, Input, Level, Options};
+use warpwright_api::{Error, Input, Options};
 use warpwright_diag::Problem;
 use warpwright_driver::database::{Key, hash, kernel_hash};
 use warpwright_driver::opt::{DEFAULT_BUDGET, DEFAULT_MARGIN, Known, Request, known};
@@ -16,6 +16,7 @@ use warpwright_gpu::{Fault, FaultKind, devices};
 use warpwright_pass::Scope;
 use warpwright_report::job::{MANIFEST_FILE, Packed, manifest};
 use warpwright_report::results::KernelResult;
+use warpwright_report::table::Table;
 use warpwright_target::{Gpu, lookup};
 use warpwright_toolkit::{BuildCache, cache_dir};
 
@@ -49,20 +50,10 @@ pub fn build(
 ) -> Result<(), Error> {
     let Job { input, options, .. } = *job;
     let Some(launch) = &options.launch else {
-        return Err(Problem::Usage("--launch L.toml is wanted".into()))?;
+        return Err(Problem::Usage("--launch L.toml is wanted".into()).into());
     };
     let named = options.gpu.or_else(local_gpu);
-    let compile = Compile {
-        gpu: named.as_ref(),
-        nvcc: &options.nvcc,
-        lineinfo: false,
-        takes_limit: false,
-    };
-    let compiler = match input.level {
-        Level::Cuda => Some(tools.toolkit()?),
-        _ => None,
-    };
-    let module = module(compiler, input, &compile)?;
+    let module = tools.module(input, named.as_ref(), false)?;
     let gpu = target(&module, named)?;
     let kernels = module.kernels().map(|(_, kernel)| kernel.name.to_string());
     let launch = launch_among(launch, &input.name, &kernels.collect::<Vec<_>>())?;
@@ -252,4 +243,36 @@ pub fn candidate_folders(root: &Path) -> Result<Vec<PathBuf>, Problem> {
         )));
     }
     Ok(folders)
+}
+
+/// What became of each kernel, and how good the choice without a measurement was.
+pub fn measured_table(results: &[KernelResult]) -> String {
+    let mut table = Table::new(&[
+        "kernel",
+        "default µs",
+        "best",
+        "ratio",
+        "static choice",
+        "ratio",
+        "regret",
+    ]);
+    for result in results {
+        let report = chosen_report(result);
+        let default = report.candidates[0]
+            .measured()
+            .map_or(f64::NAN, |m| m.median_ns);
+        let number = |x: Option<f64>| x.map_or_else(|| "–".into(), |x| format!("{x:.3}"));
+        table.row(vec![
+            report.name.clone(),
+            format!("{:.1}", default / 1000.0),
+            report.candidates[report.chosen].recipe.to_string(),
+            number(Some(result.measurements.chosen_ratio())),
+            result.report.candidates[result.report.chosen]
+                .recipe
+                .to_string(),
+            number(result.ratio_of(result.report.chosen)),
+            number(result.regret()),
+        ]);
+    }
+    table.render(0)
 }

@@ -54,7 +54,7 @@ pub fn measure_job(
     let folder = tempfile::tempdir().map_err(|e| Problem::Input(e.to_string()))?;
     for (name, bytes) in &files {
         if file_name(name) != *name {
-            return Err(bad(format!("`{name}` is no name of a file")))?;
+            return Err(bad(format!("`{name}` is no name of a file")).into());
         }
         write_into(folder.path(), name, bytes)?;
     }
@@ -268,7 +268,8 @@ pub fn database() -> Result<Database, Error> {
         return Err(Problem::Missing {
             what: "there is no cache folder for the database (HOME is not set)".into(),
             mend: Some(NO_CACHE.into()),
-        })?;
+        }
+        .into());
     };
     make_folder(&folder)?;
     let database = Database::open(&folder.join("measurements.sqlite"));
@@ -287,7 +288,8 @@ pub fn load_manifest(folder: &Path) -> Result<Manifest, Error> {
         return Err(bad(format!(
             "schema `{}`, wanted `{MANIFEST_SCHEMA}`",
             manifest.schema
-        )))?;
+        ))
+        .into());
     }
     manifest.check().map_err(|e| bad(e.to_string()))?;
     Ok(manifest)

@@ -37,7 +37,7 @@ const FAVOURITES: [usize; 2] = [16, 8];
 /// Rounds in which each version runs once.
 const MOST_ROUNDS: u32 = 101;
 
-/// What was built for measuring elsewhere: a folder with this in [`BUILT_FILE`], the input, and the program.
+/// What was built for measuring elsewhere: a folder with this, the input, and the program.
 #[derive(Serialize, Deserialize)]
 pub struct Built {
     schema: String,
@@ -91,7 +91,7 @@ impl<'a> Subject<'a> {
             return Err(Problem::Input(format!(
                 "`{}` reads `{variable}`, a variable of the file: `tune` does not set it; `opt` chooses without a GPU",
                 own.name
-            )))?;
+            )).into());
         }
         let Known { sizes, launch, .. } = known_sizes(own, wanted.sizes, wanted.own)?;
         let favourites = FAVOURITES[usize::from(!wanted.exhaustive)];
@@ -231,7 +231,7 @@ impl Built {
         let subject = Subject::new(tools, &input, &wanted)?;
         let plans = subject.versions.iter().map(|version| &version.plan);
         if !plans.eq(self.versions.iter().map(|version| &version.plan)) {
-            return Err(bad(folder, "another release made these versions"))?;
+            return Err(bad(folder, "another release made these versions").into());
         }
         let (result, text) = measure(tools, budget, (&subject, self), folder, &device)?;
         if result.chosen.is_some() {
@@ -469,7 +469,7 @@ fn timed(
     let out = run_program(program, &arguments, PATIENCE)?;
     if !out.status.success() {
         let text = format!("measuring at the full sizes fails: {}", out.text().trim());
-        return Err(Problem::Input(text))?;
+        return Err(Problem::Input(text).into());
     }
     lines(&out)
 }

@@ -6,8 +6,7 @@ use std::fmt;
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 use warpwright::{Error, Fault};
-use warpwright_diag::{Problem, printable};
-use warpwright_ptx::{Diagnostic, SourceText};
+use warpwright_diag::{Diagnostic, Problem, SourceText, printable};
 
 use warpwright_report::screen::wrap;
 
@@ -138,7 +137,9 @@ impl From<Error> for Failure {
         };
         let text = error.to_string();
         match &error {
-            Error::Ptx(_) | Error::Source(_) | Error::Nvcc { .. } => Failure::Rendered(text),
+            Error::Ptx(_) | Error::Source(_) | Error::Nvcc { .. } | Error::Faulted(_) => {
+                Failure::Rendered(text)
+            }
             Error::Sass {
                 name,
                 text: source,
@@ -210,11 +211,8 @@ macro_rules! of_the_library {
 }
 
 of_the_library!(
-    warpwright_emu::DecodeError,
-    warpwright_emu::EmuError,
     warpwright_gpu::Fault,
     warpwright_host::Error,
-    warpwright_pass::CarryError,
     warpwright_pass::RecipeError,
     warpwright_pass::ScopeError,
     warpwright_toolkit::NotFound,

@@ -2,7 +2,7 @@
 //!
 //! * [`args`]: the grammar. [`commands`]: one file per command.
 //! * [`session`]: what most commands start with (toolkit, GPU, module, launch).
-//! * [`failure`], [`progress`], [`terminal`]: exit codes and what people see. [`threads`]: how many, with how much stack.
+//! * [`failure`], [`progress`], [`terminal`]: exit codes and what people see. [`threads`]: room on the stack.
 
 #[macro_use]
 mod terminal;
@@ -87,7 +87,7 @@ fn command() -> ExitCode {
         signals::begin();
     }
     if !matches!(cli.command, Command::With(_) | Command::Db(_)) {
-        threads::settle();
+        warpwright_supervise::threads::settle();
     }
     let all = || run(&mut cli).and_then(|()| terminal::is_whole());
     let done = std::panic::catch_unwind(AssertUnwindSafe(all));
@@ -100,7 +100,8 @@ fn command() -> ExitCode {
             let place = place.clone().unwrap_or_default();
             let text = panic_text(&*panic);
             let failure = Failure::Internal(format!("{text} ({place})"));
-            commands::inplace::end::failed_anyhow(failure).report(wants_json)
+            let ended = commands::inplace::end::ended_anyhow(Err(failure));
+            ended.map_or_else(|failure| failure.report(wants_json), |()| ExitCode::SUCCESS)
         }
     };
     signals::leave();

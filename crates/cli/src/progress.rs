@@ -23,7 +23,7 @@ pub const COMPILING: &str = "compiling";
 /// Does work that counts in `done` what it has done of `length`, and says so where it takes long.
 pub fn counted<T>(length: u64, message: &str, done: &AtomicU64, work: impl FnOnce() -> T) -> T {
     if !std::io::stderr().is_terminal() {
-        return lines(message, Some(length), done, work);
+        return lines(message, length, done, work);
     }
     let mut shown: Option<ProgressBar> = None;
     let show = |done: Option<u64>| match (done, &shown) {
@@ -36,12 +36,12 @@ pub fn counted<T>(length: u64, message: &str, done: &AtomicU64, work: impl FnOnc
 }
 
 /// The same without a terminal, in lines.
-fn lines<T>(message: &str, length: Option<u64>, done: &AtomicU64, work: impl FnOnce() -> T) -> T {
+fn lines<T>(message: &str, length: u64, done: &AtomicU64, work: impl FnOnce() -> T) -> T {
     let begun = Instant::now();
     let show = |done: Option<u64>| {
         if let Some(done) = done {
             let seconds = begun.elapsed().as_secs();
-            eprintln!("{}", line(message, (done, length), seconds));
+            eprintln!("{}", line(message, (done, Some(length)), seconds));
         }
     };
     watched((FIRST_LINE, BETWEEN_LINES), done, show, work)
@@ -79,14 +79,9 @@ fn watched<T>(
 
 /// Does work of which nobody knows how much is left, and says that it goes on where it takes long.
 pub fn waiting<T>(message: &str, work: impl FnOnce() -> T) -> T {
-    if !std::io::stderr().is_terminal() {
-        return lines(message, None, &AtomicU64::new(0), work);
-    }
-    let bar = drawn(None, message);
-    bar.enable_steady_tick(BETWEEN);
-    let result = work();
-    bar.finish_and_clear();
-    result
+    let bar = bar(None, message);
+    bar.turn();
+    work()
 }
 
 /// A bar on a terminal; elsewhere the same in lines, from time to time.

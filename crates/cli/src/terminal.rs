@@ -55,10 +55,11 @@ pub fn aside(text: fmt::Arguments<'_>) {
     }
 }
 
-/// Behind `println!` and `print!`.
+/// Behind `println!` and `print!`. Nothing is no line that would begin anew.
 pub fn out(text: fmt::Arguments<'_>) {
-    if !IS_QUIET.load(Ordering::Relaxed) {
-        write(printable(&text.to_string()).as_bytes());
+    let text = text.to_string();
+    if !text.is_empty() && !IS_QUIET.load(Ordering::Relaxed) {
+        write(printable(&text).as_bytes());
     }
 }
 
@@ -74,6 +75,9 @@ pub fn err(text: fmt::Arguments<'_>) {
 
 /// On stderr, a text without control characters but our own. Where nobody takes it there is nobody to tell.
 pub fn shown(text: &str) {
+    if text.is_empty() {
+        return;
+    }
     let text = match is_beside() {
         true => marked(text),
         false => text.to_owned(),

@@ -10,20 +10,17 @@ mod naive_opt;
 pub mod nvcc;
 pub mod occupancy;
 pub mod opt;
-mod own_run;
+mod own;
 pub mod pass;
 pub mod report;
 pub mod rewrite;
 pub mod run;
 pub mod sass;
 pub mod selftest;
-pub mod stencil;
 mod stencil_opt;
 pub mod toolkit;
 pub mod tune;
 pub mod words;
-
-pub use self::own_run::{BUDGET as OWN_BUDGET, FOR_RUN, Wanted};
 
 use std::path::Path;
 
@@ -31,21 +28,16 @@ use crate::failure::Failure;
 use warpwright::source::quoted;
 use warpwright_files::write_atomically;
 
-/// Behind `agrees … at 7 launches`: in how many of the comparisons that holds for every input.
-fn for_every_input(proved: usize, compared: usize) -> String {
-    match proved {
-        0 => String::new(),
-        all if all == compared => ", proved there".to_owned(),
-        some => format!(", {some} of {compared} proved"),
-    }
-}
-
 /// Prints a JSON document on stdout.
 pub fn print_json(document: &impl serde::Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(document)
-        .map_err(|e| Failure::Internal(format!("a document that is no JSON: {e}")))?;
-    crate::terminal::json(&text);
+    crate::terminal::json(&json_text(document)?);
     Ok(())
+}
+
+/// A document as JSON.
+pub fn json_text(document: &impl serde::Serialize) -> Result<String, Failure> {
+    serde_json::to_string_pretty(document)
+        .map_err(|e| Failure::Internal(format!("a document that is no JSON: {e}")))
 }
 
 /// Writes the page of a document, where one was asked for, with the command that made it.

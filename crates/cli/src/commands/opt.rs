@@ -9,18 +9,19 @@ use warpwright::source::naive::wanted;
 use warpwright::source::read::read;
 use warpwright::source::{advice, quoted};
 use warpwright::{Candidate, Emit as Emitted, Error, Explanation};
+use warpwright_autotune::own_run::{BUDGET, DOING, until};
 use warpwright_autotune::session::database;
 use warpwright_diag::count;
 use warpwright_driver::database::kernel_hash;
 use warpwright_driver::opt::{KernelOutcome, Known, known};
 use warpwright_pass::Level as PassLevel;
 use warpwright_pass::names::source_name;
-use warpwright_sass::Cubin;
 use warpwright_target::Gpu;
 
-use super::explain::{COUNTING, LOOKING, advised, counted};
+use super::explain::{COUNTING, advised};
+use super::own::{self, LOOKING, counted};
 use super::pass::say;
-use super::{own_run, print_json, write_page};
+use super::{print_json, write_page};
 use crate::args::{Cli, Emit, LONGEST_BUDGET, OptArgs};
 use crate::failure::Failure;
 use crate::progress;
@@ -80,20 +81,17 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         _ => None,
     };
     // What is counted has its budget in work.
-    let until = own_run::until(LONGEST_BUDGET);
-    let wanted = own_run::Wanted {
-        own: &args.own,
-        nvcc: &options.nvcc,
-        budget: own_run::BUDGET,
-        gpu: options.gpu.as_ref(),
-    };
-    let ran = || own_run::of(cli, &input, &args.kernel, wanted);
-    let ran = progress::waiting(own_run::DOING, ran);
+    let until = until(LONGEST_BUDGET);
+    let wanted = args
+        .own
+        .wanted(&options.nvcc, (BUDGET, options.gpu.as_ref()));
+    let ran = || own::ran(cli, &input, &args.kernel, wanted);
+    let ran = progress::waiting(DOING, ran)?;
     let of_file = (&input, file.as_ref());
     let seen = (ran.as_ref(), until);
     let own = || counted(cli, of_file, &args.kernel, &args.nvcc, seen);
     options.counted = progress::waiting(LOOKING, own)?;
-    options.ran = own_run::known(ran.as_ref(), &args.kernel);
+    options.ran = own::known(ran.as_ref(), &args.kernel);
     let watch = Progress::new(cli, !args.no_database);
     let mut outcome = optimizer.optimise_watched(&input, &options, &watch)?;
     // What limits the build that is there, as far as its instructions can be counted; the page has it at length. Beside a
@@ -164,7 +162,7 @@ fn rewrite(cli: &Cli, args: &OptArgs, input: &Input) -> Result<(), Failure> {
     let kernel = args.kernel.one()?;
     let tools = session::tools(cli, &args.nvcc)?;
     let found = wanted(&tools, kernel, input)?;
-    let sizes = || own_run::sizes(cli, input, &args.kernel, (&args.own, &args.nvcc));
+    let sizes = || own::sizes(cli, input, &args.kernel, (&args.own, &args.nvcc));
     match found.0.is_empty() {
         false => {
             super::naive_opt::refuse_reassociate(&args.stencil)?;
@@ -181,8 +179,7 @@ fn emitted(args: &OptArgs, input: &Input) -> Result<Emitted, Failure> {
     let is_code = matches!(input.level, Level::Cubin | Level::Fat);
     if input.level == Level::Cubin {
         // Of what is no cubin there is no more to say.
-        let parsed = Cubin::parse(&input.bytes);
-        parsed.map_err(|e| Failure::input(format!("`{}`: {e}", input.name)))?;
+        input.check_cubin()?;
     }
     let emitted = match (args.emit, ends_in_ptx) {
         (Some(Emit::Ptx), _) => Emitted::Ptx,
@@ -225,12 +222,6 @@ impl Progress {
     fn kernel(&self) -> std::sync::MutexGuard<'_, (String, Instant)> {
         let kernel = self.kernel.lock();
         kernel.unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
     }
 }
 

@@ -7,8 +7,8 @@ use warpwright::source::naive::{state_all, wanted};
 use warpwright::{Input, Level};
 use warpwright_autotune::alone::{Wanted, one_device};
 use warpwright_autotune::builds::{
-    Job, build, candidate_folders, check_device, chosen_report, folders_with, from_database, pack,
-    work_folder,
+    Job, build, candidate_folders, check_device, chosen_report, folders_with, from_database,
+    measured_table, pack, work_folder,
 };
 use warpwright_autotune::session::{database, load_manifest, measure_all, measure_one};
 use warpwright_autotune::stencil::{Built, why_none};
@@ -19,11 +19,9 @@ use warpwright_files::{self as files, Kind, write_atomically};
 use warpwright_report::results::{KernelResult, SUITE_SCHEMA, StencilResult, Suite};
 use warpwright_report::screen::{About, screen};
 use warpwright_report::stencils::{Results, SCHEMA};
-use warpwright_report::table::Table;
 
 use super::inplace::watch::Told;
-use super::stencil_opt::print_versions;
-use super::{own_run, print_json};
+use super::{own, print_json};
 use crate::args::{Cli, Floating, SweptPeers, TuneArgs};
 use crate::failure::Failure;
 use crate::session;
@@ -83,14 +81,14 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
             "--launch L.toml is wanted: it says how to run the kernel (`warpwright launch X.cu` writes the start of one)".into(),
         ));
     };
-    let nvcc = args.nvcc()?;
+    let options = session::options(&input, &args.kernel, &args.nvcc()?)?;
     let job = Job {
         input: &input,
-        options: &session::options(&input, &args.kernel, &nvcc)?,
+        options: &options,
         launch: &files::text(path)?,
         peers: wanted_peers(args),
     };
-    let tools = session::tools(cli, &nvcc)?;
+    let tools = session::tools(cli, &options.nvcc)?;
     if let Some(folder) = &args.build_only {
         build(&tools, &job, folder, &Told(cli))?;
         eprintln!("candidates are in {}", folder.display());
@@ -185,7 +183,7 @@ fn source(cli: &Cli, args: &TuneArgs, input: &Input) -> Result<(), Failure> {
         kernel,
         gpu: args.kernel.gpu.as_deref().or(arch).unwrap_or(DEFAULT_GPU),
         sizes: &args.stencil.sizes,
-        own: &own_run::sizes(cli, input, &args.kernel, (&args.own, &nvcc))?,
+        own: &own::sizes(cli, input, &args.kernel, (&args.own, &nvcc))?,
         reassociate: args.stencil.fp == Some(Floating::Reassociate),
         exhaustive: args.exhaustive,
         budget: args.budget,
@@ -209,7 +207,7 @@ fn source(cli: &Cli, args: &TuneArgs, input: &Input) -> Result<(), Failure> {
     if args.show.json {
         return print_json(&result);
     }
-    print_versions(&result);
+    print!("{result}");
     let chosen = result.chosen.map_or("", |at| &result.versions[at].plan);
     println!("wrote {} ({chosen})", output.display());
     if let Some(why) = &result.unchecked {
@@ -305,7 +303,7 @@ fn measure_stencils(
                     failed.push(format!("{}: {}", folder.display(), why_none(&result)));
                 }
                 if !args.show.json {
-                    print_versions(&result);
+                    print!("{result}");
                 }
                 results.stencils.push(result);
             }
@@ -338,33 +336,6 @@ fn show(args: &TuneArgs, results: &[KernelResult]) -> Result<(), Failure> {
             &serde_json::json!({ "schema": "warpwright.tune/1", "kernels": reports }),
         );
     }
-    let mut table = Table::new(&[
-        "kernel",
-        "default µs",
-        "best",
-        "ratio",
-        "static choice",
-        "ratio",
-        "regret",
-    ]);
-    for result in results {
-        let report = chosen_report(result);
-        let default = report.candidates[0]
-            .measured()
-            .map_or(f64::NAN, |m| m.median_ns);
-        let number = |x: Option<f64>| x.map_or_else(|| "–".into(), |x| format!("{x:.3}"));
-        table.row(vec![
-            report.name.clone(),
-            format!("{:.1}", default / 1000.0),
-            report.candidates[report.chosen].recipe.to_string(),
-            number(Some(result.measurements.chosen_ratio())),
-            result.report.candidates[result.report.chosen]
-                .recipe
-                .to_string(),
-            number(result.ratio_of(result.report.chosen)),
-            number(result.regret()),
-        ]);
-    }
-    print!("{}", table.render(0));
+    print!("{}", measured_table(results));
     Ok(())
 }

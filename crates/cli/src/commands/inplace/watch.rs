@@ -2,12 +2,9 @@
 
 use warpwright::Error;
 use warpwright::optimise;
-use warpwright_autotune::verify::Verdict;
 use warpwright_autotune::{Bar, Watch};
 use warpwright_supervise::signals::asked_to_end;
-use warpwright_winners::Kept;
 
-use super::document::demangled;
 use crate::args::Cli;
 use crate::commands::opt::Progress;
 use crate::failure::Failure;
@@ -27,6 +24,10 @@ impl Watch for Told<'_> {
 
     fn failed(&self, error: Error) {
         let _ = Failure::from(error).report(false);
+    }
+
+    fn shown(&self, error: Error) -> String {
+        Failure::from(error).shown()
     }
 
     fn unstored(&self, error: Error) {
@@ -51,17 +52,5 @@ impl Watch for Told<'_> {
 
     fn building(&self) -> Box<dyn optimise::Watch + '_> {
         Box::new(Progress::new(self.0, false))
-    }
-}
-
-/// Says what became of them.
-pub fn tell(verdicts: &[Verdict]) {
-    for Verdict { symbol, outcome } in verdicts {
-        let name = demangled(symbol);
-        match outcome {
-            Ok(Kept::Written(_)) => eprintln!("{name}: proved, and used from now on"),
-            Ok(Kept::Better(_)) => eprintln!("{name}: proved; a better one is used"),
-            Err(why) => complain!("{name}: not proved, and not used: {why}"),
-        }
     }
 }
