@@ -1,9 +1,13 @@
 //! What can go wrong, and whose fault it is.
 
+use warpwright_cudac::diag::render_all;
+use warpwright_diag::Problem;
 use warpwright_driver::OptError;
 use warpwright_driver::opt;
+use warpwright_emu::{DecodeError, EmuError};
+use warpwright_gpu::FaultKind;
 use warpwright_launch::{GuardError, LaunchError};
-use warpwright_pass::{RunError, ScopeError};
+use warpwright_pass::{CarryError, RecipeError, RunError, ScopeError};
 use warpwright_report::ReportError;
 use warpwright_rewrite::PairingError;
 use warpwright_sass::ElfError;
@@ -14,6 +18,7 @@ use warpwright_toolkit::{NO_CACHE, NotFound, REMEDY, ToolError};
 use warpwright_winners::StoreError;
 
 use crate::RefusedPtx;
+use crate::device_code::some_names;
 
 /// Whose fault an [`Error`] is; the command line makes its exit codes of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -408,6 +413,50 @@ pub enum Error {
     /// A mistake of ours.
     #[error("{0}")]
     Internal(&'static str),
+    /// A recipe that is none.
+    #[error("{}", of_recipe(.0))]
+    Recipe(#[from] RecipeError),
+    /// The emulator does not take a kernel.
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    /// The emulator does not take a launch, or is wrong itself.
+    #[error(transparent)]
+    Emulator(#[from] EmuError),
+    /// A program that faults when it is run: what it did, as text.
+    #[error("{0}")]
+    Faulted(String),
+    /// A GPU, or what ran there.
+    #[error("{}", on_device(.0))]
+    Device(#[from] warpwright_gpu::Fault),
+    /// What is said in words already.
+    #[error(transparent)]
+    Said(#[from] Problem),
+}
+
+/// Did the code as it is fault, at the launch that was stated?
+fn is_of_launch(fault: &warpwright_gpu::Fault) -> bool {
+    let is_address = matches!(
+        fault.kind,
+        FaultKind::IllegalAddress | FaultKind::MisalignedAddress
+    );
+    is_address && fault.variant.as_deref() == Some("default")
+}
+
+fn on_device(fault: &warpwright_gpu::Fault) -> String {
+    match is_of_launch(fault) {
+        true => format!(
+            "{fault}\nthe code as it is faults at this launch: are the sizes of the launch description right? \
+             `warpwright run` says where, in the emulator"
+        ),
+        false => fault.to_string(),
+    }
+}
+
+fn of_recipe(error: &RecipeError) -> String {
+    match error {
+        RecipeError::NoPass(_) => format!("{error}; `pass --list` names them"),
+        _ => error.to_string(),
+    }
 }
 
 fn said(error: &OptError) -> String {
@@ -427,11 +476,26 @@ impl Error {
             | Error::NoArchitecture(_)
             | Error::Architectures(_)
             | Error::OtherArchitecture { .. }
-            | Error::MachineCode => Fault::Usage,
+            | Error::MachineCode
+            | Error::Recipe(_) => Fault::Usage,
             Error::Toolkit(_) | Error::NoPtxas | Error::RecipeWithoutPtxas(_) => Fault::Missing,
             Error::Tool(error) => of_tool(error),
             Error::Opt(error) => of_opt(error),
-            Error::Page(_) | Error::Json(_) | Error::Internal(_) => Fault::Internal,
+            Error::Device(fault) if fault.kind == FaultKind::Input || is_of_launch(fault) => {
+                Fault::Input
+            }
+            Error::Device(_) => Fault::Missing,
+            Error::Said(problem) => match problem {
+                Problem::Input(_) => Fault::Input,
+                Problem::Usage(_) => Fault::Usage,
+                Problem::Missing { .. } => Fault::Missing,
+                Problem::Internal(_) => Fault::Internal,
+                Problem::Undecided(_) => Fault::Undecided,
+            },
+            Error::Page(_)
+            | Error::Json(_)
+            | Error::Internal(_)
+            | Error::Emulator(EmuError::Internal(_)) => Fault::Internal,
             _ => Fault::Input,
         }
     }
@@ -445,7 +509,10 @@ impl Error {
     }
 
     /// The command that mends it, if one does.
-    pub fn mend(&self) -> Option<&'static str> {
+    pub fn mend(&self) -> Option<&str> {
+        if let Error::Said(Problem::Missing { mend, .. }) = self {
+            return mend.as_deref();
+        }
         if let Error::Toolkit(NotFound::NoCache) = self {
             return Some(NO_CACHE);
         }
@@ -485,6 +552,66 @@ impl From<RunError> for Error {
                 Err(failure) => opt::failure(RunError::Build(failure)).into(),
             },
             error => opt::failure(error).into(),
+        }
+    }
+}
+
+impl From<CarryError> for Error {
+    fn from(error: CarryError) -> Self {
+        match error {
+            CarryError::Scope(error) => error.into(),
+            CarryError::NotProved { .. } => Problem::Undecided(format!(
+                "{error}\nnothing is written (--unproved writes it all the same)"
+            ))
+            .into(),
+            CarryError::Run { error, .. } => match *error {
+                RunError::Refused { pass, refusal } => {
+                    Problem::Input(format!("{pass}: {refusal}")).into()
+                }
+                error @ (RunError::Level { .. } | RunError::NoBuilder(_)) => {
+                    Problem::Input(error.to_string()).into()
+                }
+                error @ RunError::Build(_) => error.into(),
+                error @ RunError::Hazard { .. } => Problem::Undecided(error.to_string()).into(),
+                error @ (RunError::Invalid { .. } | RunError::Built(_)) => {
+                    Problem::Internal(error.to_string()).into()
+                }
+            },
+        }
+    }
+}
+
+impl From<warpwright_host::Error> for Error {
+    fn from(error: warpwright_host::Error) -> Self {
+        use warpwright_host::Error as Host;
+        match &error {
+            Host::Syntax(problem, source) => {
+                Error::Source(render_all(std::slice::from_ref(&**problem), source))
+            }
+            Host::NotOne { file, all, .. } if all.is_empty() => Error::NoKernel(file.clone()),
+            Host::NotOne {
+                file,
+                wanted,
+                found,
+                all,
+            } => Problem::Input(match (wanted, found.len()) {
+                (Some(wanted), 0) => {
+                    format!(
+                        "`{file}` has no kernel `{wanted}`; it has {}",
+                        some_names(all)
+                    )
+                }
+                (Some(wanted), count) => {
+                    format!("`{wanted}` names {count} kernels: {}", some_names(found))
+                }
+                (None, _) => format!(
+                    "name one kernel with --kernel, or a folder for all with -o FOLDER/: {}",
+                    some_names(all)
+                ),
+            })
+            .into(),
+            Host::NoDraft => Problem::Internal(error.to_string()).into(),
+            _ => Problem::Input(error.to_string()).into(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use warpwright_sass::Cubin;
 use warpwright_sass::elf::header::EM_CUDA;
 
 use crate::Error;
@@ -101,6 +102,18 @@ impl Input {
             level,
             bytes,
             recoded,
+        })
+    }
+
+    /// Can the contents be taken apart as a cubin?
+    ///
+    /// # Errors
+    /// [`Error::Cubin`].
+    pub fn check_cubin(&self) -> Result<(), Error> {
+        let parsed = Cubin::parse(&self.bytes).map(drop);
+        parsed.map_err(|error| Error::Cubin {
+            name: self.name.clone(),
+            error,
         })
     }
 

@@ -8,8 +8,10 @@
 //! * [`input`], [`error`]: what goes in and what goes wrong. [`device_code`]: the cubins of a file.
 //! * [`front`]: CUDA C and PTX to a verified module.
 //! * [`optimise`], [`explain`], [`check`]: the three things it does. [`source`]: kernels rewritten in CUDA C.
+//! * [`passes`]: passes that are named. [`run`]: a kernel, run by its launch description. [`occupancy`]: the calculator. [`sass`]: machine code as text, and checked. [`bug`]: what a report about an input needs.
 //! * [`trace`]: what a program was seen to launch. [`own_launch`]: what a file's own launches say. [`ran`]: what its program launched when it ran without a GPU.
 
+pub mod bug;
 pub mod check;
 mod counts;
 pub mod device_code;
@@ -17,11 +19,15 @@ pub mod error;
 pub mod explain;
 pub mod front;
 pub mod input;
+pub mod occupancy;
 pub mod optimise;
 pub mod own_launch;
+pub mod passes;
 pub mod ran;
 mod refused;
 pub mod rewrite;
+pub mod run;
+pub mod sass;
 pub mod source;
 pub mod trace;
 
@@ -43,6 +49,7 @@ pub use warpwright_launch::{Launch, LaunchFile};
 pub use warpwright_pass::Recipe;
 pub use warpwright_pass::names::source_name;
 pub use warpwright_pass::witness::{Happens, Witness};
+pub use warpwright_ptx::Module;
 pub use warpwright_report::explain::Explanation;
 pub use warpwright_report::page;
 pub use warpwright_rewrite::{Bounded, Rounded, Which};

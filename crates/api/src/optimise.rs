@@ -828,6 +828,28 @@ pub fn explore_all(
     })
 }
 
+/// The same of an input that the tools made into PTX.
+///
+/// # Errors
+/// The same; where ptxas refuses what becomes of it, with the place in the input.
+pub fn explore_input(
+    of: Option<(&Input, (&Toolkit, &BuildCache))>,
+    workshop: Option<&Workshop<'_>>,
+    artifact: &Artifact,
+    request: &Request<'_>,
+    known: &dyn Fn(&str) -> Known,
+    watch: &dyn Watch,
+) -> Result<Vec<KernelOutcome>, Error> {
+    let outcomes = explore_all(workshop, artifact, request, known, watch);
+    outcomes.map_err(|error| match (of, artifact.as_module()) {
+        (Some((input, tools)), Some(module)) => {
+            let text = (input, &*module.source, &*request.gpu.target());
+            placed(error, Some(tools), text, "")
+        }
+        _ => error,
+    })
+}
+
 /// What each recipe makes of a kernel, proved, for where something tests guards at each launch; or why there is nothing.
 ///
 /// # Errors

@@ -1,6 +1,8 @@
 //! Which kernels a program launched, and where its GPU time went: the notes of the library that a program loads, as a
 //! document.
 
+mod screen;
+
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -19,6 +21,8 @@ use warpwright_winners::values::{Taken, Values, digits, from_digits};
 use warpwright_winners::{LaunchClass, identities};
 
 use crate::Error;
+
+pub use screen::shortened;
 
 /// `schema` of the document.
 pub const SCHEMA: &str = "warpwright.trace/1";

@@ -1,8 +1,11 @@
 //! What became of a program's kernels, as a document.
 
+use std::fmt;
+
 use serde::Serialize;
-use warpwright_api::trace::Trace;
+use warpwright_api::trace::{Trace, shortened};
 use warpwright_report::edit::Edit;
+use warpwright_report::table::Table;
 
 use crate::target::{Target, Verdict};
 
@@ -92,5 +95,47 @@ pub fn document(targets: &[Target], gpu: &str, trace: &Trace) -> Document {
         program: trace.program.clone(),
         date: warpwright_gpu::utc_now(),
         kernels: rows.collect(),
+    }
+}
+
+/// What people see of it; where no GPU was seen there is nothing to see.
+impl fmt::Display for Document {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.gpu.is_empty() {
+            return Ok(());
+        }
+        let mut table = Table::new(&["share", "µs", "was", "faster", "what", "kernel"]);
+        for row in &self.kernels {
+            let us =
+                |ns: Option<f64>| ns.map_or("–".to_owned(), |ns| format!("{:.1}", ns * 1e-3));
+            let faster = row
+                .original_ns
+                .zip(row.winner_ns)
+                .map(|(a, b)| a / b.max(1.0));
+            let what = row.winner.as_ref().or(row.stays.as_ref());
+            table.row(vec![
+                format!("{:.1}%", row.share * 100.0),
+                us(row.winner_ns),
+                us(row.original_ns),
+                faster.map_or("–".to_owned(), |f| format!("{f:.3}×")),
+                what.cloned().unwrap_or_default(),
+                match &row.among {
+                    Some(among) => format!("{} where {among}", shortened(&row.name)),
+                    None => shortened(&row.name),
+                },
+            ]);
+        }
+        write!(f, "{}", table.render(0))?;
+        for row in &self.kernels {
+            if let Some(edit) = &row.edit {
+                writeln!(
+                    f,
+                    "in the source: {}: {}",
+                    shortened(&row.name),
+                    edit.in_words()
+                )?;
+            }
+        }
+        Ok(())
     }
 }

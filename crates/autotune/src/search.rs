@@ -15,7 +15,9 @@ use warpwright_winners::store::write_whole;
 use crate::candidates::{Code, Proposed, is_original, make};
 use crate::judge::{is_told, ratios};
 use crate::target::Target;
-use crate::{Tools, shortened};
+use warpwright_api::trace::shortened;
+
+use crate::Tools;
 
 /// Versions that are built at a time.
 pub const BATCH: usize = 8;

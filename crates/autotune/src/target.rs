@@ -21,7 +21,9 @@ use crate::judge::is_of_the_best;
 use crate::search::Searching;
 use crate::space::Space;
 use crate::weigh::launches_of;
-use crate::{Tools, shortened};
+use warpwright_api::trace::shortened;
+
+use crate::Tools;
 
 /// Kernels with less of the GPU time than this are left alone.
 const LEAST_SHARE: f64 = 0.01;

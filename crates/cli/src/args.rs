@@ -5,17 +5,17 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use warpwright::trace::Trace;
+use warpwright_autotune::own_run::BUDGET;
+use warpwright_autotune::session::Session;
 use warpwright_autotune::space::{Named, Space};
 use warpwright_driver::opt::DEFAULT_BUDGET;
 use warpwright_launch::Shape;
 use warpwright_pass::launch::possible;
 use warpwright_pass::names::{is_named, nearest};
 
-use crate::commands::Wanted;
-use crate::commands::measure::SessionArgs;
 use crate::failure::Failure;
-use crate::input::Places;
 use warpwright::source::quoted;
+use warpwright_files::Places;
 
 /// Decides what each thread of a CUDA kernel keeps in registers, and writes a faster kernel.
 #[derive(Debug, Parser)]
@@ -382,7 +382,7 @@ pub struct ExplainArgs {
     #[command(flatten)]
     pub own: OwnArgs,
     /// Seconds that it takes: its own program is ended after three quarters, and no launch is run to count when they are over
-    #[arg(long, value_name = "SECONDS", default_value_t = crate::commands::OWN_BUDGET, value_parser = parse_seconds)]
+    #[arg(long, value_name = "SECONDS", default_value_t = BUDGET, value_parser = parse_seconds)]
     pub budget: f64,
     #[command(flatten)]
     pub output: OutputArgs,
@@ -552,8 +552,8 @@ impl TuneArgs {
     }
 
     /// How it measures.
-    pub fn session(&self) -> SessionArgs {
-        SessionArgs {
+    pub fn session(&self) -> Session {
+        Session {
             budget: self.budget,
             exhaustive: self.exhaustive,
             fresh: self.fresh,
@@ -1037,7 +1037,7 @@ pub struct LaunchArgs {
     #[command(flatten)]
     pub own: OwnArgs,
     /// Seconds that it takes: its own program is ended after three quarters, and no guess is tried when they are over
-    #[arg(long, value_name = "SECONDS", default_value_t = crate::commands::OWN_BUDGET, value_parser = parse_seconds)]
+    #[arg(long, value_name = "SECONDS", default_value_t = BUDGET, value_parser = parse_seconds)]
     pub budget: f64,
     /// Arguments for nvcc
     #[arg(last = true)]
@@ -1045,16 +1045,6 @@ pub struct LaunchArgs {
 }
 
 impl LaunchArgs {
-    /// How the file's own program is to run.
-    pub fn wanted(&self) -> Wanted<'_> {
-        Wanted {
-            own: &self.own,
-            nvcc: &self.nvcc,
-            budget: self.budget * crate::commands::FOR_RUN,
-            gpu: None,
-        }
-    }
-
     /// The folder that descriptions go to, if they do.
     pub fn folder(&self) -> Option<&Path> {
         let output = self.output.as_deref()?;

@@ -5,18 +5,12 @@ use serde::Serialize;
 use std::fmt;
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
-use warpwright::device_code::some_names;
 use warpwright::{Error, Fault};
-use warpwright_cudac::diag::render_all;
-use warpwright_driver::OptError;
-use warpwright_pass::RunError;
-use warpwright_ptx::{Diagnostic, SourceText};
-use warpwright_toolkit::NotFound;
+use warpwright_diag::{Diagnostic, Problem, SourceText, printable};
 
 use warpwright_report::screen::wrap;
 
-use crate::input::STDIN;
-use crate::terminal::printable;
+use warpwright_files::STDIN;
 
 /// The command with the one before it, for `see … --help`.
 pub static COMMAND: OnceLock<String> = OnceLock::new();
@@ -143,7 +137,9 @@ impl From<Error> for Failure {
         };
         let text = error.to_string();
         match &error {
-            Error::Ptx(_) | Error::Source(_) | Error::Nvcc { .. } => Failure::Rendered(text),
+            Error::Ptx(_) | Error::Source(_) | Error::Nvcc { .. } | Error::Faulted(_) => {
+                Failure::Rendered(text)
+            }
             Error::Sass {
                 name,
                 text: source,
@@ -191,67 +187,38 @@ impl From<Error> for Failure {
     }
 }
 
-impl From<warpwright_supervise::Error> for Failure {
-    fn from(error: warpwright_supervise::Error) -> Self {
-        use warpwright_supervise::Error;
-        match error {
-            Error::Input(text) => Failure::input(text),
-            Error::Usage(text) => Failure::Usage(text),
-            Error::Missing { what, mend } => Failure::Missing {
-                what,
-                mend: Some(mend),
-            },
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        match problem {
+            Problem::Input(text) => Failure::input(text),
+            Problem::Usage(text) => Failure::Usage(text),
+            Problem::Missing { what, mend } => Failure::Missing { what, mend },
+            Problem::Internal(text) => Failure::Internal(text),
+            Problem::Undecided(text) => Failure::Undecided(text),
         }
     }
 }
 
-impl From<warpwright_host::Error> for Failure {
-    fn from(error: warpwright_host::Error) -> Self {
-        use warpwright_host::Error;
-        match &error {
-            Error::Syntax(problem, source) => {
-                Failure::Rendered(render_all(std::slice::from_ref(&**problem), source))
+/// What the library makes an [`Error`] of.
+macro_rules! of_the_library {
+    ($($error:ty),* $(,)?) => { $(
+        impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Error::from(error).into()
             }
-            Error::NotOne { file, all, .. } if all.is_empty() => {
-                Failure::input(warpwright::Error::NoKernel(file.clone()).to_string())
-            }
-            Error::NotOne {
-                file,
-                wanted,
-                found,
-                all,
-            } => Failure::input(match (wanted, found.len()) {
-                (Some(wanted), 0) => {
-                    format!(
-                        "`{file}` has no kernel `{wanted}`; it has {}",
-                        some_names(all)
-                    )
-                }
-                (Some(wanted), count) => {
-                    format!("`{wanted}` names {count} kernels: {}", some_names(found))
-                }
-                (None, _) => format!(
-                    "name one kernel with --kernel, or a folder for all with -o FOLDER/: {}",
-                    some_names(all)
-                ),
-            }),
-            Error::NoDraft => Failure::Internal(error.to_string()),
-            _ => Failure::input(error.to_string()),
         }
-    }
+    )* };
 }
 
-impl From<OptError> for Failure {
-    fn from(error: OptError) -> Self {
-        match error {
-            OptError::Run(RunError::Build(error)) => match error.downcast::<NotFound>() {
-                Ok(missing) => Error::from(*missing).into(),
-                Err(error) => Failure::input(error.to_string()),
-            },
-            error => Error::from(error).into(),
-        }
-    }
-}
+of_the_library!(
+    warpwright_gpu::Fault,
+    warpwright_host::Error,
+    warpwright_pass::RecipeError,
+    warpwright_pass::ScopeError,
+    warpwright_toolkit::NotFound,
+    warpwright_toolkit::ToolError,
+    warpwright_winners::StoreError,
+);
 
 /// Characters of a message, which may quote its input, which may be one long line; and of all that was rendered.
 const LONGEST_MESSAGE: usize = 2000;

@@ -2,7 +2,7 @@
 //!
 //! * [`args`]: the grammar. [`commands`]: one file per command.
 //! * [`session`]: what most commands start with (toolkit, GPU, module, launch).
-//! * [`input`], [`failure`], [`progress`], [`terminal`]: files, exit codes and what people see. [`threads`]: how many, with how much stack.
+//! * [`failure`], [`progress`], [`terminal`]: exit codes and what people see. [`threads`]: room on the stack.
 
 #[macro_use]
 mod terminal;
@@ -10,7 +10,6 @@ mod terminal;
 mod args;
 mod commands;
 mod failure;
-mod input;
 mod progress;
 mod session;
 mod threads;
@@ -75,6 +74,7 @@ fn command() -> ExitCode {
         terminal::be_quiet();
     }
     beside::tell_with(|line| complain!("{line}"));
+    warpwright_files::write_stdout_with(terminal::bytes);
     // A panic is our own mistake: it is reported as such, not as a Rust backtrace.
     std::panic::set_hook(Box::new(|panic| {
         let place = panic
@@ -87,7 +87,7 @@ fn command() -> ExitCode {
         signals::begin();
     }
     if !matches!(cli.command, Command::With(_) | Command::Db(_)) {
-        threads::settle();
+        warpwright_supervise::threads::settle();
     }
     let all = || run(&mut cli).and_then(|()| terminal::is_whole());
     let done = std::panic::catch_unwind(AssertUnwindSafe(all));
@@ -100,7 +100,8 @@ fn command() -> ExitCode {
             let place = place.clone().unwrap_or_default();
             let text = panic_text(&*panic);
             let failure = Failure::Internal(format!("{text} ({place})"));
-            commands::inplace::end::failed_anyhow(failure).report(wants_json)
+            let ended = commands::inplace::end::ended_anyhow(Err(failure));
+            ended.map_or_else(|failure| failure.report(wants_json), |()| ExitCode::SUCCESS)
         }
     };
     signals::leave();
@@ -132,7 +133,7 @@ fn run(cli: &mut Cli) -> Result<(), Failure> {
         Command::Sass(args) => commands::sass::run(cli, args),
         Command::GpuSelftest(args) => commands::selftest::run(args),
         Command::Tune(args) => commands::tune::run(cli, args),
-        Command::Measure(args) => commands::measure::run(args),
+        Command::Measure(args) => commands::measure::run(cli, args),
         Command::Trace(args) => commands::inplace::trace::run(cli, args),
         Command::With(args) => commands::inplace::with::run(cli, args),
         Command::Db(args) => commands::inplace::db::run(cli, args),

@@ -7,7 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::terminal::printable;
+use warpwright_diag::printable;
 
 /// How long work may take before anybody is told of it.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -23,7 +23,7 @@ pub const COMPILING: &str = "compiling";
 /// Does work that counts in `done` what it has done of `length`, and says so where it takes long.
 pub fn counted<T>(length: u64, message: &str, done: &AtomicU64, work: impl FnOnce() -> T) -> T {
     if !std::io::stderr().is_terminal() {
-        return lines(message, Some(length), done, work);
+        return lines(message, length, done, work);
     }
     let mut shown: Option<ProgressBar> = None;
     let show = |done: Option<u64>| match (done, &shown) {
@@ -36,12 +36,12 @@ pub fn counted<T>(length: u64, message: &str, done: &AtomicU64, work: impl FnOnc
 }
 
 /// The same without a terminal, in lines.
-fn lines<T>(message: &str, length: Option<u64>, done: &AtomicU64, work: impl FnOnce() -> T) -> T {
+fn lines<T>(message: &str, length: u64, done: &AtomicU64, work: impl FnOnce() -> T) -> T {
     let begun = Instant::now();
     let show = |done: Option<u64>| {
         if let Some(done) = done {
             let seconds = begun.elapsed().as_secs();
-            eprintln!("{}", line(message, (done, length), seconds));
+            eprintln!("{}", line(message, (done, Some(length)), seconds));
         }
     };
     watched((FIRST_LINE, BETWEEN_LINES), done, show, work)
@@ -79,14 +79,9 @@ fn watched<T>(
 
 /// Does work of which nobody knows how much is left, and says that it goes on where it takes long.
 pub fn waiting<T>(message: &str, work: impl FnOnce() -> T) -> T {
-    if !std::io::stderr().is_terminal() {
-        return lines(message, None, &AtomicU64::new(0), work);
-    }
-    let bar = drawn(None, message);
-    bar.enable_steady_tick(BETWEEN);
-    let result = work();
-    bar.finish_and_clear();
-    result
+    let bar = bar(None, message);
+    bar.turn();
+    work()
 }
 
 /// A bar on a terminal; elsewhere the same in lines, from time to time.
@@ -161,25 +156,9 @@ impl Bar {
         self.drawn.tick();
     }
 
-    /// So much more is done.
-    pub fn inc(&self, more: u64) {
-        if let Some(told) = &self.told {
-            told.state.done.fetch_add(more, Ordering::Relaxed);
-        }
-        self.drawn.inc(more);
-    }
-
     /// Something else is printed.
     pub fn suspend(&self, print: impl FnOnce()) {
         self.drawn.suspend(print);
-    }
-
-    /// A line above the bar.
-    pub fn println(&self, line: &str) {
-        match &self.told {
-            Some(_) => eprintln!("{line}"),
-            None => self.drawn.println(line),
-        }
     }
 
     /// It goes on although nobody says so.
@@ -193,6 +172,32 @@ impl Bar {
             told.state.is_over.store(true, Ordering::Relaxed);
         }
         self.drawn.finish_and_clear();
+    }
+}
+
+impl warpwright_autotune::Bar for Bar {
+    fn more(&self) {
+        if let Some(told) = &self.told {
+            told.state.done.fetch_add(1, Ordering::Relaxed);
+        }
+        self.drawn.inc(1);
+    }
+
+    fn say(&self, what: &str) {
+        self.set_message(what);
+    }
+
+    fn note(&self, line: &str) {
+        match &self.told {
+            Some(_) => eprintln!("{line}"),
+            None => self.drawn.println(line),
+        }
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.finish_and_clear();
     }
 }
 
@@ -233,6 +238,7 @@ fn drawn(length: Option<u64>, message: &str) -> ProgressBar {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use warpwright_autotune::Bar as _;
 
     #[test]
     fn long_work_is_shown_and_short_work_is_not() {
@@ -268,7 +274,7 @@ mod tests {
             drawn: ProgressBar::hidden(),
             told: Some(told),
         };
-        bar.inc(3);
+        (0..3).for_each(|_| bar.more());
         bar.set_message("measuring");
         let is_last = |line: &String| line.starts_with("measuring: 3 of 8 after ");
         assert!(said.iter().take(10_000).any(|line| is_last(&line)));

@@ -3,33 +3,20 @@
 use std::cell::RefCell;
 use std::path::Path;
 
-use warpwright::front::Compile;
-pub use warpwright::front::{parse, target, verified};
+pub use warpwright::front::{target, verified};
 use warpwright::source::{Tools, Watch};
-use warpwright::{Error, Optimizer, Options};
-use warpwright_launch::{Launch, LaunchFile};
+use warpwright::{Optimizer, Options};
+use warpwright_autotune::launches;
+use warpwright_launch::Launch;
 use warpwright_pass::names::is_named;
-use warpwright_ptx::Module;
 use warpwright_report::screen::extents;
 use warpwright_target::{Gpu, lookup};
-use warpwright_toolkit::{FindOptions, NotFound, ToolError, Toolkit};
+use warpwright_toolkit::{FindOptions, NotFound, Toolkit};
 
 use crate::args::{Cli, KernelArgs};
 use crate::failure::Failure;
-use crate::input::{self, Input, Level};
 use crate::progress::{Bar, bar};
-
-impl From<NotFound> for Failure {
-    fn from(error: NotFound) -> Self {
-        Error::from(error).into()
-    }
-}
-
-impl From<ToolError> for Failure {
-    fn from(error: ToolError) -> Self {
-        Error::from(error).into()
-    }
-}
+use warpwright::{Input, Level};
 
 /// Finds the toolkit, or fetches it first if the user asked for that.
 pub fn toolkit(cli: &Cli) -> Result<Toolkit, Failure> {
@@ -55,18 +42,13 @@ pub fn tools<'a>(cli: &Cli, nvcc: &'a [String]) -> Result<Tools<'a>, Failure> {
     Ok(Tools {
         toolkit: found(cli)?,
         nvcc,
-        watch: Box::new(Shown {
-            is_quiet: cli.quiet,
-            bar: RefCell::default(),
-        }),
+        watch: Box::new(Shown::default()),
     })
 }
 
 /// Rewrites on stderr.
-struct Shown {
-    is_quiet: bool,
-    bar: RefCell<Option<Bar>>,
-}
+#[derive(Default)]
+struct Shown(RefCell<Option<Bar>>);
 
 impl Watch for Shown {
     fn begins(&self, kernel: &str) {
@@ -75,45 +57,16 @@ impl Watch for Shown {
         );
         let shown = bar(None, &what);
         shown.turn();
-        *self.bar.borrow_mut() = Some(shown);
+        *self.0.borrow_mut() = Some(shown);
     }
 
     fn ends(&self) {
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
-        }
+        drop(self.0.take());
     }
 
     fn tell(&self, note: &str) {
-        if !self.is_quiet {
-            eprintln!("note: {note}");
-        }
+        eprintln!("note: {note}");
     }
-}
-
-/// FILE as a PTX module: CUDA C goes through nvcc (with source lines if wanted), a cubin is refused.
-pub fn module(
-    cli: &Cli,
-    input: &Input,
-    gpu: Option<&Gpu>,
-    nvcc: &[String],
-    lineinfo: bool,
-) -> Result<Module, Failure> {
-    let compile = Compile {
-        gpu,
-        nvcc,
-        lineinfo,
-        takes_limit: false,
-    };
-    let toolkit = match input.level {
-        Level::Cuda => Some(toolkit(cli)?),
-        _ => None,
-    };
-    Ok(warpwright::front::module(
-        toolkit.as_ref(),
-        input,
-        &compile,
-    )?)
 }
 
 /// What FILE is to be optimised or explained with; ptxas is for what is not machine code yet.
@@ -131,7 +84,7 @@ pub fn optimizer(cli: &Cli, input: &Input) -> Result<Optimizer, Failure> {
 
 /// What the options of a command state about kernels, launches and nvcc.
 pub fn options(input: &Input, args: &KernelArgs, nvcc: &[String]) -> Result<Options, Failure> {
-    let nvcc = self::nvcc(input, args.launch.as_deref(), nvcc)?;
+    let nvcc = launches::nvcc(input, args.launch.as_deref(), nvcc)?;
     Ok(Options {
         gpu: named_gpu(args.gpu.as_deref())?,
         kernels: args.kernels.clone(),
@@ -151,46 +104,9 @@ pub fn named_gpu(name: Option<&str>) -> Result<Option<Gpu>, Failure> {
         .transpose()
 }
 
-/// Reads and resolves a launch description. Without a size name: `full` if there is one, else the
-/// only one.
-pub fn launch(
-    path: &Path,
-    size: Option<&str>,
-    fallback: &str,
-    set: &[String],
-) -> Result<Launch, Failure> {
-    let file = launch_file(path)?;
-    let size = size_of(&file, path, (size, fallback))?;
-    file.resolve(&size, &overrides(set)?)
-        .map_err(|e| Failure::input(e.to_string()))
-}
-
-/// The launch description in a file.
-pub fn launch_file(path: &Path) -> Result<LaunchFile, Failure> {
-    let text = input::text(path)?;
-    LaunchFile::parse(&text, &path.display().to_string()).map_err(|e| Failure::input(e.to_string()))
-}
-
-/// The size that was named, or else `fallback`, or else the only one.
-pub fn size_of(
-    file: &LaunchFile,
-    path: &Path,
-    (size, fallback): (Option<&str>, &str),
-) -> Result<String, Failure> {
-    let sizes: Vec<&str> = file.sizes().collect();
-    let size = match (size, &sizes[..]) {
-        (Some(size), _) => size,
-        (None, names) if names.contains(&fallback) => fallback,
-        (None, [only]) => only,
-        (None, _) => {
-            return Err(Failure::input(format!(
-                "`{}` has several sizes ({}); choose one with --size",
-                path.display(),
-                sizes.join(", ")
-            )));
-        }
-    };
-    Ok(size.to_owned())
+/// Reads and resolves a launch description, with sizes changed by `--set`.
+pub fn launch(path: &Path, size: (Option<&str>, &str), set: &[String]) -> Result<Launch, Failure> {
+    Ok(launches::launch(path, size, &overrides(set)?)?)
 }
 
 /// `--set NAME=VALUE`
@@ -208,67 +124,6 @@ pub fn overrides(set: &[String]) -> Result<Vec<(String, i64)>, Failure> {
     set.iter().map(one).collect()
 }
 
-/// What a launch description marks as guesses, for who blames the program: a wrong one faults as well.
-pub fn guesses(launch: Option<&Path>) -> Option<String> {
-    let path = launch?;
-    let file = launch_file(path).ok()?;
-    let lines: Vec<String> = file.guesses().iter().map(usize::to_string).collect();
-    let (last, first) = lines.split_last()?;
-    let lines = match first {
-        [] => format!("line {last} is a guess"),
-        first => format!("lines {} and {last} are guesses", first.join(", ")),
-    };
-    Some(format!(
-        "in `{}` {lines}: a wrong one faults as well",
-        path.display()
-    ))
-}
-
-/// Options of nvcc behind which a header or a folder of headers stands.
-const PATHS: [&str; 6] = [
-    "-I",
-    "--include-path",
-    "-isystem",
-    "--system-include",
-    "-include",
-    "--pre-include",
-];
-
-/// The nvcc options that a launch description asks for, when the input is CUDA C.
-pub fn described_nvcc(input: &Input, launch: Option<&Path>) -> Result<Vec<String>, Failure> {
-    let (Level::Cuda, Some(path)) = (input.level, launch) else {
-        return Ok(Vec::new());
-    };
-    let file = launch_file(path)?;
-    // As `source`, headers and their folders are relative to the description; or to where we are.
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let beside = |name: &str| {
-        let place = folder.join(name);
-        match place.exists() {
-            true => place.to_string_lossy().into_owned(),
-            false => name.to_owned(),
-        }
-    };
-    let mut options = Vec::new();
-    let mut is_path = false;
-    for option in file.nvcc() {
-        options.push(match option.strip_prefix("-I") {
-            _ if is_path => beside(option),
-            Some(name) if !name.is_empty() => format!("-I{}", beside(name)),
-            _ => option.clone(),
-        });
-        is_path = PATHS.contains(&&**option);
-    }
-    Ok(options)
-}
-
-/// The arguments for nvcc of a command line, and those of the launch description of an input.
-pub fn nvcc(input: &Input, launch: Option<&Path>, nvcc: &[String]) -> Result<Vec<String>, Failure> {
-    let mut all = nvcc.to_vec();
-    all.extend(described_nvcc(input, launch)?);
-    Ok(all)
-}
-
 /// The first of some options that is given.
 pub fn first_given(options: &[(&'static str, bool)]) -> Option<&'static str> {
     let mut given = options.iter().filter(|(_, is_given)| *is_given);
@@ -283,7 +138,7 @@ pub fn kernel_launch(args: &KernelArgs) -> Result<Option<Launch>, Failure> {
         }
         return Ok(None);
     };
-    let launch = launch(path, args.size.as_deref(), "full", &[])?;
+    let launch = launch(path, (args.size.as_deref(), "full"), &[])?;
     let blocks = args.block.iter().filter(|block| {
         let kernel = block.kernel.as_deref();
         kernel.is_none_or(|name| is_named(name, &launch.kernel))

@@ -8,6 +8,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use warpwright_diag::{is_control, printable};
 use warpwright_supervise::beside::{Place, beginning, is_beside};
 use warpwright_supervise::signals;
 
@@ -39,24 +40,6 @@ macro_rules! complain {
     ($($text:tt)*) => { $crate::terminal::err(format_args!("{}\n", format_args!($($text)*))) };
 }
 
-/// Would a terminal take this character for a command, or show what follows in another order?
-fn is_control(c: char) -> bool {
-    (c.is_control() && c != '\n' && c != '\t')
-        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
-}
-
-/// The text with such characters escaped (`\u{1b}`).
-pub fn printable(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match is_control(c) {
-            true => shown.extend(c.escape_unicode()),
-            false => shown.push(c),
-        }
-    }
-    shown
-}
-
 /// Is text for people to be left out?
 static IS_QUIET: AtomicBool = AtomicBool::new(false);
 
@@ -72,10 +55,11 @@ pub fn aside(text: fmt::Arguments<'_>) {
     }
 }
 
-/// Behind `println!` and `print!`.
+/// Behind `println!` and `print!`. Nothing is no line that would begin anew.
 pub fn out(text: fmt::Arguments<'_>) {
-    if !IS_QUIET.load(Ordering::Relaxed) {
-        write(printable(&text.to_string()).as_bytes());
+    let text = text.to_string();
+    if !text.is_empty() && !IS_QUIET.load(Ordering::Relaxed) {
+        write(printable(&text).as_bytes());
     }
 }
 
@@ -91,6 +75,9 @@ pub fn err(text: fmt::Arguments<'_>) {
 
 /// On stderr, a text without control characters but our own. Where nobody takes it there is nobody to tell.
 pub fn shown(text: &str) {
+    if text.is_empty() {
+        return;
+    }
     let text = match is_beside() {
         true => marked(text),
         false => text.to_owned(),
@@ -184,21 +171,13 @@ fn write(bytes: &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    use super::{marked, printable};
+    use super::marked;
 
     #[test]
     fn each_line_beside_a_program_is_marked() {
         assert_eq!(
             marked("error: a\n\n  b\n"),
             "warpwright: error: a\nwarpwright:\nwarpwright:   b\n"
-        );
-    }
-
-    #[test]
-    fn escapes_are_shown_and_not_sent() {
-        assert_eq!(
-            printable("a\tb\né…\u{1b}[2J\u{9b}\r\u{202e}"),
-            "a\tb\né…\\u{1b}[2J\\u{9b}\\u{d}\\u{202e}"
         );
     }
 }

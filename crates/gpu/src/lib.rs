@@ -51,5 +51,5 @@ pub use results::{Environment, Measured, Measurements, SCHEMA};
 pub use runner::{IN_FLIGHT, Runner};
 pub use selftest::{Case, Selftest, SelftestSize, selftest};
 pub use session::{Budget, Progress, State, Watcher, measure};
-pub use single::{Run, run};
+pub use single::{Run, run, run_once};
 pub use worker::{MARK, Reply, Request, WORKER_ARGUMENT, serve, worker_main};

@@ -2,7 +2,10 @@
 
 use crate::backend::{Against, Backend, CheckRequest, Resources, Verdict};
 use crate::fault::Fault;
-use crate::job::{self, Job, Variant};
+use crate::job::{self, Image, Job, Variant};
+use crate::prepare::prepare;
+use std::path::Path;
+use warpwright_launch::{ContentsError, Launch};
 
 /// What one launch came to.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,4 +50,30 @@ pub fn run(
         ns: report.ns,
         outputs,
     })
+}
+
+/// Runs a kernel once with such contents of its buffers; what they hold afterwards, or what went wrong. `scratch` is an empty
+/// folder.
+///
+/// # Errors
+/// The backend fails, or the launch is wrong.
+pub fn run_once(
+    backend: &mut dyn Backend,
+    (image, launch, inputs): (Image, &Launch, &[Vec<u8>]),
+    scratch: &Path,
+    limit_s: f64,
+) -> Result<Result<Vec<Vec<u8>>, Verdict>, Fault> {
+    let files = |name: &str| Err(ContentsError::NotCarried(name.to_owned()));
+    let job = prepare(launch, scratch, &files)?;
+    let found = run(backend, &job, &Variant::new("this kernel", image), limit_s)?;
+    if !found.verdict.is_correct() {
+        return Ok(Err(found.verdict));
+    }
+    let mut outputs = found.outputs.into_iter();
+    let contents = launch.buffers().zip(inputs);
+    let contents = contents.map(|(buffer, input)| match buffer.output {
+        true => outputs.next().map(|o| o.1).unwrap_or_default(),
+        false => input.clone(),
+    });
+    Ok(Ok(contents.collect()))
 }

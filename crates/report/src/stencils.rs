@@ -2,13 +2,16 @@
 //! bench/stencils/goals.json.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use crate::results::{StencilResult, StencilVersion};
 use serde::{Deserialize, Serialize};
+use warpwright_stencil::ir::{Dim, Extent, Stencil};
+use warpwright_stencil::statistics::statistics;
 use warpwright_stencil::versions::Family;
 
 use crate::suite::geometric_mean;
+use crate::table::Table;
 
 /// The schema of a result file.
 pub const SCHEMA: &str = "warpwright.stencils/1";
@@ -126,4 +129,117 @@ fn worst_distance(results: &Results) -> f64 {
 
 fn number(ms: Option<f64>) -> String {
     ms.map_or("–".into(), |ms| format!("{ms:.3}"))
+}
+
+/// The numbers of one stencil: the columns of Table 1 of Rawat et al. (PPoPP 2018).
+#[derive(Serialize)]
+pub struct Explained {
+    stencil: String,
+    points: Vec<String>,
+    unroll: u64,
+    order: i64,
+    flops_per_point: u64,
+    arrays: usize,
+    accessed_per_thread: u64,
+    unique_per_thread: u64,
+    reassociate: bool,
+}
+
+/// The numbers of a stencil.
+pub fn explained(stencil: &Stencil) -> Explained {
+    let s = statistics(stencil);
+    Explained {
+        stencil: stencil.name.clone(),
+        points: stencil.dims.values().map(|d| points(stencil, d)).collect(),
+        unroll: s.unroll,
+        order: s.order,
+        flops_per_point: s.flops,
+        arrays: s.arrays,
+        accessed_per_thread: s.accessed,
+        unique_per_thread: s.unique,
+        reassociate: stencil.reassociate,
+    }
+}
+
+/// `2 <= j < N-2`
+fn points(stencil: &Stencil, dim: &Dim) -> String {
+    let Extent { parameter, add } = dim.extent;
+    let end = add - dim.high;
+    let end = match parameter.map(|p| &stencil.parameters[p]) {
+        None => end.to_string(),
+        Some(size) if end == 0 => size.clone(),
+        Some(size) => format!("{size}{end:+}"),
+    };
+    format!("{} <= {} < {end}", dim.low, dim.name)
+}
+
+/// Their table.
+pub fn explained_table(stencils: &[Explained]) -> String {
+    let mut table = Table::new(&["stencil", "UF", "k", "F", "R", "A", "U", "points"]);
+    for s in stencils {
+        table.row(vec![
+            s.stencil.clone(),
+            s.unroll.to_string(),
+            s.order.to_string(),
+            s.flops_per_point.to_string(),
+            s.arrays.to_string(),
+            s.accessed_per_thread.to_string(),
+            s.unique_per_thread.to_string(),
+            s.points.join(", "),
+        ]);
+    }
+    format!(
+        "{}\n\n  UF: points per thread, k: order, F: FLOPs per point, R: arrays,\n  \
+         A: elements accessed per thread, U: unique ones\n",
+        table.render(2).trim_end()
+    )
+}
+
+/// A family by name.
+pub fn family(family: Family) -> &'static str {
+    match family {
+        Family::Original => "original",
+        Family::Unrolled => "unrolled",
+        Family::Reordered => "reordered",
+        Family::Streamed => "streamed",
+    }
+}
+
+/// `, M=512, N=512`
+pub fn size_text(sizes: &[(String, i64)]) -> String {
+    let sizes = sizes.iter().map(|(name, n)| format!(", {name}={n}"));
+    sizes.collect()
+}
+
+/// What `tune` measured, the fastest first.
+impl fmt::Display for StencilResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "stencil {} on {}{}\n",
+            self.stencil,
+            self.gpu,
+            size_text(&self.sizes)
+        )?;
+        let mut order: Vec<&StencilVersion> = self.versions.iter().collect();
+        order.sort_by(|a, b| {
+            let key = |v: &StencilVersion| v.ms.unwrap_or(f64::INFINITY);
+            key(a).total_cmp(&key(b))
+        });
+        let mut table = Table::new(&["family", "plan", "ms", "predicted", "from the host", "note"]);
+        for version in order {
+            let number = |value: Option<f64>| value.map_or("–".into(), |ms| format!("{ms:.3}"));
+            let apart = version.reference_distance;
+            table.row(vec![
+                family(version.family).into(),
+                version.plan.clone(),
+                number(version.ms),
+                number(version.predicted_ms),
+                apart.map_or("–".into(), |apart| format!("{apart:.0e}")),
+                version.rejected.clone().unwrap_or_default(),
+            ]);
+        }
+        write!(f, "{}", table.render_within(2))?;
+        Ok(())
+    }
 }

@@ -4,13 +4,12 @@
 //! * [`program`]: starting it with the library in it, waiting for it, becoming it; [`environment`]: its variables;
 //!   [`needs`]: what it must have first.
 //! * [`signals`]: what they end; [`stdin`]: what it reads; [`shown`]: what it writes; [`beside`]: what is said beside it.
-//! * [`work`]: a folder to work in; [`limits`]: what a run takes.
+//! * [`work`]: a folder to work in; [`limits`]: what a run takes; [`threads`]: how many work.
 //!
 //! It is for a process of its own: signals and standard input are taken for all of it.
 
 pub mod beside;
 mod environment;
-mod error;
 mod fresh;
 pub mod limits;
 mod needs;
@@ -18,6 +17,5 @@ pub mod program;
 pub mod shown;
 pub mod signals;
 pub mod stdin;
+pub mod threads;
 pub mod work;
-
-pub use error::Error;

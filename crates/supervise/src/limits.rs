@@ -4,7 +4,7 @@
 use nix::sys::resource::{Resource, getrlimit};
 use rustix::io::dup;
 
-use crate::Error;
+use warpwright_diag::Problem;
 
 /// What a search may come to need while it builds and proves; bytes.
 const MEMORY: u64 = 1 << 30;
@@ -17,7 +17,7 @@ const FILES_OF_SEARCH: usize = 32;
 ///
 /// # Errors
 /// Too few files may be opened.
-pub fn check() -> Result<(), Error> {
+pub fn check() -> Result<(), Problem> {
     files(FILES)
 }
 
@@ -25,10 +25,10 @@ pub fn check() -> Result<(), Error> {
 ///
 /// # Errors
 /// There is too little memory, or too few files may be opened.
-pub fn check_search() -> Result<(), Error> {
+pub fn check_search() -> Result<(), Problem> {
     let limit = getrlimit(Resource::RLIMIT_AS).map_or(u64::MAX, |(soft, _)| soft);
     if limit < MEMORY {
-        return Err(Error::Input(format!(
+        return Err(Problem::Input(format!(
             "this process may have {} MiB of memory (`ulimit -v`), and a search takes up to {}: \
              `warpwright trace` and `with` take little",
             limit >> 20,
@@ -39,11 +39,11 @@ pub fn check_search() -> Result<(), Error> {
 }
 
 /// May so many files be opened?
-fn files(wanted: usize) -> Result<(), Error> {
+fn files(wanted: usize) -> Result<(), Problem> {
     let opened = (0..wanted).map(|_| dup(std::io::stderr()));
     let opened: Result<Vec<_>, _> = opened.collect();
     opened.map(drop).map_err(|e| {
-        Error::Input(format!(
+        Problem::Input(format!(
             "this process may not open {wanted} more files (`ulimit -n`): {}; `warpwright with` needs none",
             std::io::Error::from(e)
         ))

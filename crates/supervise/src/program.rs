@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 
 use nix::libc;
 
-use crate::{Error, beside, environment, needs, signals, stdin};
+use warpwright_diag::Problem;
+
+use crate::{beside, environment, needs, signals, stdin};
 
 /// A library of ours: its file name, that of one which it opens beside it, and the variable that names another place.
 pub struct Library {
@@ -51,10 +53,10 @@ impl Program {
     /// What is started. Its environment is this process's as it is, with what was set in its place or at the end: a
     /// [`Command`] would sort it.
     #[allow(unsafe_code)]
-    fn ready(mut self) -> Result<Command, Error> {
+    fn ready(mut self) -> Result<Command, Problem> {
         let with_zero = |entry: Vec<u8>| {
             let failed =
-                |_| Error::Input("a variable of the environment has a zero in it".to_owned());
+                |_| Problem::Input("a variable of the environment has a zero in it".to_owned());
             CString::new(entry).map_err(failed)
         };
         let entries = environment::with(environment::own(), &self.set);
@@ -80,10 +82,10 @@ impl Program {
 }
 
 /// A program with its arguments.
-pub fn command(words: &[OsString]) -> Result<Program, Error> {
+pub fn command(words: &[OsString]) -> Result<Program, Problem> {
     let (program, args) = words
         .split_first()
-        .ok_or_else(|| Error::Usage("a program is wanted after `--`".into()))?;
+        .ok_or_else(|| Problem::Usage("a program is wanted after `--`".into()))?;
     let mut command = Command::new(program);
     command.args(args);
     beside::begin();
@@ -98,7 +100,7 @@ pub fn command(words: &[OsString]) -> Result<Program, Error> {
 const LONGEST: usize = 128 << 10;
 
 /// Has the program load the library in this mode.
-pub fn inject(command: &mut Program, mode: &str) -> Result<(), Error> {
+pub fn inject(command: &mut Program, mode: &str) -> Result<(), Problem> {
     let program = command.command.get_program();
     if needs::sanitizer(program) {
         beside::tell(&format!(
@@ -148,18 +150,18 @@ pub fn whole(path: &Path) -> PathBuf {
 }
 
 /// The library: named by the variable, beside this program, or in the `lib` folder beside its folder.
-pub fn library(wanted: &Library) -> Result<PathBuf, Error> {
+pub fn library(wanted: &Library) -> Result<PathBuf, Problem> {
     let Library {
         file,
         opens,
         variable,
     } = *wanted;
-    let missing = |what: String| Error::Missing {
+    let missing = |what: String| Problem::Missing {
         what,
-        mend: format!(
+        mend: Some(format!(
             "cargo build --release --workspace (in a checkout; `cargo install` has no libraries) puts {file} beside \
              `warpwright`; {variable} names another place"
-        ),
+        )),
     };
     let places = match std::env::var_os(variable) {
         Some(named) => vec![PathBuf::from(named)],
@@ -184,7 +186,7 @@ pub fn library(wanted: &Library) -> Result<PathBuf, Error> {
             }
             known => known,
         };
-        let failed = |e| Error::Input(format!("`{}`: {e}", library.display()));
+        let failed = |e| Problem::Input(format!("`{}`: {e}", library.display()));
         if !is_whole.map_err(failed)? {
             return Err(missing(format!(
                 "`{}` is no whole library (is it cut short?), and programs would run without it",
@@ -198,9 +200,9 @@ pub fn library(wanted: &Library) -> Result<PathBuf, Error> {
 
 /// Can a path stand where the dynamic linker reads it? These separate names there or begin `$ORIGIN`, and nothing protects
 /// them.
-pub fn loadable(path: &Path, odd: &[char]) -> Result<(), Error> {
+pub fn loadable(path: &Path, odd: &[char]) -> Result<(), Problem> {
     match path.to_string_lossy().chars().find(|c| odd.contains(c)) {
-        Some(c) => Err(Error::Input(format!(
+        Some(c) => Err(Problem::Input(format!(
             "`{}`: the dynamic linker takes no path with `{c}` in it",
             path.display()
         ))),
@@ -225,7 +227,7 @@ fn is_whole(library: &Path) -> std::io::Result<bool> {
 }
 
 /// Becomes the program. Returns only if that fails.
-pub fn become_it(program: Program) -> Error {
+pub fn become_it(program: Program) -> Problem {
     let mut command = match program.ready() {
         Ok(command) => command,
         Err(failure) => return failure,
@@ -277,7 +279,7 @@ pub fn first() -> Option<End> {
 }
 
 /// Runs the program to its end.
-pub fn run(program: Program) -> Result<End, Error> {
+pub fn run(program: Program) -> Result<End, Problem> {
     let wait = |child| loop {
         if let Some(end) = look_after(child, 0)? {
             return Ok(end);
@@ -290,7 +292,7 @@ pub fn run(program: Program) -> Result<End, Error> {
 const INTERVAL: Duration = Duration::from_millis(2);
 
 /// The same, and meanwhile `work` is done again and again.
-pub fn run_with(program: Program, mut work: impl FnMut()) -> Result<End, Error> {
+pub fn run_with(program: Program, mut work: impl FnMut()) -> Result<End, Problem> {
     run_beside(program.ready()?, &mut |child| {
         loop {
             work();
@@ -358,7 +360,7 @@ fn is_changed(child: u32) -> bool {
 fn run_beside(
     mut command: Command,
     wait: &mut dyn FnMut(u32) -> std::io::Result<End>,
-) -> Result<End, Error> {
+) -> Result<End, Problem> {
     let name = command.get_program().to_owned();
     // Signals are for the program; what it did until then is still worth telling.
     signals::starting();
@@ -380,8 +382,8 @@ fn run_beside(
     end.map_err(|e| not_started(&name, &e))
 }
 
-fn not_started(name: &OsStr, why: &std::io::Error) -> Error {
-    Error::Input(format!(
+fn not_started(name: &OsStr, why: &std::io::Error) -> Problem {
+    Problem::Input(format!(
         "`{}` does not start: {why}",
         name.to_string_lossy()
     ))

@@ -7,8 +7,8 @@ use std::process::Stdio;
 
 use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, fstat, memfd_create};
 
-use crate::Error;
 use crate::program::Program;
+use warpwright_diag::Problem;
 
 /// What became of it.
 pub enum Shown {
@@ -32,7 +32,7 @@ impl Shown {
     ///
     /// # Errors
     /// There is no memory.
-    pub fn give(&self, program: &mut Program) -> std::result::Result<Option<Written>, Error> {
+    pub fn give(&self, program: &mut Program) -> std::result::Result<Option<Written>, Problem> {
         // The log is none of what the program writes.
         if std::env::var_os("WARPWRIGHT_LOG").is_some_and(|log| log == "/dev/stderr") {
             let own = format!("/proc/{}/fd/2", std::process::id());
@@ -44,7 +44,7 @@ impl Shown {
             return Ok(None);
         }
         let written = Written::new(&mut program.command);
-        let failed = |e| Error::Input(format!("no place for the program's output: {e}"));
+        let failed = |e| Problem::Input(format!("no place for the program's output: {e}"));
         written.map(Some).map_err(failed)
     }
 

@@ -26,9 +26,9 @@ use nix::sys::socket::{
 use rustix::fs::{FileType, OFlags, SeekFrom, fcntl_getfl, fcntl_setfl, fstat, seek};
 use rustix::io::{ioctl_fionread, read};
 
-use crate::Error;
 use crate::beside::tell;
 use crate::program::Program;
+use warpwright_diag::Problem;
 
 /// Bytes that are looked at or handed on at a time, and no less than twice what the source may hold.
 const PIECE: usize = 1 << 17;
@@ -558,8 +558,8 @@ pub fn wanted_again() -> &'static str {
 ///
 /// # Errors
 /// There is no way to.
-pub fn give(program: &mut Program, is_shown: bool) -> std::result::Result<(), Error> {
-    let failed = |e: std::io::Error| Error::Input(format!("standard input: {e}"));
+pub fn give(program: &mut Program, is_shown: bool) -> std::result::Result<(), Problem> {
+    let failed = |e: std::io::Error| Problem::Input(format!("standard input: {e}"));
     match input() {
         Input::Passed | Input::Once => {}
         Input::File { start, .. } => {

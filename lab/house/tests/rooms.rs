@@ -110,6 +110,70 @@ fn arrows_point_downwards() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// What the command line is made of: the library, what it prints with, and where files, programs and devices are.
+const OF_CLI: [&str; 15] = [
+    "api",
+    "autotune",
+    "diag",
+    "driver",
+    "dropin",
+    "files",
+    "gpu",
+    "host",
+    "launch",
+    "pass",
+    "report",
+    "supervise",
+    "target",
+    "toolkit",
+    "winners",
+];
+
+/// Lines of it without tests. Less is better; what decides belongs into another room.
+const MOST_OF_CLI: usize = 6_025;
+
+/// The lines of a file without its modules of tests.
+fn lines_without_tests(text: &str) -> usize {
+    let lines: Vec<&str> = text.lines().collect();
+    let (mut count, mut at) = (0, 0);
+    while at < lines.len() {
+        let is_tests = lines[at] == "#[cfg(test)]"
+            && lines
+                .get(at + 1)
+                .is_some_and(|line| line.starts_with("mod "));
+        match is_tests {
+            true => at += lines[at..].iter().position(|line| *line == "}").unwrap(),
+            false => count += 1,
+        }
+        at += 1;
+    }
+    count
+}
+
+#[test]
+fn the_command_line_decides_nothing() {
+    let uses = &rooms()["cli"].uses;
+    let others: Vec<&String> = uses
+        .iter()
+        .filter(|used| !OF_CLI.contains(&used.as_str()))
+        .collect();
+    assert!(others.is_empty(), "`cli` uses {others:?}");
+    let mut files = Vec::new();
+    warpwright_house::sources(&root().join("crates/cli/src"), &mut files);
+    let count = |file: &PathBuf| lines_without_tests(&std::fs::read_to_string(file).unwrap());
+    let lines: usize = files.iter().map(count).sum();
+    assert!(
+        lines <= MOST_OF_CLI,
+        "`cli` has {lines} lines, {MOST_OF_CLI} at most"
+    );
+}
+
+#[test]
+fn modules_of_tests_are_no_lines() {
+    let text = "use a;\n\n#[cfg(test)]\nmod tests {\n    fn b() {\n    }\n}\nfn c() {}\n";
+    assert_eq!(lines_without_tests(text), 3);
+}
+
 #[test]
 fn the_oracle_and_the_proof_are_independent() {
     let rooms = rooms();

@@ -13,11 +13,12 @@ pub mod stencil;
 
 use warpwright_driver::source::Kept;
 use warpwright_pass::{Artifact, Language, SourceFile};
+use warpwright_ptx::Module;
 use warpwright_stencil::replace::{Note, Use};
 use warpwright_target::Gpu;
 use warpwright_toolkit::{NotFound, Toolkit};
 
-use crate::front::DEFAULT_GPU;
+use crate::front::{self, Compile, DEFAULT_GPU};
 use crate::{Error, Input, Level};
 use sizes::OwnSizes;
 
@@ -52,6 +53,29 @@ impl Tools<'_> {
     /// There is none, or not the one that was asked for.
     pub fn toolkit(&self) -> Result<&Toolkit, NotFound> {
         self.toolkit.as_ref().map_err(Clone::clone)
+    }
+
+    /// A file as a PTX module: CUDA C goes through nvcc (with source lines if wanted), a cubin is refused.
+    ///
+    /// # Errors
+    /// As of [`front::module`].
+    pub fn module(
+        &self,
+        input: &Input,
+        gpu: Option<&Gpu>,
+        lineinfo: bool,
+    ) -> Result<Module, Error> {
+        let compile = Compile {
+            gpu,
+            nvcc: self.nvcc,
+            lineinfo,
+            takes_limit: false,
+        };
+        let toolkit = match input.level {
+            Level::Cuda => Some(self.toolkit()?),
+            _ => None,
+        };
+        front::module(toolkit, input, &compile)
     }
 }
 
@@ -116,6 +140,15 @@ pub fn source(input: &Input, text: String) -> Artifact {
         text,
         language,
     })
+}
+
+/// Behind `agrees … at 7 launches`: in how many of the comparisons that holds for every input.
+fn for_every_input(proved: usize, compared: usize) -> String {
+    match proved {
+        0 => String::new(),
+        all if all == compared => ", proved there".to_owned(),
+        some => format!(", {some} of {compared} proved"),
+    }
 }
 
 /// A word as a shell takes it.

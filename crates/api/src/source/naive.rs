@@ -2,10 +2,12 @@
 //! the input in the PTX emulator, which needs nvcc.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use serde::Serialize;
 use warpwright_cudac::File;
 use warpwright_cudac::diag::Diagnostic;
+use warpwright_diag::count;
 use warpwright_driver::naive::{Chosen, Kind, NoStencil, choose, kind};
 use warpwright_ladder::{Checked, CompileError, Rung};
 use warpwright_naive::explain;
@@ -14,12 +16,14 @@ use warpwright_naive::recognise::is_marked;
 use warpwright_naive::versions::Problem;
 use warpwright_pass::names::is_definition_named;
 use warpwright_pass::{Artifact, Builders, Caution, Executor, Fuel, Setting, Target};
+use warpwright_report::screen::{dropped, wrap};
+use warpwright_report::table::Table;
 use warpwright_target::Gpu;
 
 use super::build::with_builders;
 use super::read::{read, read_again, rendered};
 use super::sizes::{Sizes, state};
-use super::{Request, Rewritten, Tools, source, uses_left};
+use super::{Request, Rewritten, Tools, for_every_input, source, uses_left};
 use crate::{Error, Input, Level};
 
 /// The JSON document of `opt` for a naive kernel.
@@ -390,5 +394,108 @@ fn document(
         left: Vec::new(),
         no_stencil: String::new(),
         output: request.output.clone(),
+    }
+}
+
+/// What people see of it.
+impl fmt::Display for Document {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let title = format!(
+            "naive kernel {}{} for {}: each thread computes outputs of its own; no stencil: {}",
+            self.kernel,
+            self.instance.as_deref().unwrap_or_default(),
+            self.gpu,
+            self.no_stencil
+        );
+        writeln!(f, "{}\n", wrap(&title, "", "  ").join("\n"))?;
+        for access in &self.accesses {
+            writeln!(f, "{}", wrap(access, "  ", "    ").join("\n"))?;
+        }
+        writeln!(f)?;
+        let mut table = Table::new(&["", "schedule", "predicted ms", "bound by", "note"]);
+        for (at, row) in self.versions.iter().enumerate() {
+            table.row(vec![
+                if self.chosen == Some(at) { "*" } else { "" }.into(),
+                row.schedule.clone(),
+                format!("{:.4}", row.predicted_ms),
+                row.bound.into(),
+                row.rejected.as_ref().map_or("", |_| "dropped").to_owned(),
+            ]);
+        }
+        let original = self.original_ms.map_or("–".into(), |ms| format!("{ms:.4}"));
+        let mark = if self.chosen.is_none() { "*" } else { "" };
+        table.row(vec![
+            mark.into(),
+            "as written".into(),
+            original,
+            String::new(),
+            String::new(),
+        ]);
+        write!(f, "{}", table.render_within(1))?;
+        let at = self.sizes.at();
+        if !at.is_empty() {
+            writeln!(
+                f,
+                "{}",
+                wrap(&format!("predicted{at}"), "    ", "      ").join("\n")
+            )?;
+        }
+        writeln!(f)?;
+        let all = self.versions.iter();
+        let why = all.filter_map(|row| Some((&*row.schedule, row.rejected.as_deref()?)));
+        write!(f, "{}", dropped(why))?;
+        if self.chosen.is_none() {
+            writeln!(
+                f,
+                "stays as it is: no {}schedule is predicted to gain enough",
+                if self.versions.is_empty() {
+                    ""
+                } else {
+                    "other "
+                }
+            )?;
+        }
+        for step in &self.steps {
+            writeln!(f, "{}", wrap(step, "", "  ").join("\n"))?;
+        }
+        let again = self.sizes.options();
+        if !self.recipe_text.is_empty() && !again.is_empty() {
+            let text = format!("once more: --recipe '{}'{again}", self.recipe_text);
+            writeln!(f, "{}", wrap(&text, "", "  ").join("\n"))?;
+        }
+        if let Some(checked) = &self.checked {
+            let how = match self.reordered {
+                false => "to the bit",
+                true => {
+                    "within 1e-5 (float) or 1e-13 (double) of the largest value, sums reordered as its pragma or its atomics permit"
+                }
+            };
+            let text = format!(
+                "agrees with the input in the emulator {how}, without races in shared memory: {} at {}{}{}",
+                checked.kernels.join(", "),
+                count(checked.sizes.len(), "launch"),
+                for_every_input(checked.proved, checked.compared),
+                match checked.shrunk {
+                    true => ", the file's constants made small",
+                    false => "",
+                }
+            );
+            writeln!(f, "{}", wrap(&text, "", "").join("\n"))?;
+        }
+        if let Some(why) = &self.unchecked {
+            let text = format!("NOT CHECKED against the input: {why}");
+            writeln!(f, "{}", wrap(&text, "", "  ").join("\n"))?;
+        }
+        for left in &self.uses {
+            writeln!(f, "{}", wrap(left, "", "").join("\n"))?;
+        }
+        if let Some(launches) = self.launches {
+            writeln!(f, "launches rewritten: {launches}")?;
+        }
+        for Left { kernel, reason } in &self.left {
+            let text = format!("{kernel} stays as written: {reason}");
+            writeln!(f, "{}", wrap(&text, "", "  ").join("\n"))?;
+        }
+        Ok(())
     }
 }

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use serde::Serialize;
+pub use warpwright_cudac::File;
 use warpwright_cudac::diag::{Diagnostic, Source, render_all};
-use warpwright_cudac::{File, marked};
+use warpwright_cudac::marked;
 use warpwright_pass::names::is_definition_named;
 use warpwright_stencil::extract;
 use warpwright_stencil::ir::Stencil;

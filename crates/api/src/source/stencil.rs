@@ -1,12 +1,17 @@
 //! Stencils of a file, rewritten in CUDA C: the first version in the order of the predictions that agrees with the input in
 //! the PTX emulator, which needs nvcc.
 
+use std::fmt;
+
 use serde::Serialize;
 use warpwright_cudac::diag::Source;
 use warpwright_driver::stencil::{Chosen, Verdict, choose};
 use warpwright_ladder::{Checked, Rung};
 use warpwright_pass::{Executor, Fuel, Setting, Target};
 use warpwright_report::results::StencilVersion;
+use warpwright_report::screen::{dropped, wrap};
+use warpwright_report::stencils::{family, size_text};
+use warpwright_report::table::Table;
 use warpwright_stencil::evaluate::Sizes;
 use warpwright_stencil::ir::Stencil;
 use warpwright_stencil::versions::{Problem, Version, versions};
@@ -16,7 +21,7 @@ use warpwright_target::Gpu;
 use super::build::with_builders;
 use super::read::{named, read, read_again, rendered};
 use super::sizes::OwnSizes;
-use super::{Request, Rewritten, Tools, source, uses_left};
+use super::{Request, Rewritten, Tools, for_every_input, source, uses_left};
 use crate::{Error, Input, Level};
 
 /// Versions of each family that are shown.
@@ -81,6 +86,118 @@ pub struct Rewrite {
     pub verdicts: Vec<Verdict>,
 }
 
+impl Rewrite {
+    /// What people see of it; with all versions, or of each family the best.
+    pub fn screen(&self, all: bool) -> impl fmt::Display {
+        fmt::from_fn(move |f| self.write(f, all))
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>, all: bool) -> fmt::Result {
+        let Rewrite { document, verdicts } = self;
+        let title = format!(
+            "stencil {} for {}{}{}",
+            document.stencil,
+            document.gpu,
+            size_text(&document.sizes),
+            match document.reassociate {
+                true => "",
+                false => ", sums stay as written",
+            }
+        );
+        writeln!(f, "{}\n", wrap(&title, "", "  ").join("\n"))?;
+        let (mut last, mut hidden, mut falls) = (None, 0, Vec::new());
+        let mut table = Table::new(&["", "family", "plan", "predicted ms", "note"]);
+        for (at, (version, verdict)) in document.versions.iter().zip(verdicts).enumerate() {
+            // Of each family the best one stands first.
+            let is_best = last.replace(version.family) != Some(version.family);
+            if !(all || is_best || at == document.chosen) {
+                hidden += 1;
+                continue;
+            }
+            let mark = if at == document.chosen { "*" } else { "" };
+            let predicted = version
+                .predicted_ms
+                .map_or("–".into(), |ms| format!("{ms:.3}"));
+            let note = match verdict {
+                Verdict::Falls(fall) => {
+                    falls.push((version.plan.as_str(), fall.to_string()));
+                    "dropped".to_owned()
+                }
+                Verdict::Kept if document.unchecked.is_some() => "not checked".to_owned(),
+                Verdict::NoGain => "no gain".to_owned(),
+                Verdict::Kept | Verdict::NotTried => String::new(),
+            };
+            table.row(vec![
+                mark.into(),
+                family(version.family).into(),
+                version.plan.clone(),
+                predicted,
+                note,
+            ]);
+        }
+        write!(f, "{}", table.render_within(1))?;
+        if let Some(launch) = &document.launch {
+            let text = format!("sizes of {launch}");
+            writeln!(f, "{}", wrap(&text, "    ", "      ").join("\n"))?;
+        }
+        let assumed = document.assumed_sizes.iter();
+        let mut assumed: Vec<String> = assumed
+            .map(|name| format!("{name} (--grid {name}=N)"))
+            .collect();
+        assumed.push("the block of the original".to_owned());
+        let text = format!("assumed: {}", assumed.join(", "));
+        writeln!(f, "{}", wrap(&text, "    ", "      ").join("\n"))?;
+        if hidden > 0 {
+            writeln!(f, "    {hidden} more with --all")?;
+        }
+        writeln!(f)?;
+        write!(
+            f,
+            "{}",
+            dropped(falls.iter().map(|(plan, why)| (*plan, &**why)))
+        )?;
+        if !document.recipe_text.is_empty() {
+            let text = format!("once more: --recipe '{}'", document.recipe_text);
+            writeln!(f, "{}", wrap(&text, "", "  ").join("\n"))?;
+        }
+        if let Some(checked) = &document.checked {
+            let sizes: Vec<String> = checked
+                .sizes
+                .iter()
+                .map(|s| size_text(s)[2..].to_owned())
+                .collect();
+            let text = format!(
+                "agrees with the input in the emulator{} ({}), {}, at {}{}{}",
+                match checked.distance {
+                    0.0 => " to the bit".to_owned(),
+                    apart => format!(" within {apart:.1e} of the largest value"),
+                },
+                checked.kernels.join(", "),
+                "without races in shared memory",
+                sizes.join("; "),
+                for_every_input(checked.proved, checked.compared),
+                if checked.shrunk {
+                    ", the file's constants made small"
+                } else {
+                    ""
+                },
+            );
+            writeln!(f, "{}", wrap(&text, "", "").join("\n"))?;
+        }
+        if let Some(why) = &document.unchecked {
+            let text = format!("NOT CHECKED against the input: {why}");
+            writeln!(f, "{}", wrap(&text, "", "  ").join("\n"))?;
+        }
+        for left in &document.left {
+            writeln!(f, "{}", wrap(left, "", "").join("\n"))?;
+        }
+        if let Some(launches) = document.launches {
+            writeln!(f, "launches rewritten: {launches}")?;
+        }
+        Ok(())
+    }
+}
+
 /// The names of the stencils that are rewritten; nothing in place of a name where there is only one.
 ///
 /// # Errors
@@ -102,6 +219,15 @@ pub fn stencils(
     let chosen = chosen.map_err(|problem| rendered(&[problem], &file.source))?;
     let names = chosen.iter().map(|header| Some(header.name.text.clone()));
     Ok(names.collect())
+}
+
+/// The stencil of a `.stencil` file.
+///
+/// # Errors
+/// It is not understood.
+pub fn of_language(input: &Input) -> Result<Stencil, Error> {
+    let source = Source::new(&*input.name, input.text()?);
+    dsl::parse(&source.text).map_err(|problems| rendered(&problems, &source))
 }
 
 /// Rewrites the [`stencils`] of a file one after the other, each in the text that the one before it left.

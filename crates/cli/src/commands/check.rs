@@ -2,33 +2,33 @@
 
 use std::path::PathBuf;
 
+use warpwright::Module;
+use warpwright::run::{among, both_in_emulator, compared, kernels, kernels_of, not_run};
 use warpwright::source::quoted;
 use warpwright::{CheckOptions, Checked, FunctionVerdict, Optimizer};
-use warpwright_diag::count;
-use warpwright_emu::{Emulator, FaultKind, Options as RunOptions, Outcome};
-use warpwright_launch::{Buffer, Comparison, Launch, compare};
+use warpwright_autotune::launches::{guesses, nvcc as described_nvcc};
 use warpwright_pass::names::source_name;
-use warpwright_ptx::Module;
 use warpwright_report::screen::{WIDTH, shortened, wrap};
 
-use super::run::{among, described, kernels, kernels_of, materialize, run_on_device, shown};
+use super::run::{described, initial, run_on_device};
 use super::{print_json, write_page};
 use crate::args::{CheckArgs, Cli};
 use crate::failure::Failure;
-use crate::input::{self, Input, Level};
 use crate::{progress, session};
+use warpwright::{Input, Level};
+use warpwright_files::{self as files};
 
 /// Runs the command. The exit code is that of the worst verdict: refuted, then undecided.
 pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
-    let a = input::read(&args.a)?;
-    let b = input::read(&args.b)?;
+    let a = files::read(&args.a)?;
+    let b = files::read(&args.b)?;
     if args.rewrite.is_given() {
         return super::rewrite::run(cli, args, &a, &b);
     }
     let optimizer = compiler(cli, [&a, &b])?;
     // Options of nvcc are for what it compiles.
     let nvcc = |input: &Input| match input.level {
-        Level::Cuda => session::nvcc(input, args.setup.launch.as_deref(), &args.nvcc),
+        Level::Cuda => described_nvcc(input, args.setup.launch.as_deref(), &args.nvcc),
         _ => Ok(Vec::new()),
     };
     if !args.nvcc.is_empty() && ![&a, &b].iter().any(|input| input.level == Level::Cuda) {
@@ -201,7 +201,8 @@ fn refuse_what_has_no_effect(args: &CheckArgs) -> Result<(), Failure> {
 /// What is compared, and what launches are taken to keep to: what a description says of its launch counts.
 fn symbolic(args: &CheckArgs, nvcc: Vec<String>) -> Result<CheckOptions, Failure> {
     let setup = &args.setup;
-    let launch = |path: &PathBuf| session::launch(path, setup.size.as_deref(), "full", &setup.set);
+    let launch =
+        |path: &PathBuf| session::launch(path, (setup.size.as_deref(), "full"), &setup.set);
     let launch = setup.launch.as_ref().map(launch).transpose()?;
     let launch = launch.as_ref();
     Ok(CheckOptions {
@@ -212,18 +213,6 @@ fn symbolic(args: &CheckArgs, nvcc: Vec<String>) -> Result<CheckOptions, Failure
         shape: args.shape.unwrap_or_default(),
         nvcc,
     })
-}
-
-/// Kernels that the second has alone: nothing runs them, so nothing is said of what launches them.
-fn not_run([known, all]: &[Vec<String>; 2], (first, second): (&str, &str)) -> Vec<FunctionVerdict> {
-    let others = all.iter().filter(|name| !known.contains(name));
-    let verdict = |name: &String| {
-        let text = format!(
-            "undecided: not run, because `{first}` has no such kernel; what launches it in `{second}` may differ"
-        );
-        FunctionVerdict::of_run(name.clone(), "undecided", text)
-    };
-    others.map(verdict).collect()
 }
 
 /// A text with the names that kernels have in their source.
@@ -268,87 +257,7 @@ fn cut(line: &str) -> String {
     }
 }
 
-/// A rewrite may execute so many times the original's instructions, and so many in any case (of warps).
-const TIMES: u64 = 1000;
-const LEAST_BUDGET: u64 = 1 << 24;
-
-/// Runs both in the emulator with the same inputs. Equal outputs on one input prove nothing about
-/// others, so the best verdict is "undecided", said as such. Where the original faults that is all that is said: the
-/// verdict is the error then.
-fn in_emulator(
-    args: &CheckArgs,
-    (a, b): &(Module, Module),
-) -> Result<Result<FunctionVerdict, FunctionVerdict>, Failure> {
-    let launch = described(&args.setup)?;
-    let launch = among(&launch, &args.setup, (&a.name, &kernels(a)))?;
-    let inputs = materialize(&launch, args.setup.launch.as_deref())?;
-    let run = |module: &Module, options: &RunOptions| {
-        let program = Emulator::new(module, &launch.kernel)?;
-        Ok::<_, Failure>(program.run(&launch, inputs.clone(), options)?)
-    };
-    let verdict = |verdict, text| FunctionVerdict::of_run(launch.kernel.clone(), verdict, text);
-    let all = RunOptions::default();
-    let fuel = args.fuel.unwrap_or(u64::MAX);
-    let all = RunOptions {
-        budget: all.budget.min(fuel),
-        total: all.total.min(fuel),
-        ..all
-    };
-    let (first, executed) = match run(a, &all)? {
-        Outcome::Finished(results) => (results.buffers, results.statistics.warp_instructions),
-        Outcome::Faulted(fault) if fault.kind == FaultKind::Budget && args.fuel.is_some() => {
-            let text = format!(
-                "undecided: the original `{}` is not at its end after {fuel} instructions of warps (--fuel)",
-                a.name
-            );
-            return Ok(Err(verdict("undecided", text)));
-        }
-        Outcome::Faulted(fault) => {
-            let guesses = session::guesses(args.setup.launch.as_deref());
-            let guesses = guesses.map_or_else(String::new, |text| format!("\n{text}"));
-            let fault = fault.to_string();
-            let text = format!(
-                "undecided: the original `{}` is at fault at this launch, so it is no judge: {}{guesses}",
-                a.name,
-                fault.trim_end()
-            );
-            return Ok(Err(verdict("undecided", text)));
-        }
-    };
-    let most = executed.saturating_mul(TIMES).max(LEAST_BUDGET);
-    let bounded = RunOptions {
-        budget: all.budget.min(most),
-        total: all.total.min(most),
-        ..all
-    };
-    let name = &b.name;
-    let spent = bounded.total;
-    Ok(match run(b, &bounded)? {
-        Outcome::Finished(results) => Ok(compared(
-            (&launch, &args.setup.set),
-            &inputs,
-            &first,
-            &results.buffers,
-        )),
-        // Whoever gives it less learns nothing of it.
-        Outcome::Faulted(fault) if fault.kind == FaultKind::Budget && spent < most => Err(verdict(
-            "undecided",
-            format!(
-                "undecided: `{name}` is not at its end after {spent} instructions of warps (--fuel), where the original \
-                 needs {executed}"
-            ),
-        )),
-        Outcome::Faulted(fault) if fault.kind == FaultKind::Budget => Ok(verdict(
-            "refuted",
-            format!(
-                "`{name}` is not at its end after {spent} instructions of warps, where the original needs {executed}: \
-                 {fault}"
-            ),
-        )),
-        Outcome::Faulted(fault) => Ok(verdict("refuted", format!("`{name}` is at fault: {fault}"))),
-    })
-}
-
+/// Runs both with the same inputs.
 fn on_device(
     args: &CheckArgs,
     a: &Input,
@@ -356,108 +265,27 @@ fn on_device(
     ordinal: u32,
 ) -> Result<Vec<FunctionVerdict>, Failure> {
     let launch = described(&args.setup)?;
-    let launch = among(&launch, &args.setup, (&a.name, &kernels_of(a)?))?;
-    let inputs = materialize(&launch, args.setup.launch.as_deref())?;
+    let named = args.setup.kernel.as_deref();
+    let launch = among(&launch, named, (&a.name, &kernels_of(a)?))?;
+    let inputs = initial(&launch, args.setup.launch.as_deref())?;
     let (_, first) = run_on_device(a.bytes.clone(), &launch, &inputs, ordinal)?;
     let (_, second) = run_on_device(b.bytes.clone(), &launch, &inputs, ordinal)?;
     let all = (&launch, &*args.setup.set);
     Ok(vec![compared(all, &inputs, &first, &second)])
 }
 
-fn compared(
-    (launch, set): (&Launch, &[String]),
-    inputs: &[Vec<u8>],
-    first: &[Vec<u8>],
-    second: &[Vec<u8>],
-) -> FunctionVerdict {
-    let mut is_equal = true;
-    for ((buffer, a), b) in launch.buffers().zip(first).zip(second) {
-        if a == b {
-            continue;
-        }
-        let found = compare(b, a, buffer.ty, buffer.tolerance);
-        if found.within() {
-            is_equal = false;
-            continue;
-        }
-        let text = differs(buffer, (a, b), &found);
-        return FunctionVerdict::of_run(launch.kernel.clone(), "refuted", text);
-    }
-    let how = match is_equal {
-        true => "equal bit for bit",
-        false => "equal within the description's tolerance, not bit for bit,",
-    };
-    let changed = match set {
-        [] => String::new(),
-        set => format!(" with {}", set.join(", ")),
-    };
-    let mut text = format!(
-        "the outputs are {how} at size `{}`{changed}; other inputs may differ, so this is no proof",
-        launch.size
-    );
-    let outputs = launch.buffers().zip(inputs).zip(first);
-    for ((buffer, input), output) in outputs.filter(|((buffer, _), _)| buffer.output) {
-        if let Some(what) = tells_little(buffer, input, output) {
-            text += &format!("\n  `{}` tells little: {what}", buffer.name);
-        }
-    }
-    FunctionVerdict::of_run(launch.kernel.clone(), "undecided", text)
-}
-
-/// The first element that differs, how many do, and by how much.
-fn differs(buffer: &Buffer, (a, b): (&[u8], &[u8]), found: &Comparison) -> String {
-    let at = found.first_mismatch.unwrap_or_default();
-    let ty = buffer.ty;
-    let value = |bytes: &[u8]| {
-        let element = bytes.chunks_exact(ty.size()).nth(at);
-        element.map_or_else(
-            || "missing".to_owned(),
-            |bytes| shown(ty, ty.to_f64(ty.read(bytes))),
-        )
-    };
-    let mut text = format!(
-        "refuted: `{}[{at}]` differs: {} in place of {}; {} of {} do, by at most {:.2e}, {:.2e} of the value",
-        buffer.name,
-        value(b),
-        value(a),
-        found.mismatches,
-        count(found.len, "element"),
-        found.max_abs,
-        found.max_rel
-    );
-    if ty.is_float() && buffer.tolerance.is_none() && found.max_rel < MAY_BE_ROUNDING {
-        text += "\n  as little as another rounding may make: a `tolerance` in the description permits it (docs/launch.md)";
-    }
-    text
-}
-
-/// Relative differences below it may be those of sums in another order.
-const MAY_BE_ROUNDING: f64 = 1e-2;
-
-/// Why an output that both agree on says little about them.
-fn tells_little(buffer: &Buffer, input: &[u8], output: &[u8]) -> Option<String> {
-    if input == output {
-        return Some("it is as it was before the launch".to_owned());
-    }
-    let mut elements = output.chunks_exact(buffer.ty.size());
-    if let Some(first) = elements.clone().next()
-        && buffer.len > 1
-        && elements.all(|element| element == first)
-    {
-        let value = shown(buffer.ty, buffer.ty.to_f64(buffer.ty.read(first)));
-        return Some(match value.as_str() {
-            "NaN" => "every element is NaN".to_owned(),
-            value => format!("every element is {value}"),
-        });
-    }
-    let elements = output.chunks_exact(buffer.ty.size());
-    let is_nan = |bytes: &[u8]| buffer.ty.to_f64(buffer.ty.read(bytes)).is_nan();
-    let nans = elements.filter(|bytes| is_nan(bytes)).count();
-    match nans {
-        0 => None,
-        all if all == buffer.len => Some("every element is NaN".to_owned()),
-        some => Some(format!("{some} of {} elements are NaN", buffer.len)),
-    }
+/// The same in the emulator.
+fn in_emulator(
+    args: &CheckArgs,
+    (a, b): &(Module, Module),
+) -> Result<Result<FunctionVerdict, FunctionVerdict>, Failure> {
+    let launch = described(&args.setup)?;
+    let named = args.setup.kernel.as_deref();
+    let launch = among(&launch, named, (&a.name, &kernels(a)))?;
+    let inputs = initial(&launch, args.setup.launch.as_deref())?;
+    let guesses = || guesses(args.setup.launch.as_deref());
+    let of = (&launch, &*args.setup.set);
+    Ok(both_in_emulator((a, b), of, &inputs, args.fuel, &guesses)?)
 }
 
 #[cfg(test)]

@@ -1,38 +1,36 @@
 //! `warpwright explain`: resources, staircase, register pressure; the numbers of stencils.
 
-use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::Instant;
 
 use serde::Serialize;
-use warpwright_cudac::File;
+use warpwright_autotune::launches::guesses;
+use warpwright_autotune::own_run::{DOING, FOR_RUN, beside_a_build, until};
 use warpwright_diag::count;
 use warpwright_driver::Resources;
 use warpwright_driver::crat::ResourceUsage;
 use warpwright_report::explain::Explanation;
 use warpwright_target::Gpu;
 
-use super::launch::counted_launches;
-use super::own_run::{self, Ran};
-use super::{print_json, stencil, write_page};
+use super::own::{self, LOOKING, counted};
+use super::{print_json, write_page};
 use crate::args::{Cli, ExplainArgs, KernelArgs};
 use crate::failure::Failure;
-use crate::input::{self, Input, Level};
 use crate::progress;
 use crate::session;
 use warpwright::Counted;
 use warpwright::front::{ASSUMED, is_assumed};
 use warpwright::optimise::KernelEdits;
 use warpwright::source::advice::{Advice, advice};
-use warpwright::source::read::{self, Found, Other};
-use warpwright_host::{halved, whole_or_parts};
-use warpwright_launch::{LaunchFile, Source};
-use warpwright_pass::names::{is_named, source_name};
+use warpwright::source::read::{self, File, Found, Other};
+use warpwright::source::stencil::of_language;
+use warpwright::{Input, Level};
+use warpwright_files::{self as files};
+use warpwright_pass::names::source_name;
 use warpwright_report::screen::{beside, bound_by, launched, spills, titled, wrap};
+use warpwright_report::stencils::{Explained, explained, explained_table};
 use warpwright_report::table::Table;
 
 /// What takes time, in words.
-pub const LOOKING: &str = "looking for a launch to count";
 pub const COUNTING: &str = "building, and counting what a launch executes";
 
 #[derive(Serialize)]
@@ -43,7 +41,7 @@ struct Document {
     #[serde(skip_serializing_if = "Option::is_none")]
     gpu: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    stencils: Vec<stencil::Explained>,
+    stencils: Vec<Explained>,
     /// Kernels that are no stencils, with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     not_stencils: Vec<Other>,
@@ -66,8 +64,8 @@ pub fn advised(
 
 /// Runs the command.
 pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
-    let until = own_run::until(args.budget);
-    let input = input::read(&args.file)?;
+    let until = until(args.budget);
+    let input = files::read(&args.file)?;
     let named = session::named_gpu(args.kernel.gpu.as_deref())?;
     // Read once: the preprocessor is asked each time.
     let target = named.as_ref().map(Gpu::target);
@@ -80,7 +78,7 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
         _ => None,
     };
     let found = stencils(args, &input, file.as_ref())?;
-    let stencils = stencil::explained_all(&found.stencils);
+    let stencils: Vec<Explained> = found.stencils.iter().map(explained).collect();
     let built = match input.level {
         Level::Stencil => None,
         Level::Cubin | Level::Fat | Level::Cuda | Level::Ptx => {
@@ -116,7 +114,7 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
     }
     if !document.stencils.is_empty() {
         println!("{}\n", document.input);
-        stencil::print(&document.stencils);
+        print!("{}", explained_table(&document.stencils));
     }
     if let Some(gpu) = gpu {
         if !document.stencils.is_empty() {
@@ -155,12 +153,10 @@ fn of_kernels(
 ) -> Result<(Gpu, Vec<Explanation>, Vec<Counted>), Failure> {
     let mut options = session::options(input, &args.kernel, &args.nvcc)?;
     options.until = Some(until);
-    let wanted = own_run::Wanted {
-        own: &args.own,
-        nvcc: &options.nvcc,
-        budget: args.budget * own_run::FOR_RUN,
-        gpu: options.gpu.as_ref(),
-    };
+    let budget = args.budget * FOR_RUN;
+    let wanted = args
+        .own
+        .wanted(&options.nvcc, (budget, options.gpu.as_ref()));
     let optimizer = session::optimizer(cli, input)?;
     // Kept by content: what is wrong with it is said when it is asked for.
     let compile = || {
@@ -168,13 +164,13 @@ fn of_kernels(
             drop(optimizer.compiled(input, &options));
         }
     };
-    let own = || own_run::of(cli, input, &args.kernel, wanted);
-    let run = || own_run::beside_a_build(compile, own);
-    let ran = progress::waiting(own_run::DOING, run);
+    let own = || own::ran(cli, input, &args.kernel, wanted);
+    let run = || beside_a_build(compile, own);
+    let ran = progress::waiting(DOING, run)?;
     let seen = (ran.as_ref(), until);
     let own = || counted(cli, (input, file), &args.kernel, &args.nvcc, seen);
     options.counted = progress::waiting(LOOKING, own)?;
-    options.ran = own_run::known(ran.as_ref(), &args.kernel);
+    options.ran = own::known(ran.as_ref(), &args.kernel);
     let mut found = progress::waiting(COUNTING, || optimizer.explain(input, &options))?;
     for kernel in &mut found.kernels {
         kernel.not_launched = ran
@@ -184,71 +180,11 @@ fn of_kernels(
     Ok((found.gpu, found.kernels, options.counted))
 }
 
-/// The launches whose executions are counted: that which is described, else that which its program made, else the code's
-/// own.
-pub fn counted(
-    cli: &Cli,
-    (input, file): (&Input, Option<&File>),
-    args: &KernelArgs,
-    nvcc: &[String],
-    (ran, until): (Option<&Ran>, Instant),
-) -> Result<Vec<Counted>, Failure> {
-    let file_of = args.launch.as_deref().map(session::launch_file);
-    let described_in = file_of.transpose()?;
-    let mut all = match (&described_in, &args.launch) {
-        (Some(file), Some(path)) => described(args, (file, path))?,
-        _ => Vec::new(),
-    };
-    if let (Some(file), None) = (file, &args.trace) {
-        let mut own =
-            counted_launches(cli, (input, file), args, nvcc, (ran, until)).unwrap_or_default();
-        own.retain(|own| {
-            let symbol = &own.launch.kernel;
-            let described = described_in.as_ref().map(LaunchFile::kernel);
-            described.is_none_or(|name| !is_named(name, symbol))
-        });
-        all.extend(own);
-    }
-    Ok(all)
-}
-
-/// The launch that is described: at the size that is asked for, or as much smaller as it has to be.
-fn described(
-    args: &KernelArgs,
-    (file, path): (&LaunchFile, &Path),
-) -> Result<Vec<Counted>, Failure> {
-    let size = session::size_of(file, path, (args.size.as_deref(), "full"))?;
-    let of_small: BTreeMap<&str, i64> = file.parameters("small").collect();
-    let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
-    let is_guessed = session::guesses(Some(path)).is_some();
-    let sized = |shift: u32| {
-        let names = file.parameters(&size);
-        let names = names.map(|(name, whole)| {
-            let small = of_small.get(name).copied();
-            (name, whole, small.unwrap_or(whole))
-        });
-        let (sizes, smaller) = halved(names, shift);
-        let is_smaller = smaller.is_some();
-        let guesses = is_guessed.then(|| "guesses in its description".to_owned());
-        let at = [Some(format!("size `{size}`")), guesses, smaller].into_iter();
-        Some(Counted {
-            launch: file.resolve(&size, &sizes).ok()?,
-            folder: folder.clone(),
-            at: at.flatten().collect::<Vec<_>>().join(", "),
-            source: Source::Described,
-            is_known_block: true,
-            is_smaller,
-            guessed: None,
-        })
-    };
-    Ok(whole_or_parts(&sized))
-}
-
 /// The stencils among the kernels.
 fn stencils(args: &ExplainArgs, input: &Input, file: Option<&File>) -> Result<Found, Failure> {
     match (input.level, file) {
         (Level::Stencil, _) => Ok(Found {
-            stencils: vec![stencil::of_language(input)?],
+            stencils: vec![of_language(input)?],
             ..Found::default()
         }),
         (_, Some(file)) => Ok(read::stencils(file, args.kernel.one().ok().flatten())?),
@@ -415,7 +351,7 @@ fn print_kernel(e: &Explanation, (gpu, args): (&Gpu, &KernelArgs), is_verbose: b
     let is_counted = e.causes.as_ref().is_some_and(|c| c.counted_at.is_some());
     let uncounted = match (&e.not_counted, &e.accesses) {
         (Some(why), _) => {
-            let guesses = session::guesses(args.launch.as_deref());
+            let guesses = guesses(args.launch.as_deref());
             let guesses = guesses.map_or_else(String::new, |text| format!("; {text}"));
             Some(format!(
                 "neither loops nor accesses are counted: {why}{guesses}"

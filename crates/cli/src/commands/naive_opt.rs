@@ -1,17 +1,14 @@
 //! `warpwright opt` for a naive kernel: the input with tuned kernels in it, in CUDA C. No GPU is needed; what is written
 //! was compared with the input in the PTX emulator, which needs nvcc.
 
-use warpwright::source::naive::{Document, Documents, Found, Left, rewrite};
+use warpwright::source::naive::{Documents, Found, Left, rewrite};
 use warpwright::source::sizes::OwnSizes;
 use warpwright::source::{Tools, target};
 
 use super::stencil_opt::{decided, request, write, written};
 use crate::args::{Floating, OptArgs, StencilArgs};
 use crate::failure::Failure;
-use crate::input::Input;
-use warpwright_diag::count;
-use warpwright_report::screen::{dropped, wrap};
-use warpwright_report::table::Table;
+use warpwright::Input;
 
 /// Only its pragma lets a naive kernel's sums be reordered: the text says so wherever it goes.
 pub fn refuse_reassociate(args: &StencilArgs) -> Result<(), Failure> {
@@ -56,7 +53,7 @@ pub fn run(
                 if number > 0 {
                     println!();
                 }
-                print(document);
+                print!("{document}");
             }
             if let Some(output) = super::opt::written_to(args) {
                 println!("{}", written(&output, all.text != input.text()?));
@@ -64,103 +61,4 @@ pub fn run(
         }
     }
     decided(args, all.is_checked)
-}
-
-fn print(document: &Document) {
-    let title = format!(
-        "naive kernel {}{} for {}: each thread computes outputs of its own; no stencil: {}",
-        document.kernel,
-        document.instance.as_deref().unwrap_or_default(),
-        document.gpu,
-        document.no_stencil
-    );
-    println!("{}\n", wrap(&title, "", "  ").join("\n"));
-    for access in &document.accesses {
-        println!("{}", wrap(access, "  ", "    ").join("\n"));
-    }
-    println!();
-    let mut table = Table::new(&["", "schedule", "predicted ms", "bound by", "note"]);
-    for (at, row) in document.versions.iter().enumerate() {
-        table.row(vec![
-            if document.chosen == Some(at) { "*" } else { "" }.into(),
-            row.schedule.clone(),
-            format!("{:.4}", row.predicted_ms),
-            row.bound.into(),
-            row.rejected.as_ref().map_or("", |_| "dropped").to_owned(),
-        ]);
-    }
-    let original = document
-        .original_ms
-        .map_or("–".into(), |ms| format!("{ms:.4}"));
-    let mark = if document.chosen.is_none() { "*" } else { "" };
-    table.row(vec![
-        mark.into(),
-        "as written".into(),
-        original,
-        String::new(),
-        String::new(),
-    ]);
-    print!("{}", table.render_within(1));
-    let at = document.sizes.at();
-    if !at.is_empty() {
-        println!(
-            "{}",
-            wrap(&format!("predicted{at}"), "    ", "      ").join("\n")
-        );
-    }
-    println!();
-    let all = document.versions.iter();
-    let why = all.filter_map(|row| Some((&*row.schedule, row.rejected.as_deref()?)));
-    print!("{}", dropped(why));
-    if document.chosen.is_none() {
-        println!(
-            "stays as it is: no {}schedule is predicted to gain enough",
-            if document.versions.is_empty() {
-                ""
-            } else {
-                "other "
-            }
-        );
-    }
-    for step in &document.steps {
-        println!("{}", wrap(step, "", "  ").join("\n"));
-    }
-    let again = document.sizes.options();
-    if !document.recipe_text.is_empty() && !again.is_empty() {
-        let text = format!("once more: --recipe '{}'{again}", document.recipe_text);
-        println!("{}", wrap(&text, "", "  ").join("\n"));
-    }
-    if let Some(checked) = &document.checked {
-        let how = match document.reordered {
-            false => "to the bit",
-            true => {
-                "within 1e-5 (float) or 1e-13 (double) of the largest value, sums reordered as its pragma or its atomics permit"
-            }
-        };
-        let text = format!(
-            "agrees with the input in the emulator {how}, without races in shared memory: {} at {}{}{}",
-            checked.kernels.join(", "),
-            count(checked.sizes.len(), "launch"),
-            super::for_every_input(checked.proved, checked.compared),
-            match checked.shrunk {
-                true => ", the file's constants made small",
-                false => "",
-            }
-        );
-        println!("{}", wrap(&text, "", "").join("\n"));
-    }
-    if let Some(why) = &document.unchecked {
-        let text = format!("NOT CHECKED against the input: {why}");
-        println!("{}", wrap(&text, "", "  ").join("\n"));
-    }
-    for left in &document.uses {
-        println!("{}", wrap(left, "", "").join("\n"));
-    }
-    if let Some(launches) = document.launches {
-        println!("launches rewritten: {launches}");
-    }
-    for Left { kernel, reason } in &document.left {
-        let text = format!("{kernel} stays as written: {reason}");
-        println!("{}", wrap(&text, "", "  ").join("\n"));
-    }
 }

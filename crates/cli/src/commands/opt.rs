@@ -4,30 +4,31 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use warpwright::optimise::{self, Outcome, Report, Watch};
+use warpwright::optimise::{Outcome, Report, Watch};
 use warpwright::source::naive::wanted;
 use warpwright::source::read::read;
 use warpwright::source::{advice, quoted};
-use warpwright::{Candidate, Emit as Emitted, Error, Explanation, placed};
+use warpwright::{Candidate, Emit as Emitted, Error, Explanation};
+use warpwright_autotune::own_run::{BUDGET, DOING, until};
+use warpwright_autotune::session::database;
 use warpwright_diag::count;
-use warpwright_driver::build::Workshop;
 use warpwright_driver::database::kernel_hash;
-use warpwright_driver::opt::{KernelOutcome, Known, Request, known};
+use warpwright_driver::opt::{KernelOutcome, Known, known};
+use warpwright_pass::Level as PassLevel;
 use warpwright_pass::names::source_name;
-use warpwright_pass::{Artifact, Level as PassLevel};
-use warpwright_sass::Cubin;
 use warpwright_target::Gpu;
-use warpwright_toolkit::{BuildCache, Toolkit};
 
-use super::explain::{COUNTING, LOOKING, advised, counted};
+use super::explain::{COUNTING, advised};
+use super::own::{self, LOOKING, counted};
 use super::pass::say;
-use super::{own_run, print_json, write_page};
+use super::{print_json, write_page};
 use crate::args::{Cli, Emit, LONGEST_BUDGET, OptArgs};
 use crate::failure::Failure;
-use crate::input::{self, Input, Kind, Level, is_stdout, make_folder, stage, write_into};
 use crate::progress;
 use crate::session;
-use crate::terminal::printable;
+use warpwright::{Input, Level};
+use warpwright_diag::printable;
+use warpwright_files::{self as files, Kind, is_stdout, make_folder, stage, write_into};
 use warpwright_report::cycles::CyclesReport;
 use warpwright_report::screen::wrap;
 
@@ -36,7 +37,7 @@ const EXPLAINED: usize = 8;
 
 /// Runs the command.
 pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
-    let input = input::read(&args.file)?;
+    let input = files::read(&args.file)?;
     if super::stencil_opt::is_wanted(&input, args.output.as_deref()) {
         super::stencil_opt::refuse_what_has_no_effect(args)?;
         if input.recoded {
@@ -80,20 +81,17 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         _ => None,
     };
     // What is counted has its budget in work.
-    let until = own_run::until(LONGEST_BUDGET);
-    let wanted = own_run::Wanted {
-        own: &args.own,
-        nvcc: &options.nvcc,
-        budget: own_run::BUDGET,
-        gpu: options.gpu.as_ref(),
-    };
-    let ran = || own_run::of(cli, &input, &args.kernel, wanted);
-    let ran = progress::waiting(own_run::DOING, ran);
+    let until = until(LONGEST_BUDGET);
+    let wanted = args
+        .own
+        .wanted(&options.nvcc, (BUDGET, options.gpu.as_ref()));
+    let ran = || own::ran(cli, &input, &args.kernel, wanted);
+    let ran = progress::waiting(DOING, ran)?;
     let of_file = (&input, file.as_ref());
     let seen = (ran.as_ref(), until);
     let own = || counted(cli, of_file, &args.kernel, &args.nvcc, seen);
     options.counted = progress::waiting(LOOKING, own)?;
-    options.ran = own_run::known(ran.as_ref(), &args.kernel);
+    options.ran = own::known(ran.as_ref(), &args.kernel);
     let watch = Progress::new(cli, !args.no_database);
     let mut outcome = optimizer.optimise_watched(&input, &options, &watch)?;
     // What limits the build that is there, as far as its instructions can be counted; the page has it at length. Beside a
@@ -164,7 +162,7 @@ fn rewrite(cli: &Cli, args: &OptArgs, input: &Input) -> Result<(), Failure> {
     let kernel = args.kernel.one()?;
     let tools = session::tools(cli, &args.nvcc)?;
     let found = wanted(&tools, kernel, input)?;
-    let sizes = || own_run::sizes(cli, input, &args.kernel, (&args.own, &args.nvcc));
+    let sizes = || own::sizes(cli, input, &args.kernel, (&args.own, &args.nvcc));
     match found.0.is_empty() {
         false => {
             super::naive_opt::refuse_reassociate(&args.stencil)?;
@@ -181,8 +179,7 @@ fn emitted(args: &OptArgs, input: &Input) -> Result<Emitted, Failure> {
     let is_code = matches!(input.level, Level::Cubin | Level::Fat);
     if input.level == Level::Cubin {
         // Of what is no cubin there is no more to say.
-        let parsed = Cubin::parse(&input.bytes);
-        parsed.map_err(|e| Failure::input(format!("`{}`: {e}", input.name)))?;
+        input.check_cubin()?;
     }
     let emitted = match (args.emit, ends_in_ptx) {
         (Some(Emit::Ptx), _) => Emitted::Ptx,
@@ -228,12 +225,6 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
-    }
-}
-
 impl Watch for Progress {
     fn begins(&self, kernel: &str, number: usize, of: usize) {
         let mut name = printable(&source_name(kernel));
@@ -268,37 +259,12 @@ impl Watch for Progress {
     fn measured(&self, source: &str, kernel: &str, gpu: &Gpu, ptxas: &str) -> Known {
         let board = gpu.board.filter(|_| self.has_database);
         let entries = board.and_then(|board| {
-            let database = super::tune::database().ok()?;
+            let database = database().ok()?;
             let hash = kernel_hash(source, kernel);
             database.of_kernel(&hash, board.name, ptxas).ok()
         });
         known(&entries.unwrap_or_default())
     }
-}
-
-/// Explores every kernel that the request is about, with a progress bar. `known` gives what was
-/// measured of a kernel.
-///
-/// # Errors
-/// With a place in `of`, where ptxas refuses what becomes of it: the input, and the tools that made it.
-pub fn explore_all(
-    cli: &Cli,
-    of: Option<(&Input, (&Toolkit, &BuildCache))>,
-    workshop: Option<&Workshop<'_>>,
-    artifact: &Artifact,
-    request: &Request<'_>,
-    known: &dyn Fn(&str) -> Known,
-) -> Result<Vec<KernelOutcome>, Failure> {
-    let watch = Progress::new(cli, false);
-    let outcomes = optimise::explore_all(workshop, artifact, request, known, &watch);
-    let outcomes = outcomes.map_err(|error| match (of, artifact.as_module()) {
-        (Some((input, tools)), Some(module)) => {
-            let text = (input, &*module.source, &*request.gpu.target());
-            placed(error, Some(tools), text, "")
-        }
-        _ => error,
-    })?;
-    Ok(outcomes)
 }
 
 /// Saves every candidate's cubin as KERNEL.CANDIDATE.cubin.

@@ -7,8 +7,8 @@ use warpwright_report::tables::{Kind, Plan, Table};
 
 use crate::args::ReportArgs;
 use crate::failure::Failure;
-use crate::input::{self, write_atomically};
 use crate::terminal::document;
+use warpwright_files::{self as files, write_atomically};
 
 impl From<ReportError> for Failure {
     fn from(e: ReportError) -> Self {
@@ -46,7 +46,7 @@ pub fn run(args: &ReportArgs) -> Result<(), Failure> {
 /// Every table of a plan, each in its file; the names in a plan are relative to the working folder.
 fn write_all(plan: &Path) -> Result<(), Failure> {
     let name = plan.display().to_string();
-    let plan = Plan::parse(&name, &input::text(plan)?)?;
+    let plan = Plan::parse(&name, &files::text(plan)?)?;
     // A page is read and written; everything else is only read.
     let is_page = |name: &str| {
         let tables = &mut plan.tables.iter();
@@ -63,5 +63,5 @@ fn write_all(plan: &Path) -> Result<(), Failure> {
 }
 
 fn read(path: &Path) -> std::io::Result<String> {
-    input::text(path).map_err(|e| std::io::Error::other(e.to_string()))
+    files::text(path).map_err(|e| std::io::Error::other(e.to_string()))
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use warpwright::{RewriteOptions, Word};
+use warpwright_autotune::launches::{launch_file, nvcc as described_nvcc};
 use warpwright_launch::{ContentsError, LaunchFile};
 use warpwright_report::rewritten::screen;
 use warpwright_report::screen::wrap;
@@ -10,8 +11,9 @@ use warpwright_report::screen::wrap;
 use super::{print_json, write_page};
 use crate::args::{CheckArgs, Cli};
 use crate::failure::Failure;
-use crate::input::{Input, contents};
 use crate::{progress, session};
+use warpwright::Input;
+use warpwright_files::contents;
 
 /// Runs the command. The exit code is 0 for what `--accept` names and better, 1 for what is refuted or wrong, else 5.
 pub fn run(cli: &Cli, args: &CheckArgs, a: &Input, b: &Input) -> Result<(), Failure> {
@@ -24,8 +26,8 @@ pub fn run(cli: &Cli, args: &CheckArgs, a: &Input, b: &Input) -> Result<(), Fail
     }
     let accepted = accepted(args.rewrite.accept.as_deref())?;
     let read = |at: usize| {
-        let files = paths[at].iter().map(|path| session::launch_file(path));
-        files.collect::<Result<Vec<LaunchFile>, Failure>>()
+        let files = paths[at].iter().map(|path| launch_file(path));
+        files.collect::<Result<Vec<LaunchFile>, _>>()
     };
     let files = |side: usize, number: usize, name: &str| {
         let folder = paths[side].get(number).and_then(|path| path.parent());
@@ -33,7 +35,7 @@ pub fn run(cli: &Cli, args: &CheckArgs, a: &Input, b: &Input) -> Result<(), Fail
         contents(&path).map_err(|error| ContentsError::Reader(error.to_string().into()))
     };
     let nvcc = |input: &Input, at: usize| {
-        session::nvcc(
+        described_nvcc(
             input,
             paths[at].first().map(|path| path.as_path()),
             &args.nvcc,
@@ -131,7 +133,7 @@ fn ranges(stated: &[String]) -> Result<Vec<(String, f64, f64)>, Failure> {
 fn guesses(paths: [&[PathBuf]; 2]) -> Option<String> {
     let of = |path: &PathBuf| {
         let text = std::fs::read_to_string(path).ok()?;
-        let file = session::launch_file(path).ok()?;
+        let file = launch_file(path).ok()?;
         let of_launch = |at: &&usize| {
             let line = text.lines().nth(**at - 1).unwrap_or_default();
             !line.starts_with("init")

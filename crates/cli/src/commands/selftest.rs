@@ -5,7 +5,7 @@ use warpwright_gpu::{Process, SelftestSize, WorkerCommand, selftest};
 
 use crate::args::SelftestArgs;
 use crate::failure::Failure;
-use crate::input::write_atomically;
+use warpwright_files::write_atomically;
 use warpwright_report::table::Table;
 
 /// Runs the command.

@@ -5,19 +5,15 @@ use std::path::Path;
 
 use warpwright::front::architecture;
 use warpwright::source::sizes::OwnSizes;
-use warpwright::source::stencil::{Documents, Rewrite, rewrite, stencils};
+use warpwright::source::stencil::{Documents, rewrite, stencils};
 use warpwright::source::{Request, Tools, target};
-use warpwright_driver::stencil::Verdict;
-use warpwright_report::results::{StencilResult, StencilVersion};
-use warpwright_report::screen::{dropped, wrap};
-use warpwright_report::table::Table;
-use warpwright_stencil::versions::Family;
 use warpwright_target::Gpu;
 
 use crate::args::{Floating, OptArgs};
 use crate::failure::Failure;
-use crate::input::{Input, Level, is_stdout, write_atomically};
 use crate::session;
+use warpwright::{Input, Level};
+use warpwright_files::{is_stdout, write_atomically};
 
 /// Is it source that becomes source: a `.stencil`, or CUDA C that is to stay CUDA C?
 pub fn is_wanted(input: &Input, output: Option<&Path>) -> bool {
@@ -112,7 +108,7 @@ pub fn run(
         })?,
         (false, rewrites) => {
             for of in rewrites {
-                print(of, args.all);
+                print!("{}", of.screen(args.all));
                 if rewrites.len() > 1 {
                     println!();
                 }
@@ -135,7 +131,7 @@ pub fn decided(args: &OptArgs, is_checked: bool) -> Result<(), Failure> {
 /// Writes the text, if it is wanted.
 pub fn write(args: &OptArgs, text: &str) -> Result<(), Failure> {
     match &args.output {
-        Some(output) => write_atomically(output, text.as_bytes()),
+        Some(output) => Ok(write_atomically(output, text.as_bytes())?),
         None => Ok(()),
     }
 }
@@ -154,150 +150,4 @@ pub fn print_written(output: Option<&str>, is_changed: bool) {
         Some(output) => println!("{}", written(output, is_changed)),
         None => println!("nothing is written: -o OUT.cu writes it"),
     }
-}
-
-fn print(Rewrite { document, verdicts }: &Rewrite, all: bool) {
-    let title = format!(
-        "stencil {} for {}{}{}",
-        document.stencil,
-        document.gpu,
-        size_text(&document.sizes),
-        match document.reassociate {
-            true => "",
-            false => ", sums stay as written",
-        }
-    );
-    println!("{}\n", wrap(&title, "", "  ").join("\n"));
-    let (mut last, mut hidden, mut falls) = (None, 0, Vec::new());
-    let mut table = Table::new(&["", "family", "plan", "predicted ms", "note"]);
-    for (at, (version, verdict)) in document.versions.iter().zip(verdicts).enumerate() {
-        // Of each family the best one stands first.
-        let is_best = last.replace(version.family) != Some(version.family);
-        if !(all || is_best || at == document.chosen) {
-            hidden += 1;
-            continue;
-        }
-        let mark = if at == document.chosen { "*" } else { "" };
-        let predicted = version
-            .predicted_ms
-            .map_or("–".into(), |ms| format!("{ms:.3}"));
-        let note = match verdict {
-            Verdict::Falls(fall) => {
-                falls.push((version.plan.as_str(), fall.to_string()));
-                "dropped".to_owned()
-            }
-            Verdict::Kept if document.unchecked.is_some() => "not checked".to_owned(),
-            Verdict::NoGain => "no gain".to_owned(),
-            Verdict::Kept | Verdict::NotTried => String::new(),
-        };
-        table.row(vec![
-            mark.into(),
-            family(version.family).into(),
-            version.plan.clone(),
-            predicted,
-            note,
-        ]);
-    }
-    print!("{}", table.render_within(1));
-    if let Some(launch) = &document.launch {
-        let text = format!("sizes of {launch}");
-        println!("{}", wrap(&text, "    ", "      ").join("\n"));
-    }
-    let assumed = document.assumed_sizes.iter();
-    let mut assumed: Vec<String> = assumed
-        .map(|name| format!("{name} (--grid {name}=N)"))
-        .collect();
-    assumed.push("the block of the original".to_owned());
-    let text = format!("assumed: {}", assumed.join(", "));
-    println!("{}", wrap(&text, "    ", "      ").join("\n"));
-    if hidden > 0 {
-        println!("    {hidden} more with --all");
-    }
-    println!();
-    print!(
-        "{}",
-        dropped(falls.iter().map(|(plan, why)| (*plan, &**why)))
-    );
-    if !document.recipe_text.is_empty() {
-        let text = format!("once more: --recipe '{}'", document.recipe_text);
-        println!("{}", wrap(&text, "", "  ").join("\n"));
-    }
-    if let Some(checked) = &document.checked {
-        let sizes: Vec<String> = checked
-            .sizes
-            .iter()
-            .map(|s| size_text(s)[2..].to_owned())
-            .collect();
-        let text = format!(
-            "agrees with the input in the emulator{} ({}), {}, at {}{}{}",
-            match checked.distance {
-                0.0 => " to the bit".to_owned(),
-                apart => format!(" within {apart:.1e} of the largest value"),
-            },
-            checked.kernels.join(", "),
-            "without races in shared memory",
-            sizes.join("; "),
-            super::for_every_input(checked.proved, checked.compared),
-            if checked.shrunk {
-                ", the file's constants made small"
-            } else {
-                ""
-            },
-        );
-        println!("{}", wrap(&text, "", "").join("\n"));
-    }
-    if let Some(why) = &document.unchecked {
-        let text = format!("NOT CHECKED against the input: {why}");
-        println!("{}", wrap(&text, "", "  ").join("\n"));
-    }
-    for left in &document.left {
-        println!("{}", wrap(left, "", "").join("\n"));
-    }
-    if let Some(launches) = document.launches {
-        println!("launches rewritten: {launches}");
-    }
-}
-
-fn family(family: Family) -> &'static str {
-    match family {
-        Family::Original => "original",
-        Family::Unrolled => "unrolled",
-        Family::Reordered => "reordered",
-        Family::Streamed => "streamed",
-    }
-}
-
-/// `, M=512, N=512`
-fn size_text(sizes: &[(String, i64)]) -> String {
-    let sizes = sizes.iter().map(|(name, n)| format!(", {name}={n}"));
-    sizes.collect()
-}
-
-/// Prints what `tune` measured, the fastest first.
-pub fn print_versions(result: &StencilResult) {
-    println!(
-        "stencil {} on {}{}\n",
-        result.stencil,
-        result.gpu,
-        size_text(&result.sizes)
-    );
-    let mut order: Vec<&StencilVersion> = result.versions.iter().collect();
-    order.sort_by(|a, b| {
-        let key = |v: &StencilVersion| v.ms.unwrap_or(f64::INFINITY);
-        key(a).total_cmp(&key(b))
-    });
-    let mut table = Table::new(&["family", "plan", "ms", "predicted", "from the host", "note"]);
-    for version in order {
-        let number = |value: Option<f64>| value.map_or("–".into(), |ms| format!("{ms:.3}"));
-        let apart = version.reference_distance;
-        table.row(vec![
-            family(version.family).into(),
-            version.plan.clone(),
-            number(version.ms),
-            number(version.predicted_ms),
-            apart.map_or("–".into(), |apart| format!("{apart:.0e}")),
-            version.rejected.clone().unwrap_or_default(),
-        ]);
-    }
-    print!("{}", table.render_within(2));
 }

@@ -91,7 +91,6 @@ pub fn install(version: Option<String>) -> Result<Installed, Failure> {
             InstallProgress::Checking => "trying the tools".into(),
         });
     });
-    bar.finish_and_clear();
     result.map_err(|e: InstallError| Failure::Missing {
         what: e.to_string(),
         mend: None,

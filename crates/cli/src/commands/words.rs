@@ -6,7 +6,7 @@ use warpwright_report::screen::wrap;
 
 use crate::args::{Cli, CompletionsArgs, ExplainTermArgs, ManArgs};
 use crate::failure::Failure;
-use crate::input::{make_folder, write_into};
+use warpwright_files::{make_folder, write_into};
 
 /// Explains a word, or lists all of them.
 pub fn explain_term(args: &ExplainTermArgs) -> Result<(), Failure> {

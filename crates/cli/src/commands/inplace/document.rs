@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use warpwright_autotune::draft::other_block;
 use warpwright_pass::names::is_named;
 use warpwright_target::lookup;
 
@@ -10,18 +11,11 @@ use crate::args::{KernelArgs, StatedBlock};
 use crate::failure::Failure;
 
 pub use warpwright::trace::{Launched, Trace};
-pub use warpwright_pass::names::source_name as demangled;
 
 /// Reads a trace.
 pub fn read(path: &Path) -> Result<Trace, Failure> {
-    let text = crate::input::text(path)?;
+    let text = warpwright_files::text(path)?;
     Ok(Trace::parse(&path.display().to_string(), &text)?)
-}
-
-/// `--block` says another one than the trace.
-pub fn other_block(traced: [u32; 3]) -> String {
-    let said = traced.map(|n| n.to_string()).join(",");
-    format!("--block is another one than that of the trace, {said}")
 }
 
 /// Puts grid, block size and dynamic shared memory of `--trace` where `--block` and `--dynamic-smem` would be: those

@@ -18,8 +18,7 @@ pub fn ended(end: End, told: Result<(), Failure>) -> Result<(), Failure> {
     }
 }
 
-/// The same where the command fails.
-pub fn failed_behind(end: End, failure: Failure) -> Failure {
+fn failed_behind(end: End, failure: Failure) -> Failure {
     match end {
         End::Code(0) => failure,
         end => {
@@ -29,11 +28,11 @@ pub fn failed_behind(end: End, failure: Failure) -> Failure {
     }
 }
 
-/// The same where the command fails by a mistake of our own.
-pub fn failed_anyhow(failure: Failure) -> Failure {
+/// The same where it may not have run.
+pub fn ended_anyhow(told: Result<(), Failure>) -> Result<(), Failure> {
     match first() {
-        None => failure,
-        Some(end) => failed_behind(end, failure),
+        None => told,
+        Some(end) => ended(end, told),
     }
 }
 

@@ -3,14 +3,12 @@
 //! * [`document`]: the file of a trace, and reading it again.
 //! * [`end`]: how a command ends behind its program, which `warpwright_supervise` runs.
 //! * [`watch`]: what the search and the proofs (`warpwright_autotune`) tell meanwhile.
-//! * [`no_gpu`]: a program on the stand-in for CUDA.
 //! * [`trace`], [`with`], [`tune`], [`db`]: the commands.
 
 pub mod db;
 pub mod document;
 pub mod end;
-pub mod no_gpu;
 pub mod trace;
 pub mod tune;
-mod watch;
+pub mod watch;
 pub mod with;

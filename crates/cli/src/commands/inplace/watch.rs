@@ -2,15 +2,13 @@
 
 use warpwright::Error;
 use warpwright::optimise;
-use warpwright_autotune::Watch;
-use warpwright_autotune::verify::Verdict;
+use warpwright_autotune::{Bar, Watch};
 use warpwright_supervise::signals::asked_to_end;
-use warpwright_winners::Kept;
 
-use super::document::demangled;
 use crate::args::Cli;
 use crate::commands::opt::Progress;
 use crate::failure::Failure;
+use crate::progress;
 
 /// On standard error.
 pub struct Told<'a>(pub &'a Cli);
@@ -28,6 +26,19 @@ impl Watch for Told<'_> {
         let _ = Failure::from(error).report(false);
     }
 
+    fn shown(&self, error: Error) -> String {
+        Failure::from(error).shown()
+    }
+
+    fn unstored(&self, error: Error) {
+        let failure = Failure::from(error);
+        complain!("warning: the measurements were not stored: {failure:?}");
+    }
+
+    fn bar(&self, parts: Option<u64>, what: &str) -> Box<dyn Bar + '_> {
+        Box::new(progress::bar(parts, what))
+    }
+
     fn refused(&self, kernel: &str, of: &str, error: Error) {
         if self.0.verbose > 0 {
             complain!("{kernel}: no candidates from {of}");
@@ -41,17 +52,5 @@ impl Watch for Told<'_> {
 
     fn building(&self) -> Box<dyn optimise::Watch + '_> {
         Box::new(Progress::new(self.0, false))
-    }
-}
-
-/// Says what became of them.
-pub fn tell(verdicts: &[Verdict]) {
-    for Verdict { symbol, outcome } in verdicts {
-        let name = demangled(symbol);
-        match outcome {
-            Ok(Kept::Written(_)) => eprintln!("{name}: proved, and used from now on"),
-            Ok(Kept::Better(_)) => eprintln!("{name}: proved; a better one is used"),
-            Err(why) => complain!("{name}: not proved, and not used: {why}"),
-        }
     }
 }

@@ -11,12 +11,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use warpwright::front::architecture;
-use warpwright::own_launch::texts_of_program;
-use warpwright::ran::{self, Contents};
-use warpwright::source::sizes::OwnSizes;
-use warpwright::trace::{Launched, Trace, read};
-use warpwright::{Counted, Input, Level, source};
+use warpwright_api::front::architecture;
+use warpwright_api::own_launch::texts_of_program;
+use warpwright_api::ran::{self, Contents};
+use warpwright_api::source::Tools;
+use warpwright_api::trace::{Launched, Trace, read};
+use warpwright_api::{Counted, Error, Input, Level};
 use warpwright_diag::count;
 use warpwright_host::Calls;
 use warpwright_pass::names::base_name;
@@ -24,13 +24,11 @@ use warpwright_ptx::Module;
 use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, Invocation, NvccJob, ToolError};
 
-use super::explain::counted;
-use super::inplace::no_gpu;
-use crate::args::{Cli, KernelArgs, NoGpuArgs, OwnArgs};
-use crate::failure::Failure;
-use crate::{progress, session};
 use warpwright_supervise::signals::WorkFolder;
 use warpwright_supervise::work;
+
+use crate::Watch;
+use crate::no_gpu::{self, StandIn};
 
 /// What takes time, in words.
 pub const DOING: &str = "running the file's own program without a GPU";
@@ -59,40 +57,11 @@ pub fn until(seconds: f64) -> Instant {
     Instant::now() + Duration::from_secs_f64(seconds)
 }
 
-/// The sizes at which a file's kernels are launched, for a rewrite: of the launch that is described, else of that which the
-/// file's program makes, else of that in its code.
-pub fn sizes(
-    cli: &Cli,
-    input: &Input,
-    kernel: &KernelArgs,
-    (own, nvcc): (&OwnArgs, &[String]),
-) -> Result<OwnSizes, Failure> {
-    if input.level != Level::Cuda {
-        return Ok(OwnSizes::default());
-    }
-    let file = &source::read::read(&session::tools(cli, nvcc)?, input, None)?;
-    let gpu = session::named_gpu(kernel.gpu.as_deref())?;
-    let wanted = Wanted {
-        own,
-        nvcc,
-        budget: BUDGET,
-        gpu: gpu.as_ref(),
-    };
-    let until = until(wanted.budget);
-    let ran = progress::waiting(DOING, || of(cli, input, kernel, wanted));
-    let all = counted(
-        cli,
-        (input, Some(file)),
-        kernel,
-        nvcc,
-        (ran.as_ref(), until),
-    )?;
-    Ok(OwnSizes::of(file, &all))
-}
-
 /// What a program launched.
 pub struct Ran {
+    /// Its launches.
     pub trace: Trace,
+    /// What these read.
     pub contents: Contents,
     /// How it ended, where that leaves something to be said.
     ended: Option<Ended>,
@@ -131,7 +100,7 @@ impl fmt::Display for Ended {
 enum Unseen {
     /// It is no program.
     NoMain,
-    Failed(Failure),
+    Failed(Error),
     /// What nvcc says.
     NotBuilt(String),
     /// In so many seconds.
@@ -143,10 +112,7 @@ impl fmt::Display for Unseen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unseen::NoMain => f.write_str("it has no `main`"),
-            Unseen::Failed(failure) => {
-                let shown = failure.shown();
-                f.write_str(shown.lines().next().unwrap_or_default())
-            }
+            Unseen::Failed(error) => error.fmt(f),
             Unseen::NotBuilt(why) => write!(f, "its program does not build: {why}"),
             Unseen::SlowBuild(seconds) => write!(f, "its program does not build in {seconds} s"),
             Unseen::NotStarted(why) => write!(f, "its program does not start: {why}"),
@@ -154,19 +120,26 @@ impl fmt::Display for Unseen {
     }
 }
 
-impl From<Failure> for Unseen {
-    fn from(failure: Failure) -> Unseen {
-        Unseen::Failed(failure)
+impl From<Error> for Unseen {
+    fn from(error: Error) -> Unseen {
+        Unseen::Failed(error)
     }
 }
 
 /// What the command line says about it.
 #[derive(Clone, Copy)]
 pub struct Wanted<'a> {
-    pub own: &'a OwnArgs,
+    /// Arguments of the program.
+    pub run_args: Option<&'a str>,
+    /// It is not run.
+    pub no_run: bool,
+    /// Device memory in MiB.
+    pub run_memory: Option<u64>,
+    /// Arguments for nvcc.
     pub nvcc: &'a [String],
     /// Seconds for build and run.
     pub budget: f64,
+    /// The GPU that it sees.
     pub gpu: Option<&'a Gpu>,
 }
 
@@ -178,66 +151,68 @@ pub fn beside_a_build<T>(build: impl FnOnce() + Send, run: impl FnOnce() -> T) -
     })
 }
 
-/// Runs the program of a file, if it has one, and says on standard error what came of it. Nobody wants to see a run whose
-/// launches are stated otherwise.
-pub fn of(cli: &Cli, input: &Input, kernel: &KernelArgs, wanted: Wanted<'_>) -> Option<Ran> {
-    let is_traced = kernel.traced.is_some() || kernel.seen.is_some();
-    let is_stated = kernel.launch.is_some() || kernel.trace.is_some() || is_traced;
-    match is_stated {
-        true => None,
-        false => run(cli, input, wanted),
-    }
-}
-
-/// The same, whatever else is stated.
-pub fn run(cli: &Cli, input: &Input, wanted: Wanted<'_>) -> Option<Ran> {
-    if wanted.own.no_run || input.level != Level::Cuda {
+/// Runs the program of a file, if it has one, and says what came of it.
+pub fn run(tools: &Tools<'_>, input: &Input, wanted: Wanted<'_>, watch: &dyn Watch) -> Option<Ran> {
+    if wanted.no_run || input.level != Level::Cuda {
         return None;
     }
     let name = &input.name;
-    match attempt(cli, input, wanted) {
+    match attempt(tools, input, wanted) {
         Ok(ran) => {
             let unseen = format!("the launches of `{name}` are read, not seen: its program");
             let launches = ran.trace.launches.iter().map(|l| l.launches + l.in_graphs);
             match (launches.sum::<u64>(), &ran.ended) {
-                (0, None) => complain!("note: {unseen} launches nothing"),
-                (0, Some(why)) => complain!("note: {unseen} launched nothing until then: {why}"),
+                (0, None) => watch.warn(&format!("note: {unseen} launches nothing")),
+                (0, Some(why)) => watch.warn(&format!(
+                    "note: {unseen} launched nothing until then: {why}"
+                )),
                 (some, Some(why)) => {
                     let launches = count(some, "launch");
-                    complain!("note: `{name}` ran without a GPU for {launches}: {why}");
+                    watch.warn(&format!(
+                        "note: `{name}` ran without a GPU for {launches}: {why}"
+                    ));
                 }
                 _ => {}
             }
             Some(ran)
         }
         Err(Unseen::NoMain) => None,
+        Err(Unseen::Failed(error)) => {
+            let shown = watch.shown(error);
+            let why = shown.lines().next().unwrap_or_default();
+            watch.warn(&format!(
+                "note: the launches of `{name}` are read, not seen: {why}"
+            ));
+            None
+        }
         Err(why) => {
-            complain!("note: the launches of `{name}` are read, not seen: {why}");
+            watch.warn(&format!(
+                "note: the launches of `{name}` are read, not seen: {why}"
+            ));
             None
         }
     }
 }
 
-fn attempt(cli: &Cli, input: &Input, wanted: Wanted<'_>) -> Result<Ran, Unseen> {
+fn attempt(tools: &Tools<'_>, input: &Input, wanted: Wanted<'_>) -> Result<Ran, Unseen> {
     let sources = Sources::of(input)?;
     let until = until(wanted.budget);
     let left = || {
         let left = until.saturating_duration_since(Instant::now());
         left.max(Duration::from_millis(1))
     };
-    let own = NoGpuArgs {
-        no_gpu: true,
+    let own = StandIn {
         gpu: gpu(wanted)?,
         budget: wanted.budget * FOR_KERNELS,
-        memory: wanted.own.run_memory.unwrap_or(MEMORY),
+        memory: wanted.run_memory.unwrap_or(MEMORY),
     };
-    let folder = work::folder().map_err(Failure::from)?;
-    let environment = no_gpu::environment(cli, folder.path(), &own)?;
-    let program = build(cli, (input, &sources), folder.path(), wanted, &left)?;
+    let folder = work::folder().map_err(Error::from)?;
+    let environment = no_gpu::environment(tools, folder.path(), &own)?;
+    let program = build(tools, (input, &sources), folder.path(), wanted, &left)?;
     let place = folder.path().join("run");
     beside(&input.path, &place).map_err(|e| Unseen::NotStarted(e.to_string()))?;
     let mut call = Invocation::new("the program", &program, left());
-    call.args = arguments(wanted.own.run_args.as_deref().unwrap_or_default());
+    call.args = arguments(wanted.run_args.unwrap_or_default());
     call.env = environment;
     call = call
         .env("WARPWRIGHT_CONTENTS", CONTENTS.to_string())
@@ -252,8 +227,7 @@ fn attempt(cli: &Cli, input: &Input, wanted: Wanted<'_>) -> Result<Ran, Unseen> 
         Err(ToolError::Signal { signal, .. }) => Some(Ended::Signal(signal)),
         Err(error) => return Err(Unseen::NotStarted(error.to_string())),
     };
-    let trace =
-        read(folder.path(), &[program.into()], warpwright_gpu::utc_now()).map_err(Failure::from)?;
+    let trace = read(folder.path(), &[program.into()], warpwright_gpu::utc_now())?;
     let contents = Contents {
         folder: folder.path().to_path_buf(),
         digests: kept(folder.path()),
@@ -269,7 +243,7 @@ fn attempt(cli: &Cli, input: &Input, wanted: Wanted<'_>) -> Result<Ran, Unseen> 
 
 /// The GPU that the program sees.
 fn gpu(wanted: Wanted<'_>) -> Result<String, Unseen> {
-    let stated = architecture(wanted.gpu, wanted.nvcc).map_err(Failure::from)?;
+    let stated = architecture(wanted.gpu, wanted.nvcc)?;
     Ok(match (wanted.gpu, stated.0) {
         (Some(gpu), _) => gpu
             .board
@@ -280,15 +254,15 @@ fn gpu(wanted: Wanted<'_>) -> Result<String, Unseen> {
 
 /// Builds the program of what was compiled of the same before, and of the rest.
 fn build(
-    cli: &Cli,
+    tools: &Tools<'_>,
     (input, sources): (&Input, &Sources),
     folder: &Path,
     wanted: Wanted<'_>,
     left: &dyn Fn() -> Duration,
 ) -> Result<PathBuf, Unseen> {
-    let toolkit = session::toolkit(cli)?;
-    let nvcc = toolkit.nvcc().map_err(Failure::from)?;
-    let (stated, others) = architecture(wanted.gpu, wanted.nvcc).map_err(Failure::from)?;
+    let toolkit = tools.toolkit().map_err(Error::from)?;
+    let nvcc = toolkit.nvcc().map_err(Error::from)?;
+    let (stated, others) = architecture(wanted.gpu, wanted.nvcc)?;
     let target = match wanted.gpu {
         Some(gpu) => gpu.target(),
         None => stated.unwrap_or_else(|| GPU.to_owned()),
@@ -409,7 +383,7 @@ const MOST_SOURCES: usize = 16;
 impl Sources {
     /// Those of the program that a file belongs to: it has the `main`, or one file beside it does.
     fn of(input: &Input) -> Result<Sources, Unseen> {
-        let text = input.text().map_err(Failure::from)?;
+        let text = input.text()?;
         if input.path.as_os_str().is_empty() {
             let sources = Sources {
                 main: None,
@@ -623,12 +597,6 @@ fn has_main(text: &str) -> bool {
             && after.starts_with('(')
             && !before.is_some_and(is_word)
     })
-}
-
-/// What is known of launches: the program's own, or those of a trace that was named.
-pub fn known(ran: Option<&Ran>, kernel: &KernelArgs) -> Option<Trace> {
-    let own = ran.map(|ran| &ran.trace);
-    own.or(kernel.seen.as_deref()).cloned()
 }
 
 impl Ran {

@@ -1,40 +1,30 @@
-//! `warpwright tune` for a naive kernel: each version of the shortlist is built into a program of its own beside the
-//! kernel as written, compared with it and timed in turns with it; the fastest that agrees in the emulator too is written.
+//! Naive kernels of a file: each version of the shortlist is built into a program of its own beside the kernel as written,
+//! compared with it and timed in turns with it; the fastest that agrees in the emulator too is taken.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::fmt;
+use std::path::Path;
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use warpwright::Error;
-use warpwright::source::build::{beside, with_builders};
-use warpwright::source::naive::{Found, again, state_all, target_of};
-use warpwright::source::sizes::{OwnSizes, Sizes, state};
-use warpwright::source::{Tools, source, target};
-use warpwright_driver::source::{Attempt, attempt};
+use warpwright_api::source::build::{beside, with_builders};
+use warpwright_api::source::naive::{Found, again, target_of};
+use warpwright_api::source::sizes::{OwnSizes, Sizes, state};
+use warpwright_api::source::{Tools, source, target};
+use warpwright_api::{Error, Input};
+use warpwright_diag::Problem;
 use warpwright_gpu::stats::{faster, median};
 use warpwright_gpu::{DeviceInfo, utc_now};
-use warpwright_naive::emit::Generated;
 use warpwright_naive::harness::{NoSetup, Setup, program};
 use warpwright_naive::search::shortlist;
-use warpwright_naive::versions::Problem;
+use warpwright_naive::versions::Problem as Naive;
 use warpwright_pass::{Executor, Invocation};
 use warpwright_report::screen::dropped;
 use warpwright_report::table::Table;
-use warpwright_toolkit::{Program, ToolError, run_program};
+use warpwright_toolkit::run_program;
 
-use super::own_run;
-use super::stencil_opt::refuse_other_levels;
-use super::stencil_tune::one_device;
-use crate::args::{Cli, TuneArgs};
-use crate::failure::Failure;
-use crate::input::{Input, write_atomically};
-use crate::progress;
-use crate::session;
+use crate::Watch;
+use crate::alone::{Out, PATIENCE, Version, Wanted, build_all, parsed, settle};
 
-/// Compiling or measuring one version.
-const PATIENCE: Duration = Duration::from_secs(600);
 /// Ways of each kind that are measured: with `--exhaustive`, else.
 const SHORTLIST: [usize; 2] = [16, 4];
 /// How far a sum in another order may be from the one as written, over the largest magnitude.
@@ -42,7 +32,7 @@ const REORDERED: f64 = 1e-4;
 
 /// What became of the kernels of a file.
 #[derive(Serialize)]
-struct Document {
+pub struct Document {
     schema: &'static str,
     input: String,
     gpu: String,
@@ -82,17 +72,12 @@ struct Measured {
 }
 
 impl Measured {
-    /// Its part of the time of the kernel as written, if it is right and faster.
-    fn part(&self) -> Option<f64> {
-        self.part.filter(|_| self.rejected.is_none())
-    }
-
     /// What a run says, or why there is none.
-    fn take(&mut self, found: Result<Line, String>, is_reordered: bool) {
+    fn take(&mut self, found: Result<Line, Out>, is_reordered: bool) {
         let line = match found {
             Ok(line) => line,
             Err(why) => {
-                self.rejected = Some(why);
+                self.rejected = Some(why.to_string());
                 return;
             }
         };
@@ -120,52 +105,61 @@ struct Line {
     version: Vec<f64>,
 }
 
-/// The fastest version that gains.
-fn fastest(all: &[Measured]) -> Option<usize> {
-    let parts = all.iter().enumerate();
-    let parts = parts.filter_map(|(at, v)| Some((at, v.part()?)));
-    let least = parts.min_by(|a, b| a.1.total_cmp(&b.1));
-    least.map(|(at, _)| at)
+impl Version for Measured {
+    const IS_BESIDE: bool = true;
+
+    /// Each ran beside the kernel as written in a process of its own: its part of that one's time.
+    fn time(&self) -> Option<f64> {
+        self.part.filter(|_| self.rejected.is_none())
+    }
+
+    fn gains(&self) -> bool {
+        true
+    }
+
+    fn is_original(&self) -> bool {
+        false
+    }
+
+    fn reject(&mut self, why: String) {
+        self.rejected = Some(why);
+    }
 }
 
-/// Runs the command.
-pub fn run(
-    cli: &Cli,
-    args: &TuneArgs,
-    input: &Input,
-    mut found: Vec<Found>,
-) -> Result<(), Failure> {
-    let output = args.output.as_deref();
-    let output = output.ok_or_else(|| Failure::Usage("-o OUT.cu is wanted".into()))?;
-    refuse_other_levels(Some(output))?;
-    state_all(&mut found, &args.stencil.sizes, input)?;
-    let device = one_device()?;
-    let nvcc = args.nvcc()?;
-    let own = own_run::sizes(cli, input, &args.kernel, (&args.own, &nvcc))?;
-    let tools = session::tools(cli, &nvcc)?;
-    let setups = found.iter_mut();
-    let setups = setups.map(|of| setup(&mut of.problem, &args.stencil.sizes, &own));
-    let setups: Vec<(Setup, Sizes)> = setups.collect::<Result<_, _>>()?;
+/// Tunes one kernel after the other, each in the text that the one before it left; what became of them, and the text.
+/// `more` are arguments for nvcc, and `output` is where the text goes, as the document says it.
+///
+/// # Errors
+/// A kernel cannot be measured, or the file cannot be read or built.
+pub fn tune(
+    tools: &Tools<'_>,
+    wanted: &Wanted<'_>,
+    (input, found): (&Input, Vec<Found>),
+    (device, output): (&DeviceInfo, String),
+    watch: &dyn Watch,
+) -> Result<(Document, String), Error> {
+    let mut all = Vec::new();
+    for mut of in found {
+        let (setup, sizes) = setup(&mut of.problem, wanted.sizes, wanted.own)?;
+        all.push((of.problem, setup, sizes));
+    }
     let mut text = input.text()?.to_owned();
     let mut kernels = Vec::new();
-    let count = found.len();
-    for (number, (of, (setup, sizes))) in found.into_iter().zip(setups).enumerate() {
-        let mut problem = of.problem;
+    let seconds = wanted.budget / all.len() as f64;
+    for (number, (mut problem, setup, sizes)) in all.into_iter().enumerate() {
         if number > 0 {
             let name = problem.kernel.name.clone();
-            problem = again(&tools, input, (&name, &text))?;
-            state(&mut problem, &args.stencil.sizes, &own);
+            problem = again(tools, input, (&name, &text))?;
+            state(&mut problem, wanted.sizes, wanted.own);
         }
-        let seconds = args.budget / count as f64;
         let of = (&problem, &setup, &*text);
-        let (mut tuned, new) = tune(&tools, args, input, of, &device, seconds)?;
+        let (mut tuned, new) = one(tools, (wanted, seconds), input, of, watch)?;
         tuned.at = sizes.at();
         if let Some(new) = new {
             text = new;
         }
         kernels.push(tuned);
     }
-    write_atomically(output, text.as_bytes())?;
     let document = Document {
         schema: "warpwright.naive-tune/1",
         input: input.name.clone(),
@@ -173,43 +167,38 @@ pub fn run(
         driver: device.driver.clone().unwrap_or_default(),
         date: utc_now(),
         kernels,
-        output: output.display().to_string(),
+        output,
     };
-    if args.show.json {
-        return super::print_json(&document);
-    }
-    print(&document);
-    Ok(())
+    Ok((document, text))
 }
 
 /// The launch that a kernel is measured at: at the sizes that are given, else those of its own launch.
 fn setup(
-    problem: &mut Problem,
+    problem: &mut Naive,
     given: &[(String, i64)],
     own: &OwnSizes,
-) -> Result<(Setup, Sizes), Failure> {
+) -> Result<(Setup, Sizes), Problem> {
     let sizes = state(problem, given, own);
     let setup = Setup::expected(&problem.kernel).map_err(refused)?;
     Ok((setup, sizes))
 }
 
-fn refused(why: NoSetup) -> Failure {
-    Failure::input(format!("{why}; `opt` chooses without a GPU"))
+fn refused(why: NoSetup) -> Problem {
+    Problem::Input(format!("{why}; `opt` chooses without a GPU"))
 }
 
 /// Measures the versions of one kernel; the text with the fastest, if one gains.
-fn tune(
+fn one(
     tools: &Tools<'_>,
-    args: &TuneArgs,
+    (wanted, seconds): (&Wanted<'_>, f64),
     input: &Input,
-    (problem, setup, written): (&Problem, &Setup, &str),
-    device: &DeviceInfo,
-    seconds: f64,
-) -> Result<(Tuned, Option<String>), Failure> {
+    (problem, setup, written): (&Naive, &Setup, &str),
+    watch: &dyn Watch,
+) -> Result<(Tuned, Option<String>), Error> {
     let kernel = &problem.kernel;
-    let gpu = target(args.kernel.gpu.as_deref().or(Some(&device.arch)))?;
+    let gpu = target(Some(wanted.gpu))?;
     let shared = gpu.arch.shared.per_block_opt_in;
-    let count = SHORTLIST[usize::from(!args.exhaustive)];
+    let count = SHORTLIST[usize::from(!wanted.exhaustive)];
     let (mut passes, mut versions, mut measured) = (Vec::new(), Vec::new(), Vec::new());
     for (way, predicted) in shortlist(kernel, &gpu, count) {
         let Some(generated) = way.generate(kernel, shared) else {
@@ -229,8 +218,16 @@ fn tune(
         passes.push(pass);
     }
     let made = tools.toolkit()?.nvcc()?.program(&gpu.target(), PATIENCE)?;
-    let programs = build(&made, (problem, setup), &versions, &more(args, input))?;
-    let bar = progress::bar(Some(versions.len() as u64), "measuring");
+    let more = more(tools.nvcc, input);
+    let programs = build_all(versions.len(), watch, |at| {
+        let output = match problem.output(&versions[at]) {
+            Ok(output) => output,
+            Err(refusal) => return Ok(Err(Out::NotWritten(refusal))),
+        };
+        let text = program(kernel, &output, setup).map_err(refused)?;
+        Out::of(made.executable(&format!("version{at}"), &text, &more))
+    })?;
+    let bar = watch.bar(Some(versions.len() as u64), "measuring");
     let each = seconds / (versions.len().max(1) as f64);
     for ((of, built), generated) in measured.iter_mut().zip(programs).zip(&versions) {
         let line = match built {
@@ -238,28 +235,17 @@ fn tune(
             Err(why) => Err(why),
         };
         of.take(line, generated.reordered);
-        bar.inc(1);
+        bar.more();
     }
-    bar.finish_and_clear();
-    let (mut chosen, mut text) = (None, None);
+    drop(bar);
     let file = source(input, written.to_owned());
-    let wanted = target_of(&kernel.name, &gpu, &kernel.pragma.sizes);
-    with_builders(tools, &gpu, |builders| {
+    let target = target_of(&kernel.name, &gpu, &kernel.pragma.sizes);
+    let settled = with_builders(tools, &gpu, |builders| {
         let mut executor = Executor::new(builders);
-        while let Some(at) = fastest(&measured) {
-            let attempt = attempt(&passes[at], (&file, &wanted), &mut executor);
-            let why = match attempt.map_err(Error::from)? {
-                Attempt::Kept(kept) => {
-                    (chosen, text) = (Some(at), Some(kept.text));
-                    break;
-                }
-                Attempt::Falls(fall) => fall.to_string(),
-                Attempt::NotOne => "it cannot be written".to_owned(),
-            };
-            measured[at].rejected = Some(why);
-        }
-        Ok::<(), Failure>(())
+        let pass = |at: usize| Some(passes[at].clone());
+        settle(&mut measured, pass, (&file, &target), &mut executor)
     })?;
+    let (chosen, kept) = settled.unzip();
     let sizes = setup.sizes.iter().enumerate();
     let tuned = Tuned {
         kernel: kernel.name.clone(),
@@ -272,12 +258,12 @@ fn tune(
         versions: measured,
         chosen,
     };
-    Ok((tuned, text))
+    Ok((tuned, kept.flatten().map(|kept| kept.text)))
 }
 
 /// Arguments for nvcc; headers beside the file are found.
-fn more(args: &TuneArgs, input: &Input) -> Vec<OsString> {
-    let mut more = args.words.clone();
+fn more(nvcc: &[String], input: &Input) -> Vec<OsString> {
+    let mut more: Vec<OsString> = nvcc.iter().map(Into::into).collect();
     if let Some(folder) = beside(&input.path) {
         more.push("-I".into());
         more.push(folder.into());
@@ -285,83 +271,55 @@ fn more(args: &TuneArgs, input: &Input) -> Vec<OsString> {
     more
 }
 
-/// A program for each version.
-fn build(
-    made: &Program<'_>,
-    (problem, setup): (&Problem, &Setup),
-    versions: &[Generated],
-    more: &[OsString],
-) -> Result<Vec<Result<PathBuf, String>>, Failure> {
-    let bar = progress::bar(Some(versions.len() as u64), "compiling");
-    let built: Vec<Result<Result<PathBuf, String>, Failure>> = versions
-        .par_iter()
-        .enumerate()
-        .map(|(at, generated)| {
-            let output = match problem.output(generated) {
-                Ok(output) => output,
-                Err(refusal) => return Ok(Err(refusal.to_string())),
-            };
-            let text = program(&problem.kernel, &output, setup).map_err(refused)?;
-            let path = made.executable(&format!("version{at}"), &text, more);
-            bar.inc(1);
-            match path {
-                Ok(path) => Ok(Ok(path)),
-                Err(error @ ToolError::Rejected { .. }) => {
-                    Ok(Err(format!("it does not compile: {error}")))
-                }
-                Err(error) => Err(error.into()),
-            }
-        })
-        .collect();
-    bar.finish_and_clear();
-    built.into_iter().collect()
-}
-
 /// Runs a program; a version that fails takes its process with it, and nothing else.
-fn timed(path: &Path, seconds: f64) -> Result<Result<Line, String>, Failure> {
+fn timed(path: &Path, seconds: f64) -> Result<Result<Line, Out>, Error> {
     let out = run_program(path, &[seconds.to_string()], PATIENCE)?;
     if !out.status.success() {
-        return Ok(Err(format!("it does not run: {}", out.text().trim())));
+        return Ok(Err(Out::NotRun(out.text().trim().to_owned())));
     }
-    let text = String::from_utf8_lossy(&out.stdout).into_owned();
-    let line = serde_json::from_str(text.trim());
-    line.map(Ok)
-        .map_err(|e| Failure::Internal(format!("the measuring program: {e}")))
+    parsed(String::from_utf8_lossy(&out.stdout).trim()).map(Ok)
 }
 
-fn print(document: &Document) {
-    for tuned in &document.kernels {
-        println!(
-            "naive kernel {} on {}{}\n",
-            tuned.kernel, document.gpu, tuned.at
-        );
-        let mut table = Table::new(&["", "schedule", "predicted ms", "ms", "as written", "note"]);
-        let ms = |of: Option<f64>| of.map_or("–".to_owned(), |ms| format!("{ms:.4}"));
-        for (at, of) in tuned.versions.iter().enumerate() {
-            table.row(vec![
-                if tuned.chosen == Some(at) { "*" } else { "" }.into(),
-                of.schedule.clone(),
-                format!("{:.4}", of.predicted_ms),
-                ms(of.ms),
-                ms(of.written_ms),
-                of.rejected.as_ref().map_or("", |_| "dropped").to_owned(),
-            ]);
+/// What people see of it.
+impl fmt::Display for Document {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for tuned in &self.kernels {
+            writeln!(
+                f,
+                "naive kernel {} on {}{}\n",
+                tuned.kernel, self.gpu, tuned.at
+            )?;
+            let mut table =
+                Table::new(&["", "schedule", "predicted ms", "ms", "as written", "note"]);
+            let ms = |of: Option<f64>| of.map_or("–".to_owned(), |ms| format!("{ms:.4}"));
+            for (at, of) in tuned.versions.iter().enumerate() {
+                table.row(vec![
+                    if tuned.chosen == Some(at) { "*" } else { "" }.into(),
+                    of.schedule.clone(),
+                    format!("{:.4}", of.predicted_ms),
+                    ms(of.ms),
+                    ms(of.written_ms),
+                    of.rejected.as_ref().map_or("", |_| "dropped").to_owned(),
+                ]);
+            }
+            write!(f, "{}", table.render_within(1))?;
+            let all = tuned.versions.iter();
+            let why = all.filter_map(|of| Some((&*of.schedule, of.rejected.as_deref()?)));
+            write!(f, "{}", dropped(why))?;
+            match tuned.chosen.and_then(|at| tuned.versions[at].time()) {
+                Some(part) => writeln!(f, "\n{:.2} times as fast as written\n", 1.0 / part)?,
+                None => writeln!(f, "\nstays as it is: nothing that agrees is faster\n")?,
+            }
         }
-        print!("{}", table.render_within(1));
-        let all = tuned.versions.iter();
-        let why = all.filter_map(|of| Some((&*of.schedule, of.rejected.as_deref()?)));
-        print!("{}", dropped(why));
-        match tuned.chosen.and_then(|at| tuned.versions[at].part()) {
-            Some(part) => println!("\n{:.2} times as fast as written\n", 1.0 / part),
-            None => println!("\nstays as it is: nothing that agrees is faster\n"),
-        }
+        writeln!(f, "wrote {} (CUDA C++)", self.output)?;
+        Ok(())
     }
-    println!("wrote {} (CUDA C++)", document.output);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::alone::fastest;
     use warpwright_cudac::File;
     use warpwright_cudac::diag::Source;
 
@@ -398,7 +356,7 @@ mod tests {
         let file = File::parse(Source::new("k.cu", text)).unwrap();
         let own = OwnSizes::one("add", &[("n", 300), ("m", 40)], "its launch");
         let at = |given: &[(String, i64)]| {
-            let mut problem = Problem::new(file.clone(), &file.kernels[0]).unwrap();
+            let mut problem = Naive::new(file.clone(), &file.kernels[0]).unwrap();
             let (setup, sizes) = setup(&mut problem, given, &own).unwrap();
             (setup.lengths, sizes.at())
         };

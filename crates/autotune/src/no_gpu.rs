@@ -6,40 +6,56 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use warpwright::trace::STAND_IN;
+use warpwright_api::Error;
+use warpwright_api::source::Tools;
+use warpwright_api::trace::STAND_IN;
+use warpwright_diag::Problem;
 use warpwright_supervise::program::{Program, STANDIN, library, loadable};
 use warpwright_target::{Gpu, lookup};
 use warpwright_toolkit::patience;
 
-use crate::args::{Cli, NoGpuArgs};
-use crate::failure::Failure;
-use crate::session;
-
 /// The names under which programs ask for the runtime: one for each version of its interface.
 const NAMES: [&str; 3] = ["libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"];
 
+/// What a program sees in the GPU's place.
+#[derive(Debug, Clone)]
+pub struct StandIn {
+    /// The GPU, as somebody names it.
+    pub gpu: String,
+    /// Work of all kernels, in seconds as a reference machine takes them; then launches are recorded alone.
+    pub budget: f64,
+    /// Device memory in MiB.
+    pub memory: u64,
+}
+
 /// Has the program run on the stand-in, which writes into a folder.
+///
+/// # Errors
+/// The stand-in is not there, or no such GPU.
 pub fn stand_in(
-    cli: &Cli,
+    tools: &Tools<'_>,
     program: &mut Program,
     folder: &Path,
-    args: &NoGpuArgs,
-) -> Result<(), Failure> {
-    for (name, value) in environment(cli, folder, args)? {
+    args: &StandIn,
+) -> Result<(), Error> {
+    for (name, value) in environment(tools, folder, args)? {
         program.env(name, value);
     }
     Ok(())
 }
 
 /// The variables with which a program finds the stand-in, and what it starts.
+///
+/// # Errors
+/// The same.
 pub fn environment(
-    cli: &Cli,
+    tools: &Tools<'_>,
     folder: &Path,
-    args: &NoGpuArgs,
-) -> Result<Vec<(OsString, OsString)>, Failure> {
-    let gpu = lookup(&args.gpu).map_err(|error| Failure::input(error.to_string()))?;
+    args: &StandIn,
+) -> Result<Vec<(OsString, OsString)>, Error> {
+    let gpu = lookup(&args.gpu)?;
     let (library, links) = (library(&STANDIN)?, folder.join(STAND_IN));
-    let failed = |e: std::io::Error| Failure::input(format!("`{}`: {e}", links.display()));
+    let failed = |e: std::io::Error| Problem::Input(format!("`{}`: {e}", links.display()));
     loadable(&links, &[':', ';', '$'])?;
     std::fs::create_dir(&links).map_err(failed)?;
     for name in NAMES {
@@ -54,8 +70,7 @@ pub fn environment(
         ("WARPWRIGHT_BUDGET", args.budget.to_string().into()),
         ("WARPWRIGHT_MEMORY", (args.memory << 20).to_string().into()),
     ];
-    let toolkit = session::toolkit(cli).ok();
-    let nvcc = toolkit.as_ref().and_then(|toolkit| toolkit.nvcc().ok());
+    let nvcc = tools.toolkit().ok().and_then(|toolkit| toolkit.nvcc().ok());
     if let Some(bin) = nvcc.and_then(|nvcc| nvcc.tool().path.parent()) {
         // Behind the user's own.
         all.push(("PATH", list("PATH", bin.as_os_str(), false)));
@@ -67,20 +82,22 @@ pub fn environment(
 }
 
 /// The program to run: as it is named, or built of the source file that is named in its place.
+///
+/// # Errors
+/// It does not build.
 pub fn built(
-    cli: &Cli,
+    tools: &Tools<'_>,
     words: &[OsString],
     folder: &Path,
-    args: &NoGpuArgs,
-) -> Result<Vec<OsString>, Failure> {
+    args: &StandIn,
+) -> Result<Vec<OsString>, Error> {
     let source = words.first().map(Path::new);
-    let source = source.filter(|path| path.extension().is_some_and(|end| end == "cu"));
-    let Some(source) = source.filter(|_| args.no_gpu) else {
+    let Some(source) = source.filter(|path| path.extension().is_some_and(|end| end == "cu")) else {
         return Ok(words.to_vec());
     };
-    let text = crate::input::text(source)?;
-    let toolkit = session::toolkit(cli)?;
-    let gpu = lookup(&args.gpu).map_err(|error| Failure::input(error.to_string()))?;
+    let text = warpwright_files::text(source)?;
+    let toolkit = tools.toolkit()?;
+    let gpu = lookup(&args.gpu)?;
     let program = toolkit.nvcc()?.program(&gpu.target(), patience())?;
     // Its own headers stand beside it.
     let beside = source
@@ -97,7 +114,7 @@ pub fn built(
     let made = program.executable("program", &text, &more)?;
     let kept = folder.join("program");
     std::fs::copy(&made, &kept)
-        .map_err(|e| Failure::input(format!("`{}`: {e}", kept.display())))?;
+        .map_err(|e| Problem::Input(format!("`{}`: {e}", kept.display())))?;
     let own = std::iter::once(kept.into_os_string());
     Ok(own.chain(words.iter().skip(1).cloned()).collect())
 }
