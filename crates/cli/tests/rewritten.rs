@@ -491,7 +491,7 @@ fn what_is_not_tried_is_said() {
         "huge: the original's description has no such size",
         "rows: it is not varied, since only the original's description has it",
         "its addresses were looked at, in 64 of 140625 and 64 of 140625 blocks",
-        "not tried: indices of 32 bits that overflow: the largest buffer that was looked at has 1073741825 elements",
+        "not tried: indices that overflow beyond: the largest buffer that was looked at has 1073741825 elements",
     ] {
         assert!(screen.contains(said), "{said}: {screen}");
     }
@@ -610,7 +610,7 @@ fn the_size_at_which_an_index_wraps_is_said() {
         );
         assert!(
             screen.contains(&format!(
-                "no index wraps up to n = {up_to}, in the blocks looked at"
+                "in the blocks looked at, no index wrapped up to n = {up_to}"
             )),
             "{screen}"
         );
@@ -621,11 +621,52 @@ fn the_size_at_which_an_index_wraps_is_said() {
             "{screen}"
         );
         assert!(found["why"].as_str().unwrap().contains(why), "{screen}");
+        // What is wrong with the rewritten kernel alone stands in the first line.
+        let said = format!("but only up to n = {up_to}");
+        assert_eq!(
+            document["conditions"] == Value::from(vec![said]),
+            which == "second",
+            "{screen}"
+        );
     }
     // What is required keeps to it.
     let within = ["--require", "n <= 1000"];
     let (_, document, screen) = described(folder.path(), [&one, &signed], tomls, &within);
     assert_eq!(document["limits"], Value::Null, "{screen}");
+}
+
+/// An index of 8 or 16 bits wraps at sizes that nobody describes, and that terms take.
+#[test]
+fn indices_of_few_bits_are_refuted() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = map("k", "x", "y", "mul.rn.f32 %f1, %f0, 0f40800000;");
+    let index = "mad.lo.s32 %r4, %r1, %r2, %r3;";
+    let toml = launch("k", 64, "x", "y", true);
+    for (narrow, up_to) in [
+        (
+            "cvt.s32.s16 %r4, %r4; setp.lt.s32 %p, %r4, 0; @%p bra END;",
+            1 << 15,
+        ),
+        ("cvt.u32.u16 %r4, %r4;", 1 << 16),
+        ("cvt.u32.u8 %r4, %r4;", 1 << 8),
+    ] {
+        let narrow = one.replace(index, &format!("{index} {narrow}"));
+        let (exit, document, screen) = described(folder.path(), [&one, &narrow], [&toml; 2], &[]);
+        assert_eq!(
+            (exit, &document["verdict"]),
+            (1, &Value::from("refuted")),
+            "{screen}"
+        );
+        let found = &document["holds_where"]["condition"];
+        assert_eq!(found, &format!("n <= {up_to}"), "{screen}");
+        let least = Value::from(vec![format!("n={}", up_to + 1)]);
+        assert_eq!(document["smallest"]["set"], least, "{screen}");
+    }
+    // What is required keeps to it.
+    let narrow = one.replace(index, &format!("{index} cvt.u32.u16 %r4, %r4;"));
+    let within = ["--require", "n <= 60000"];
+    let (exit, _, screen) = described(folder.path(), [&one, &narrow], [&toml; 2], &within);
+    assert_eq!(exit, 0, "{screen}");
 }
 
 #[test]

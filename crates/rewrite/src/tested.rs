@@ -149,10 +149,12 @@ pub(crate) fn filled(
     for (name, described) in pairing::buffers(a) {
         let keeps = pairing::is_unset(&described) || known.is_kept(&name, &described);
         let how = if keeps { Filling::Described } else { filling };
-        first.insert(
-            name.clone(),
-            how.bytes(&name, described.buffer, described.bytes),
-        );
+        let mut bytes = how.bytes(&name, described.buffer, described.bytes);
+        let range = known.ranges.iter().find(|(own, ..)| *own == name);
+        if let Some(&(_, low, high)) = range.filter(|_| !keeps) {
+            within((&name, described.buffer.ty), &mut bytes, [low, high]);
+        }
+        first.insert(name, bytes);
     }
     let theirs = pairing::buffers(a);
     let mut second = Memory::new();
@@ -165,6 +167,22 @@ pub(crate) fn filled(
         second.insert(name, same.cloned().unwrap_or_else(own));
     }
     [first, second]
+}
+
+/// Makes numbers outside of a stated range others in it.
+fn within((name, ty): (&str, ElemType), bytes: &mut [u8], [low, high]: [f64; 2]) {
+    if !ty.is_float() {
+        return;
+    }
+    let generator = Generator::new(name, 0);
+    for (at, element) in bytes.chunks_exact_mut(ty.size()).enumerate() {
+        let value = ty.to_f64(ty.read(element));
+        if !(low..=high).contains(&value) {
+            let other = low + (high - low) * generator.unit(at as u64);
+            let bits = ty.float_bits(other).to_le_bytes();
+            element.copy_from_slice(&bits[..ty.size()]);
+        }
+    }
 }
 
 /// Runs a side's launches on numbers.
@@ -268,26 +286,117 @@ pub(crate) fn scale(a: &Side, paired: &Paired, [first, second]: &[Memory; 2]) ->
     floats.map(of).collect()
 }
 
+/// A run of both sides on numbers.
+pub(crate) struct Ran<'m> {
+    /// What the buffers of both held before it.
+    pub before: &'m [Memory; 2],
+    /// And behind it.
+    pub after: &'m [Memory; 2],
+    /// What it might take.
+    pub budget: Budget,
+}
+
 /// Compares the outputs of both sides, of each the largest difference, relative to the largest element. Where inputs that
 /// nobody described lead the original out of the numbers, nothing is said; and elements there are small beside what is
-/// described, since a sum that cancels leaves nothing else. What the description tolerates is small everywhere.
+/// described, since a sum that cancels leaves nothing else. What the description tolerates is small everywhere. Where it
+/// is known how far rounding moves the original, what is many times that far off is not small, and what is as far is.
 pub(crate) fn differences(
-    [a, b]: [&Side; 2],
+    sides: [&Side; 2],
     paired: &Paired,
     (filling, scale): (Filling, &Scale),
-    memory: &[Memory; 2],
+    ran: &Ran<'_>,
 ) -> Vec<Difference> {
     let is_described = filling == Filling::Described;
-    let each = both_outputs(a, paired, memory.each_ref()).into_iter();
+    let each = both_outputs(sides[0], paired, ran.after.each_ref());
+    let is_apart = |x: f64| !is_described && !x.is_finite();
+    let judge = |name: &str, noise: Option<Noise>| Judge {
+        least: scale.get(name).copied().filter(|_| !is_described),
+        tolerance: tolerated(sides, paired, name),
+        is_apart,
+        noise,
+        is_strict: true,
+    };
+    let is_more_than_units = |(name, ty, x, y): &(String, ElemType, &[u8], &[u8])| {
+        let judge = judge(name, Some(Noise::default()));
+        let found = difference((name, *ty), [x, y], judge);
+        ty.is_float() && found.is_some_and(|found| !found.small)
+    };
+    let is_asked = each.iter().any(is_more_than_units);
+    let noise = is_asked.then(|| noise(sides[0], ran)).unwrap_or_default();
+    let each = each.into_iter();
     each.filter_map(|(name, ty, x, y)| {
-        let judge = Judge {
-            least: scale.get(&name).copied().filter(|_| !is_described),
-            tolerance: tolerated([a, b], paired, &name),
-            is_apart: |x: f64| !is_described && !x.is_finite(),
-        };
+        let judge = judge(&name, noise.get(&name).copied());
         difference((&name, ty), [x, y], judge)
     })
     .collect()
+}
+
+/// How far rounding moves an output of the original.
+#[derive(Clone, Copy, Debug, Default)]
+struct Noise {
+    /// The most that an element moves where inputs are another number by their last bit.
+    of: f64,
+    /// The largest magnitude among inputs and results: nothing is rounding beside it that is much more than its last bits.
+    largest: f64,
+}
+
+/// Runs with other last bits of the inputs.
+const MOVED: u64 = 2;
+
+/// What other last bits of the inputs do to the outputs of the original: what is summed and cancels shows so, whatever is
+/// left of it. None of outputs that they do not move.
+fn noise(a: &Side, ran: &Ran<'_>) -> BTreeMap<String, Noise> {
+    let described = pairing::buffers(a);
+    let floats = described.iter().filter(|(_, d)| d.buffer.ty.is_float());
+    let (before, after) = (&ran.before[0], &ran.after[0]);
+    let held = floats.clone().filter(|(_, d)| pairing::is_data(d));
+    let held = held.filter_map(|(name, d)| Some(numbers(d.buffer.ty, before.get(name)?)));
+    let largest_input = held.map(|all| largest(&all)).fold(0.0, f64::max);
+    let mut all: BTreeMap<String, Noise> = BTreeMap::new();
+    for seed in 0..MOVED {
+        let mut memory = moved(a, before, seed);
+        if run_within(a, Which::First, &mut memory, ran.budget).is_err() {
+            continue;
+        }
+        for (name, d) in floats.clone().filter(|(_, d)| d.output) {
+            let (Some(x), Some(y)) = (after.get(name), memory.get(name)) else {
+                continue;
+            };
+            let (x, y) = (numbers(d.buffer.ty, x), numbers(d.buffer.ty, y));
+            let apart = x.iter().zip(&y).map(|(x, y)| (x - y).abs());
+            let apart = apart.filter(|d| d.is_finite()).fold(0.0, f64::max);
+            let known = all.entry(name.clone()).or_default();
+            known.of = known.of.max(apart);
+            known.largest = known.largest.max(largest_input.max(largest(&x)));
+        }
+    }
+    all.retain(|_, noise| noise.of > 0.0);
+    all
+}
+
+/// Data of floating point of which each number is the next one, above or below.
+fn moved(a: &Side, before: &Memory, seed: u64) -> Memory {
+    let mut memory = before.clone();
+    for (name, d) in pairing::buffers(a) {
+        let (ty, generator) = (d.buffer.ty, Generator::new(&name, seed));
+        let Some(bytes) = memory.get_mut(&name).filter(|_| ty.is_float()) else {
+            continue;
+        };
+        if !pairing::is_data(&d) {
+            continue;
+        }
+        for (at, element) in bytes.chunks_exact_mut(ty.size()).enumerate() {
+            let bits = ty.read(element);
+            let other = match generator.word(at as u64) & 1 {
+                0 => bits.wrapping_add(1),
+                _ => bits.wrapping_sub(1),
+            };
+            if ty.to_f64(bits) != 0.0 && ty.to_f64(other).is_finite() {
+                element.copy_from_slice(&other.to_le_bytes()[..ty.size()]);
+            }
+        }
+    }
+    memory
 }
 
 /// The first element that is a number on one side, and infinite or none on the other.
@@ -328,18 +437,25 @@ pub(crate) fn beyond(
     a: &Side,
     b: &Side,
     paired: &Paired,
-    [first, second]: &[Memory; 2],
+    ran: &Ran<'_>,
 ) -> Option<(Difference, Option<Tolerance>)> {
-    let each = both_outputs(a, paired, [first, second]).into_iter();
+    let each = both_outputs(a, paired, ran.after.each_ref()).into_iter();
     let mut far = each.filter_map(|(output, ty, x, y)| {
         let stated = tolerated([a, b], paired, &output);
         if stated.is_none() {
-            let judge = Judge {
+            let judge = |noise| Judge {
                 least: None,
                 tolerance: None,
                 is_apart: |_| false,
+                noise,
+                is_strict: false,
             };
-            let far = difference((&output, ty), [x, y], judge).filter(|found| !found.small);
+            let is_far = |noise: Option<Noise>| {
+                let found = difference((&output, ty), [x, y], judge(noise));
+                found.filter(|found| !found.small)
+            };
+            is_far(None)?;
+            let far = is_far(noise(a, ran).get(&output).copied());
             return far.map(|found| (found, None));
         }
         let index = compare(y, x, ty, stated).first_mismatch?;
@@ -404,7 +520,16 @@ struct Judge<F> {
     tolerance: Option<Tolerance>,
     /// Elements left out by what they are in the original.
     is_apart: F,
+    noise: Option<Noise>,
+    /// What is many times further off than rounding is no rounding, though it be small beside the largest element.
+    is_strict: bool,
 }
+
+/// How many times further off rounding in another order may be than other last bits of the inputs, and where it surely is
+/// none.
+const TIMES: [f64; 2] = [16.0, 128.0];
+/// Rounding is less than this of the largest number.
+const MOST_NOISE: f64 = 1.0 / 65536.0;
 
 /// The first difference of an output that is larger than rounding and tolerance are, else the first one.
 fn difference(
@@ -437,7 +562,20 @@ fn difference(
     };
     let close = (largest * 2f64.powi(-digits)).max(least);
     let tolerated = |x: f64| judge.tolerance.map_or(0.0, |t| t.abs + t.rel * x.abs());
-    let is_small = |i: usize| ty.is_float() && (p[i] - q[i]).abs() <= close.max(tolerated(p[i]));
+    let unit = 2f64.powi(-(digits + 10));
+    let [most, least] = TIMES;
+    let rounding = judge.noise.map_or(0.0, |noise| {
+        (most * noise.of).min(MOST_NOISE * noise.largest)
+    });
+    let is_none = |i: usize, apart: f64| {
+        let noise = judge.noise.filter(|_| judge.is_strict);
+        noise.is_some_and(|noise| apart > least * (noise.of + unit * p[i].abs()))
+    };
+    let is_small = |i: usize| {
+        let apart = (p[i] - q[i]).abs();
+        let is_close = apart <= close && !is_none(i, apart);
+        ty.is_float() && (is_close || apart <= rounding.max(tolerated(p[i])))
+    };
     let large = differs.iter().copied().find(|&i| !is_small(i));
     let index = large.or(differs.first().copied())?;
     Some(Difference {

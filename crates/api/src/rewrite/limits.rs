@@ -1,9 +1,10 @@
 //! How large a launch may be before an index of 32 bits overflows.
 //!
-//! No size that terms take shows it. So each parameter that grows a buffer is set to where the largest one passes 2³¹
-//! or 2³² bytes or elements, and some blocks of both sides run for their addresses alone. The first such size at which
-//! one of the two leaves its memory, writes to one place in two blocks, or writes nothing, is narrowed down to the
-//! parameter's value. What the original does not do either is no fault of the rewriting.
+//! No size that terms take shows it. So each parameter that grows a buffer is set to where the largest one passes 2²⁴
+//! elements, and 2³¹ or 2³² bytes or elements, and some blocks of both sides run for their addresses alone, those among
+//! them that come to where numbers of fewer bits end. The first such size at which one of the two leaves its memory,
+//! writes to one place in two blocks, or has a block that writes nothing, is narrowed down to the parameter's value. What
+//! the original does not do either is no fault of the rewriting.
 
 use serde::Serialize;
 use warpwright_launch::Launch;
@@ -24,7 +25,7 @@ pub struct Limit {
     /// The next one that was tried, and what is wrong there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beyond: Option<Beyond>,
-    /// Both in a sentence: `no index wraps up to n = 46340, …; beyond, one does: at n = 46341 …`.
+    /// Both in a sentence: `in the blocks looked at, no index left its memory up to n = 46340; one does at n = 46341: …`.
     pub text: String,
 }
 
@@ -32,10 +33,10 @@ impl Limit {
     fn new(name: &str, up_to: i64, beyond: Option<Beyond>) -> Limit {
         let text = match &beyond {
             None => format!(
-                "no index leaves its memory up to {name} = {up_to}, in the blocks looked at"
+                "in the blocks looked at, no index left its memory up to {name} = {up_to}"
             ),
             Some(Beyond { value, why, .. }) => format!(
-                "no index wraps up to {name} = {up_to}, in the blocks looked at; beyond, one does: at {name} = {value} {why}"
+                "in the blocks looked at, no index wrapped up to {name} = {up_to}; beyond, one does: at {name} = {value} {why}"
             ),
         };
         Limit {
@@ -60,6 +61,8 @@ pub struct Beyond {
 
 /// Bytes and elements at which an index may overflow.
 const EDGES: [u64; 2] = [1 << 31, 1 << 32];
+/// Elements at which a whole number in single precision ends.
+const SINGLE: u64 = 1 << 24;
 /// Bytes of a buffer that is looked at.
 const MOST: u64 = 1 << 37;
 /// The limits of each parameter, and the elements of the largest buffer in which all was right.
@@ -128,7 +131,10 @@ impl Search<'_> {
                     "{which} writes byte {byte} of `{memory}` in block {a} and in block {b}"
                 ))
             }
-            None => (usual.wrote && !looked.wrote).then(|| format!("{which} writes nothing")),
+            None => {
+                let silent = looked.silent.filter(|_| usual.silent.is_none())?;
+                Some(format!("{which} writes nothing in block {silent}"))
+            }
         }
     }
 
@@ -221,6 +227,7 @@ impl Search<'_> {
         let from = *parameters(self.options, self.smallest).get(name)?;
         let mut right = None;
         let edges = EDGES.into_iter().flat_map(|edge| [(0, edge), (1, edge)]);
+        let edges = edges.chain([(1, SINGLE)]);
         let edges = edges.filter_map(|edge| self.edge(name, from.max(1), edge));
         let mut values: Vec<i64> = edges.collect();
         values.sort_unstable();
