@@ -19,6 +19,7 @@ pub mod front;
 pub mod input;
 pub mod optimise;
 pub mod own_launch;
+mod parameters;
 pub mod ran;
 mod refused;
 pub mod rewrite;

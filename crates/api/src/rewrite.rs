@@ -796,7 +796,11 @@ impl Unasked<'_> {
         let sides = sides(self.inputs, self.modules, options, at, Contents::All).ok()?;
         let paired = Paired::of(&sides[0], &sides[1], &options.pairs).ok()?;
         let mut result = one(&sides, &paired, options);
-        if let Some(witness) = self.witness.as_ref().filter(|_| result.standing == Standing::Tested) {
+        if let Some(witness) = self
+            .witness
+            .as_ref()
+            .filter(|_| result.standing == Standing::Tested)
+        {
             let [a, b] = &sides;
             witness.tried(a, b, &paired, &mut result);
         }
@@ -818,7 +822,8 @@ fn are_buffers(sides: &[Side; 2], ranges: &[(String, f64, f64)]) -> Result<(), E
 /// What is fixed must be a buffer or a number among the arguments of either side.
 fn are_fixed(options: &RewriteOptions<'_>, sides: &[Side; 2]) -> Result<(), Error> {
     let files = options.launches.iter().flatten();
-    let numbers = files.flat_map(|file| [file.numbers(), file.integers(), file.constants()].concat());
+    let numbers =
+        files.flat_map(|file| [file.numbers(), file.integers(), file.constants()].concat());
     let steps = sides.iter().flat_map(|side| &side.steps);
     let buffers = steps.flat_map(|step| step.launch.buffers());
     let known: BTreeSet<&str> = numbers.chain(buffers.map(|buffer| &*buffer.name)).collect();
@@ -1273,6 +1278,17 @@ fn described(options: &RewriteOptions<'_>) -> Result<(Vec<Try>, Vec<Skipped>), E
     let sizes: BTreeSet<&str> = files.clone().flat_map(LaunchFile::sizes).collect();
     if files.next().is_none() {
         return Err(Error::NoCommonSize("anything is launched".to_owned()));
+    }
+    if let Some(name) = options
+        .size
+        .as_ref()
+        .filter(|name| !sizes.contains(&***name))
+    {
+        return Err(Error::NoSize {
+            option: format!("--size {name}"),
+            name: name.clone(),
+            known: sizes.into_iter().map(str::to_owned).collect(),
+        });
     }
     let mut all: Vec<(u64, Try)> = Vec::new();
     let mut skipped = Vec::new();

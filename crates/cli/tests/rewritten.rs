@@ -669,6 +669,88 @@ fn indices_of_few_bits_are_refuted() {
     assert_eq!(exit, 0, "{screen}");
 }
 
+/// Sizes that the code itself asks for are tried; with `--set` none are made, and that is said.
+#[test]
+fn sizes_that_the_code_compares_with_are_tried() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = map("k", "x", "y", "mul.rn.f32 %f1, %f0, 0f40800000;");
+    let path = "mul.rn.f32 %f1, %f0, 0f40800000; setp.ne.s32 %p, %r0, 7919; @%p bra ON; mov.f32 %f1, %f0; ON:";
+    let other = map("k", "x", "y", path);
+    let toml = launch("k", 64, "x", "y", true);
+    let of = |kernels, more: &[&str]| described(folder.path(), kernels, [&*toml; 2], more);
+    let (exit, _, screen) = of([&one, &other], &[]);
+    assert!(
+        exit == 1 && screen.contains("small with n=7919: refuted"),
+        "{screen}"
+    );
+    let (exit, _, screen) = of([&one, &one], &["--set", "n=50"]);
+    let said = "not tried: other values of `n`: with --set none are made of the described ones";
+    assert!(exit == 0 && screen.contains(said), "{screen}");
+    // What is required moves a size down, where there is none above.
+    let (exit, _, screen) = of([&one, &one], &["--require", "n <= 70"]);
+    assert!(
+        exit == 0 && screen.contains("small with n=70: "),
+        "{screen}"
+    );
+}
+
+/// Options that would do nothing, and names that nothing has, are refused.
+#[test]
+fn what_says_nothing_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = map("k", "x", "y", "mul.rn.f32 %f1, %f0, 0f40800000;");
+    let toml = launch("k", 64, "x", "y", true);
+    let of = |more: &[&str]| described(folder.path(), [&*one; 2], [&*toml; 2], more);
+    for (name, value) in [
+        ("--assume", "n=4"),
+        ("--kernel", "k"),
+        ("--block", "32"),
+        ("--dynamic-smem", "7"),
+    ] {
+        let (exit, _, screen) = of(&[name, value]);
+        let said = format!("{name} says nothing beside --launch-a and --launch-b");
+        assert!(exit != 0 && screen.contains(&said), "{screen}");
+    }
+    let (exit, _, screen) = of(&["--fixed", "nope"]);
+    let said = "--fixed nope: no launch has such a buffer or number (they have ";
+    assert!(exit == 1 && screen.contains(said), "{screen}");
+    let (exit, _, screen) = of(&["--size", "nope"]);
+    let said = "--size nope: no description has a size `nope` (they have small)";
+    assert!(exit == 1 && screen.contains(said), "{screen}");
+}
+
+/// A barrier that not all threads of a block come to is said, though the same bits come out.
+#[test]
+fn threads_that_end_ahead_of_a_barrier_are_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let code = "mul.rn.f32 %f1, %f0, 0f40800000;";
+    let (one, other) = (
+        map("k", "x", "y", code),
+        map("k", "x", "y", &format!("{code} bar.sync 0;")),
+    );
+    let toml = launch("k", 64, "x", "y", true);
+    let (exit, _, screen) = described(folder.path(), [&one, &other], [&toml; 2], &[]);
+    let said = "in the rewritten kernel threads of a block end ahead of a barrier";
+    assert!(exit == 0 && screen.contains(said), "{screen}");
+}
+
+/// A size at which the values that showed a fault show it, too, is not right.
+#[test]
+fn sizes_are_tried_with_the_values_that_show_a_fault() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = map("k", "x", "y", "sqrt.rn.f32 %f1, %f0;");
+    let other = "rsqrt.approx.f32 %f2, %f0; mul.rn.f32 %f1, %f2, %f0;";
+    let other = map("k", "x", "y", other);
+    let toml = launch("k", 64, "x", "y", true).replace("low = -1.0", "low = 0.1");
+    let (exit, document, screen) = described(folder.path(), [&root, &other], [&toml; 2], &[]);
+    assert_eq!(
+        (exit, &document["holds_where"]),
+        (1, &Value::Null),
+        "{screen}"
+    );
+    assert_eq!(document["smallest"]["set"][0], "n=1", "{screen}");
+}
+
 #[test]
 fn outputs_are_paired_by_name_or_statement() {
     let folder = tempfile::tempdir().unwrap();

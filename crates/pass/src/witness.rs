@@ -223,8 +223,7 @@ fn differs(module: &Module, id: FuncId, before: &[Vec<u8>], after: &[Vec<u8>]) -
     };
     let mut differ = pairs().flatten().filter(|(x, y)| x != y);
     let is_nan = |word: u32| f32::from_bits(word).is_nan();
-    let nans_alone =
-        has_floats(module, id) && differ.all(|(x, y)| is_nan(x) || is_nan(y));
+    let nans_alone = has_floats(module, id) && differ.all(|(x, y)| is_nan(x) || is_nan(y));
     let mut buffers = pointers.zip(pairs());
     buffers.find_map(|(variable, pairs)| {
         let (word, (was, is)) = pairs.enumerate().find(|(_, (x, y))| x != y)?;

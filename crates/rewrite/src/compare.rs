@@ -1221,8 +1221,9 @@ impl<'c> Comparison<'c> {
     /// same, and a store of it shows in no term: that counts where numbers tell.
     fn unwritten(&mut self, outputs: &[Output], elements: &[Element]) -> Result<(), Halt> {
         for (which, side) in [(Which::Second, 1), (Which::First, 0)] {
-            let is_alone =
-                |e: &&Element| self.is_left(outputs, e, side) && !self.is_left(outputs, e, 1 - side);
+            let is_alone = |e: &&Element| {
+                self.is_left(outputs, e, side) && !self.is_left(outputs, e, 1 - side)
+            };
             let alone: Vec<&Element> = elements.iter().filter(is_alone).collect();
             let Some(&first) = alone.first() else {
                 continue;
@@ -1241,7 +1242,7 @@ impl<'c> Comparison<'c> {
                 let is_left = |side| self.is_left(outputs, e, side);
                 e.output == first.output && is_left(0) && is_left(1)
             };
-            if which == Which::First && (shown.is_some() || elements.iter().any(is_kept)) {
+            if which == Which::First && elements.iter().any(is_kept) {
                 let why = Why::Overwritten {
                     output,
                     index,
@@ -1525,9 +1526,17 @@ impl<'c> Comparison<'c> {
         let single = f32::from_bits(bits as u32);
         match bits {
             0..=9_999 => bits.to_string(),
-            _ if bits >> 32 == 0 && single.is_normal() => single.to_string(),
+            _ if bits >> 32 == 0 && single.is_normal() => single_text(single),
             _ => format!("{bits:#x}"),
         }
+    }
+}
+
+/// A constant of single precision.
+fn single_text(x: f32) -> String {
+    match x.abs() {
+        1e-4..1e16 => x.to_string(),
+        _ => format!("{x:e}"),
     }
 }
 

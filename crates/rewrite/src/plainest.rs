@@ -178,7 +178,8 @@ impl Search<'_> {
             let bits = own
                 .ty
                 .read(bytes.get(index * own.size..(index + 1) * own.size)?);
-            Some(format!("`{}[{index}]` = {}", own.name, own.ty.to_f64(bits)))
+            let value = tested::number(own.ty.to_f64(bits));
+            Some(format!("`{}[{index}]` = {value}", own.name))
         });
         let mut named: Vec<String> = named.collect();
         if others.len() > NAMED {

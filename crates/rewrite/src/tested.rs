@@ -299,7 +299,7 @@ pub(crate) struct Ran<'m> {
 /// Compares the outputs of both sides, of each the largest difference, relative to the largest element. Where inputs that
 /// nobody described lead the original out of the numbers, nothing is said; and elements there are small beside what is
 /// described, since a sum that cancels leaves nothing else. What the description tolerates is small everywhere. Where it
-/// is known how far rounding moves the original, what is many times that far off is not small, and what is as far is.
+/// is known how far rounding moves results, what is many times that far off is not small, and what is as far is.
 pub(crate) fn differences(
     sides: [&Side; 2],
     paired: &Paired,
@@ -322,7 +322,9 @@ pub(crate) fn differences(
         ty.is_float() && found.is_some_and(|found| !found.small)
     };
     let is_asked = each.iter().any(is_more_than_units);
-    let noise = is_asked.then(|| noise(sides[0], ran)).unwrap_or_default();
+    let noise = is_asked
+        .then(|| noise(sides, paired, ran))
+        .unwrap_or_default();
     let each = each.into_iter();
     each.filter_map(|(name, ty, x, y)| {
         let judge = judge(&name, noise.get(&name).copied());
@@ -331,7 +333,7 @@ pub(crate) fn differences(
     .collect()
 }
 
-/// How far rounding moves an output of the original.
+/// How far rounding moves an output.
 #[derive(Clone, Copy, Debug, Default)]
 struct Noise {
     /// The most that an element moves where inputs are another number by their last bit.
@@ -343,48 +345,55 @@ struct Noise {
 /// Runs with other last bits of the inputs.
 const MOVED: u64 = 2;
 
-/// What other last bits of the inputs do to the outputs of the original: what is summed and cancels shows so, whatever is
+/// What other last bits of the inputs do to the outputs of either side: what is summed and cancels shows so, whatever is
 /// left of it. None of outputs that they do not move.
-fn noise(a: &Side, ran: &Ran<'_>) -> BTreeMap<String, Noise> {
+fn noise([a, b]: [&Side; 2], paired: &Paired, ran: &Ran<'_>) -> BTreeMap<String, Noise> {
     let described = pairing::buffers(a);
     let floats = described.iter().filter(|(_, d)| d.buffer.ty.is_float());
-    let (before, after) = (&ran.before[0], &ran.after[0]);
     let held = floats.clone().filter(|(_, d)| pairing::is_data(d));
-    let held = held.filter_map(|(name, d)| Some(numbers(d.buffer.ty, before.get(name)?)));
+    let held = held.filter_map(|(name, d)| Some(numbers(d.buffer.ty, ran.before[0].get(name)?)));
     let largest_input = held.map(|all| largest(&all)).fold(0.0, f64::max);
     let mut all: BTreeMap<String, Noise> = BTreeMap::new();
     for seed in 0..MOVED {
-        let mut memory = moved(a, before, seed);
-        if run_within(a, Which::First, &mut memory, ran.budget).is_err() {
+        let [mut first, mut second] = moved(a, paired, ran.before, seed);
+        if run_within(a, Which::First, &mut first, ran.budget).is_err()
+            || run_within(b, Which::Second, &mut second, ran.budget).is_err()
+        {
             continue;
         }
-        for (name, d) in floats.clone().filter(|(_, d)| d.output) {
-            let (Some(x), Some(y)) = (after.get(name), memory.get(name)) else {
+        let other = [first, second];
+        let was = both_outputs(a, paired, ran.after.each_ref());
+        let is = both_outputs(a, paired, other.each_ref());
+        for ((name, ty, x, y), (_, _, p, q)) in was.into_iter().zip(is) {
+            if !ty.is_float() {
                 continue;
-            };
-            let (x, y) = (numbers(d.buffer.ty, x), numbers(d.buffer.ty, y));
-            let apart = x.iter().zip(&y).map(|(x, y)| (x - y).abs());
-            let apart = apart.filter(|d| d.is_finite()).fold(0.0, f64::max);
-            let known = all.entry(name.clone()).or_default();
-            known.of = known.of.max(apart);
-            known.largest = known.largest.max(largest_input.max(largest(&x)));
+            }
+            let apart = [(x, p), (y, q)].map(|(was, is)| apart(ty, was, is));
+            let known = all.entry(name).or_default();
+            known.of = apart.into_iter().fold(known.of, f64::max);
+            known.largest = largest_input.max(largest(&numbers(ty, x)));
         }
     }
     all.retain(|_, noise| noise.of > 0.0);
     all
 }
 
+/// The largest distance of numbers in the same places.
+fn apart(ty: ElemType, x: &[u8], y: &[u8]) -> f64 {
+    let pairs = numbers(ty, x).into_iter().zip(numbers(ty, y));
+    let all = pairs.map(|(x, y)| (x - y).abs());
+    all.filter(|apart| apart.is_finite()).fold(0.0, f64::max)
+}
+
 /// Data of floating point of which each number is the next one, above or below.
-fn moved(a: &Side, before: &Memory, seed: u64) -> Memory {
+fn moved(a: &Side, paired: &Paired, before: &[Memory; 2], seed: u64) -> [Memory; 2] {
     let mut memory = before.clone();
-    for (name, d) in pairing::buffers(a) {
+    let described = pairing::buffers(a).into_iter();
+    for (name, d) in described.filter(|(_, d)| pairing::is_data(d)) {
         let (ty, generator) = (d.buffer.ty, Generator::new(&name, seed));
-        let Some(bytes) = memory.get_mut(&name).filter(|_| ty.is_float()) else {
+        let Some(mut bytes) = before[0].get(&name).filter(|_| ty.is_float()).cloned() else {
             continue;
         };
-        if !pairing::is_data(&d) {
-            continue;
-        }
         for (at, element) in bytes.chunks_exact_mut(ty.size()).enumerate() {
             let bits = ty.read(element);
             let other = match generator.word(at as u64) & 1 {
@@ -395,6 +404,13 @@ fn moved(a: &Side, before: &Memory, seed: u64) -> Memory {
                 element.copy_from_slice(&other.to_le_bytes()[..ty.size()]);
             }
         }
+        let partner = paired.partner.iter().find(|(_, x)| **x == name);
+        if let Some((partner, _)) = partner
+            && before[1].get(partner) == before[0].get(&name)
+        {
+            memory[1].insert(partner.clone(), bytes.clone());
+        }
+        memory[0].insert(name, bytes);
     }
     memory
 }
@@ -415,7 +431,7 @@ fn stray_where(
         let elements = x.chunks_exact(ty.size()).zip(y.chunks_exact(ty.size()));
         let mut values = elements.map(|(x, y)| [x, y].map(|e| ty.to_f64(ty.read(e))));
         let index = values.clone().position(&is_stray)?;
-        let values = values.nth(index)?.map(|v| format!("{v}"));
+        let values = values.nth(index)?.map(number);
         ty.is_float().then_some(Difference {
             output,
             index,
@@ -455,7 +471,7 @@ pub(crate) fn beyond(
                 found.filter(|found| !found.small)
             };
             is_far(None)?;
-            let far = is_far(noise(a, ran).get(&output).copied());
+            let far = is_far(noise([a, b], paired, ran).get(&output).copied());
             return far.map(|found| (found, None));
         }
         let index = compare(y, x, ty, stated).first_mismatch?;
@@ -464,7 +480,7 @@ pub(crate) fn beyond(
         let far = Difference {
             output,
             index,
-            values: values.map(|e| format!("{}", ty.to_f64(ty.read(e)))),
+            values: values.map(|e| number(ty.to_f64(ty.read(e)))),
             small: false,
         };
         Some((far, stated))
@@ -498,6 +514,15 @@ fn both_outputs<'m>(
         Some((name, described.buffer.ty, &x[..], &y[..]))
     });
     both.collect()
+}
+
+/// A number, with an exponent where it would be a long row of digits.
+pub(crate) fn number(x: f64) -> String {
+    match x.abs() {
+        0.0 | 1e-4..1e16 => x.to_string(),
+        magnitude if magnitude.is_finite() => format!("{x:e}"),
+        _ => x.to_string(),
+    }
 }
 
 /// The least normal number of half precision (IEEE 754, binary16).
@@ -581,7 +606,7 @@ fn difference(
     Some(Difference {
         output: name.to_owned(),
         index,
-        values: [p[index], q[index]].map(|v| format!("{v}")),
+        values: [p[index], q[index]].map(number),
         small: large.is_none(),
     })
 }

@@ -2,10 +2,10 @@
 
 use warpwright_launch::ElemType;
 
+use crate::Side;
 use crate::pairing::{self, Known, Paired};
 use crate::standing::{AtLaunch, Standing, Which, Why};
 use crate::tested::{self, Filling, Memory, Ran, Scale, differences, filled, run_within};
-use crate::Side;
 
 /// Inputs on which two kernels differ, and where they do.
 #[derive(Clone, Debug)]

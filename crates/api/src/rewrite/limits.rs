@@ -32,9 +32,9 @@ pub struct Limit {
 impl Limit {
     fn new(name: &str, up_to: i64, beyond: Option<Beyond>) -> Limit {
         let text = match &beyond {
-            None => format!(
-                "in the blocks looked at, no index left its memory up to {name} = {up_to}"
-            ),
+            None => {
+                format!("in the blocks looked at, no index left its memory up to {name} = {up_to}")
+            }
             Some(Beyond { value, why, .. }) => format!(
                 "in the blocks looked at, no index wrapped up to {name} = {up_to}; beyond, one does: at {name} = {value} {why}"
             ),
@@ -61,6 +61,8 @@ pub struct Beyond {
 
 /// Bytes and elements at which an index may overflow.
 const EDGES: [u64; 2] = [1 << 31, 1 << 32];
+/// Elements that are many, and that all numbers of 24 bits and more count.
+const LARGE: u64 = 1 << 20;
 /// Elements at which a whole number in single precision ends.
 const SINGLE: u64 = 1 << 24;
 /// Bytes of a buffer that is looked at.
@@ -82,6 +84,7 @@ pub(super) fn of(
         sides,
         requires: requires.collect(),
         usual: Vec::new(),
+        quiet: [false; 2],
         elements: 0,
     };
     let Some(usual) = search.usual() else {
@@ -103,6 +106,8 @@ struct Search<'s> {
     requires: Vec<Condition>,
     /// What blocks of both sides do at the smallest size.
     usual: Vec<Looked>,
+    /// Of which side blocks write nothing though no index wraps.
+    quiet: [bool; 2],
     elements: u64,
 }
 
@@ -132,7 +137,7 @@ impl Search<'_> {
                 ))
             }
             None => {
-                let silent = looked.silent.filter(|_| usual.silent.is_none())?;
+                let silent = looked.silent.filter(|_| !self.quiet[which as usize])?;
                 Some(format!("{which} writes nothing in block {silent}"))
             }
         }
@@ -200,14 +205,34 @@ impl Search<'_> {
         (high..high + NEAR).find(|&value| self.holds(name, value))
     }
 
-    fn look(&mut self, name: &str, value: i64, look: Look) -> Found {
-        let Ok(launches) = self.launches(name, value) else {
-            return Found::Open;
-        };
+    /// Sets both sides to another value of a parameter; none where there is no such launch.
+    fn set(&mut self, name: &str, value: i64) -> Option<()> {
+        let launches = self.launches(name, value).ok()?;
         for (side, launches) in self.sides.iter_mut().zip(launches) {
             for (step, launch) in side.steps.iter_mut().zip(launches) {
                 step.launch = launch;
             }
+        }
+        Some(())
+    }
+
+    /// Which sides have blocks that write nothing though no index of 24 bits wraps. Where the original has some, the
+    /// rewritten kernel may have some, too.
+    fn quiet(&mut self, name: &str, from: i64) -> [bool; 2] {
+        let silent = |looked: &Looked| looked.silent.is_some();
+        let [first, second] = [silent(&self.usual[0]), silent(&self.usual[1])];
+        let large = self.edge(name, from, (1, LARGE));
+        let looked = large.and_then(|value| {
+            self.set(name, value)?;
+            addresses(&self.sides[0], Which::First, Look::QUICK).ok()?
+        });
+        let is_large = looked.as_ref().is_some_and(silent);
+        [first || is_large, second || is_large]
+    }
+
+    fn look(&mut self, name: &str, value: i64, look: Look) -> Found {
+        if self.set(name, value).is_none() {
+            return Found::Open;
         }
         for (side, which) in self.sides.iter().zip([Which::First, Which::Second]) {
             match addresses(side, which, look) {
@@ -225,6 +250,7 @@ impl Search<'_> {
 
     fn limit(&mut self, name: &str) -> Option<Limit> {
         let from = *parameters(self.options, self.smallest).get(name)?;
+        self.quiet = self.quiet(name, from.max(1));
         let mut right = None;
         let edges = EDGES.into_iter().flat_map(|edge| [(0, edge), (1, edge)]);
         let edges = edges.chain([(1, SINGLE)]);

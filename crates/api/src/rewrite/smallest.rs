@@ -28,10 +28,7 @@ const VALUES: [i64; 20] = [
 const MOST_TERMS: usize = 4_000_000;
 
 /// The smallest launch that shows what one of those tried does.
-pub(super) fn of(
-    unasked: &Unasked<'_>,
-    (found, tries): (&Rewritten, &[Try]),
-) -> Option<Smallest> {
+pub(super) fn of(unasked: &Unasked<'_>, (found, tries): (&Rewritten, &[Try])) -> Option<Smallest> {
     let options = unasked.options;
     let refuted = found.launches.iter().find(|l| l.verdict == Word::Refuted)?;
     let is_it = |at: &&Try| at.size == refuted.size && at.words() == refuted.set;
