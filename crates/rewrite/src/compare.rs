@@ -1198,14 +1198,14 @@ impl<'c> Comparison<'c> {
                 Which::First => Standing::WrongInput,
                 Which::Second => Standing::Refuted,
             };
-            let in_memory = found.contains(&Seen::MEMORY);
+            let worst = found.into_iter().max().unwrap_or(Seen::CLEAN);
             let why = Why::Unset {
                 which,
                 output: outputs[element.output].name.clone(),
                 index: element.index,
-                in_memory,
+                of: Seen::text(worst),
             };
-            if in_memory {
+            if worst >= Seen::MEMORY {
                 return Err(Halt::Found(standing, vec![why]));
             }
             return match self.shown_on_numbers(element.values) {
@@ -1713,6 +1713,17 @@ impl Seen {
     const CLEAN: u8 = 1;
     const REGISTER: u8 = 2;
     const MEMORY: u8 = 3;
+    const LANE: u8 = 4;
+
+    fn text(state: u8) -> &'static str {
+        match state {
+            Self::LANE => {
+                "memory that nobody has written, or on a lane that takes no part in a shuffle"
+            }
+            Self::MEMORY => "memory that nobody has written",
+            _ => "a register that nobody has set",
+        }
+    }
 
     fn reaches_unset(&mut self, terms: &Terms, root: Id, own: u32) -> u8 {
         if self.own.replace(own) != Some(own) {
@@ -1723,6 +1734,7 @@ impl Seen {
             let node = terms.node(id as Id);
             let itself = match node.kind() {
                 Kind::Unset if Unset::of(node.a) == Unset::Register => Self::REGISTER,
+                Kind::Unset if Unset::of(node.a) == Unset::Lane => Self::LANE,
                 Kind::Unset if Unset::of(node.a) != Unset::Global(own) => Self::MEMORY,
                 _ => Self::CLEAN,
             };

@@ -264,8 +264,8 @@ pub enum Why {
         output: String,
         /// The element.
         index: usize,
-        /// Of memory; else of a register.
-        in_memory: bool,
+        /// On what, in words.
+        of: &'static str,
     },
     /// An output element stays as it was.
     Unwritten {
@@ -697,12 +697,8 @@ impl fmt::Display for Why {
                 f,
                 "`{output}[{index}]` is another function as far as terms tell, but none of {tried} fillings of the inputs shows a difference beyond rounding and tolerance"
             ),
-            Why::Unset { which, output, index, in_memory } => {
-                let what = match in_memory {
-                    true => "memory that nobody has written",
-                    false => "a register that nobody has set, or on a lane that takes no part in a shuffle",
-                };
-                write!(f, "in {which}, `{output}[{index}]` depends on {what}")
+            Why::Unset { which, output, index, of } => {
+                write!(f, "in {which}, `{output}[{index}]` depends on {of}")
             }
             Why::Unwritten { which, output, index, elements, is_input } => {
                 let leaves = match is_input {
