@@ -401,17 +401,7 @@ impl Optimizer {
                     found.in_place = in_place::of(inputs, &modules, options, smallest)?;
                 }
             }
-            found.untried.extend(unchanged(options));
-            found.untried.extend(constants(options));
-            found.untried.extend(other_numbers(options));
-            found.untried.extend(variables(&modules, &set));
-            found.untried.extend(older_devices(&modules));
-            found.untried.push(Reason {
-                code: "index-overflow",
-                text: format!(
-                    "indices that overflow beyond: the largest buffer that was looked at has {largest} elements"
-                ),
-            });
+            found.leave_out(options, &modules, (&set, largest));
         }
         Ok(found)
     }
@@ -563,6 +553,26 @@ impl Rewritten {
             self.verdict = self.verdict.max(Word::Tested);
             self.conditions.push(lone);
         }
+    }
+
+    /// Says what nothing was tried for; `largest`: elements of the largest buffer that was looked at.
+    fn leave_out(
+        &mut self,
+        options: &RewriteOptions<'_>,
+        modules: &[Module; 2],
+        (set, largest): (&BTreeSet<String>, u64),
+    ) {
+        self.untried.extend(unchanged(options));
+        self.untried.extend(constants(options));
+        self.untried.extend(other_numbers(options));
+        self.untried.extend(variables(modules, set));
+        self.untried.extend(older_devices(modules));
+        self.untried.push(Reason {
+            code: "index-overflow",
+            text: format!(
+                "indices that overflow beyond: the largest buffer that was looked at has {largest} elements"
+            ),
+        });
     }
 
     /// Up to where the rewritten kernel alone is right belongs to the verdict.

@@ -322,9 +322,10 @@ pub(crate) fn differences(
         ty.is_float() && found.is_some_and(|found| !found.small)
     };
     let is_asked = each.iter().any(is_more_than_units);
-    let noise = is_asked
-        .then(|| noise(sides, paired, ran))
-        .unwrap_or_default();
+    let noise = match is_asked {
+        true => noise(sides, paired, ran),
+        false => BTreeMap::new(),
+    };
     let each = each.into_iter();
     each.filter_map(|(name, ty, x, y)| {
         let judge = judge(&name, noise.get(&name).copied());
