@@ -6,7 +6,7 @@ use warpwright_check::{
 };
 use warpwright_launch::{Condition, Guard, Quantity, Shape, Signature};
 use warpwright_pass::miscompiled;
-use warpwright_pass::names::is_named;
+use warpwright_pass::names::{is_named, source_name};
 use warpwright_pass::witness::{Witness, refute};
 use warpwright_pass::{Block, ScopeError};
 use warpwright_ptx::{FunctionKind, Module};
@@ -15,6 +15,7 @@ use warpwright_sass::fatbin::{Entry, Fatbin, Kind};
 
 use crate::device_code::{has_kernels, some_names};
 use crate::front::{Compile, module, target};
+use crate::parameters::in_source;
 use crate::{Error, Input, Level, Optimizer};
 
 /// What holds of the launches, and what is checked.
@@ -326,9 +327,10 @@ impl Optimizer {
                     Level::Cuda => self.compared(input, &options.nvcc),
                     _ => self.compared(input, &[]),
                 };
+                let source = (a.level == Level::Cuda).then(|| String::from_utf8_lossy(&a.bytes));
                 let (a, b) = (compared(a)?, compared(b)?);
                 miscompiled = self.miscompiled(&b);
-                modules(&a, &b, options)?
+                modules((&a, source.as_deref()), &b, options)?
             }
             _ => {
                 return Err(Error::Kinds {
@@ -375,7 +377,12 @@ impl Optimizer {
     }
 }
 
-fn modules(a: &Module, b: &Module, options: &CheckOptions) -> Result<Vec<FunctionVerdict>, Error> {
+/// `source`: of the first one, if it is CUDA C.
+fn modules(
+    (a, source): (&Module, Option<&str>),
+    b: &Module,
+    options: &CheckOptions,
+) -> Result<Vec<FunctionVerdict>, Error> {
     // One kernel stands on the device functions that it may call.
     let is_meant = |name: &str| match &options.kernel {
         Some(kernel) => is_named(kernel, name) || ![a, b].iter().any(|of| is_kernel(of, name)),
@@ -414,7 +421,10 @@ fn modules(a: &Module, b: &Module, options: &CheckOptions) -> Result<Vec<Functio
         .filter(|(_, kernel)| kernel.body.is_some() && is_meant(&kernel.name))
         .collect();
     let names = match meant[..] {
-        [(id, _)] => signature(a, id),
+        [(id, kernel)] => match source {
+            Some(source) => named_in(source, &kernel.name, signature(a, id)),
+            None => signature(a, id),
+        },
         _ => Signature::default(),
     };
     let assume = assumed(options, &names)?;
@@ -450,6 +460,20 @@ fn modules(a: &Module, b: &Module, options: &CheckOptions) -> Result<Vec<Functio
             witness,
         })
         .collect())
+}
+
+/// A kernel's parameters by their names in CUDA C, as far as that has them.
+fn named_in(source: &str, kernel: &str, own: Signature) -> Signature {
+    let name = source_name(kernel);
+    let name = name.split(['(', '<']).next().unwrap_or_default();
+    let name = name.rsplit([' ', ':']).next().unwrap_or_default();
+    match in_source(source, name) {
+        Some(names) if names.len() == own.len() => {
+            let bytes = (0..own.len()).map(|at| own.bytes(at).unwrap_or_default());
+            Signature::new(names.into_iter().zip(bytes))
+        }
+        _ => own,
+    }
 }
 
 /// What is assumed of launches.

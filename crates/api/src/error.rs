@@ -279,6 +279,14 @@ pub enum Error {
         /// What the sizes are called.
         known: Vec<String>,
     },
+    /// `--fixed` of what no launch has.
+    #[error("--fixed {name}: no launch has such a buffer or number (they have {})", .known.join(", "))]
+    NotFixed {
+        /// The name.
+        name: String,
+        /// What may be fixed.
+        known: Vec<String>,
+    },
     /// No size at which both are launched.
     #[error("the two descriptions have no size in common at which {0}")]
     NoCommonSize(String),

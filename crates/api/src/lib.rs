@@ -22,6 +22,7 @@ pub mod input;
 pub mod occupancy;
 pub mod optimise;
 pub mod own_launch;
+mod parameters;
 pub mod passes;
 pub mod ran;
 mod refused;

@@ -8,9 +8,10 @@ use warpwright_launch::{ContentsError, Expr, Launch, LaunchFile};
 use warpwright_ptx::{Linkage, Module, Space};
 use warpwright_rewrite::{
     AtLaunch, Bounded, Look, Options, Paired, PairingError, Side, Standing, Step, Which, Why,
-    addresses, compare, outputs,
+    Witness, addresses, compare, outputs,
 };
 
+mod compared;
 mod grown;
 mod in_place;
 mod integers;
@@ -231,6 +232,8 @@ struct Try {
     /// Integers among them that no size decides.
     integers: Vec<(String, i128)>,
     derived: bool,
+    /// So large that an index of 8 or 16 bits wraps.
+    wide: bool,
 }
 
 impl Try {
@@ -241,6 +244,7 @@ impl Try {
             numbers: Vec::new(),
             integers: Vec::new(),
             derived: false,
+            wide: false,
         }
     }
 
@@ -313,7 +317,7 @@ impl Optimizer {
             self.compared(b, &options.nvcc[1])?,
         ];
         let inputs = [a, b];
-        let (mut tries, skipped) = tries(options)?;
+        let (mut tries, skipped) = tries(inputs, &modules, options)?;
         let found = Rewritten {
             schema: "warpwright.rewrite/1",
             original: a.name.clone(),
@@ -338,6 +342,7 @@ impl Optimizer {
             largest: 0,
             is_same: described_alike(options),
             set: BTreeSet::new(),
+            witness: None,
         };
         let mut number = 0;
         while let Some(at) = tries.get(number).cloned() {
@@ -358,10 +363,17 @@ impl Optimizer {
             mut largest,
             is_same,
             set,
+            witness,
             ..
         } = trying;
-        found.holds_where = preconditions::of(inputs, &modules, options, (&found, &tries));
-        found.smallest = smallest::of(inputs, &modules, options, (&found, &tries));
+        let unasked = Unasked {
+            inputs,
+            modules: &modules,
+            options,
+            witness,
+        };
+        found.holds_where = preconditions::of(&unasked, (&found, &tries));
+        found.smallest = smallest::of(&unasked, (&found, &tries));
         if !found.has_failed() {
             let large = found.large(options)?;
             largest = large.into_iter().try_fold(largest, |largest, at| {
@@ -383,22 +395,13 @@ impl Optimizer {
                 (options.watch)(tries.len(), tries.len(), "indices at large sizes");
                 let sides = sides(inputs, &modules, options, smallest, Contents::None)?;
                 let (limits, elements) = limits::of(inputs, &modules, options, (smallest, sides));
-                found.limits = limits;
                 largest = largest.max(elements);
+                found.limit(limits);
                 if terms <= MOST_TERMS {
                     found.in_place = in_place::of(inputs, &modules, options, smallest)?;
                 }
             }
-            found.untried.extend(constants(options));
-            found.untried.extend(other_numbers(options));
-            found.untried.extend(variables(&modules, &set));
-            found.untried.extend(older_devices(&modules));
-            found.untried.push(Reason {
-                code: "index-overflow",
-                text: format!(
-                    "indices of 32 bits that overflow: the largest buffer that was looked at has {largest} elements"
-                ),
-            });
+            found.leave_out(options, &modules, (&set, largest));
         }
         Ok(found)
     }
@@ -552,6 +555,38 @@ impl Rewritten {
         }
     }
 
+    /// Says what nothing was tried for; `largest`: elements of the largest buffer that was looked at.
+    fn leave_out(
+        &mut self,
+        options: &RewriteOptions<'_>,
+        modules: &[Module; 2],
+        (set, largest): (&BTreeSet<String>, u64),
+    ) {
+        self.untried.extend(unchanged(options));
+        self.untried.extend(constants(options));
+        self.untried.extend(other_numbers(options));
+        self.untried.extend(variables(modules, set));
+        self.untried.extend(older_devices(modules));
+        self.untried.push(Reason {
+            code: "index-overflow",
+            text: format!(
+                "indices that overflow beyond: the largest buffer that was looked at has {largest} elements"
+            ),
+        });
+    }
+
+    /// Up to where the rewritten kernel alone is right belongs to the verdict.
+    fn limit(&mut self, limits: Vec<Limit>) {
+        let is_theirs = |limit: &&Limit| {
+            let beyond = limit.beyond.as_ref();
+            beyond.is_some_and(|beyond| beyond.which == Which::Second)
+        };
+        let theirs = limits.iter().filter(is_theirs);
+        let wrong = theirs.map(|limit| format!("but only up to {} = {}", limit.name, limit.up_to));
+        self.conditions.extend(wrong);
+        self.limits = limits;
+    }
+
     fn say_of(&mut self, at: &Try, text: &str) {
         let same = self
             .skipped
@@ -582,6 +617,8 @@ struct Trying<'t> {
     is_same: bool,
     /// Variables that descriptions set.
     set: BTreeSet<String>,
+    /// What showed that the rewritten kernel is wrong.
+    witness: Option<Witness>,
 }
 
 impl Trying<'_> {
@@ -608,6 +645,7 @@ impl Trying<'_> {
         let largest = lengths.fold(self.largest, u64::max);
         let paired = Paired::of(&sides[0], &sides[1], &options.pairs)?;
         are_buffers(&sides, &options.ranges)?;
+        are_fixed(options, &sides)?;
         self.is_same &= launched_alike(&sides, &paired);
         let mut how = on_terms(options);
         how.is_capped = is_capped;
@@ -617,10 +655,15 @@ impl Trying<'_> {
             (true, false) => how.machine.terms = left.min(MOST_UNASKED),
             (false, _) => {}
         }
+        if at.wide {
+            how.is_capped = true;
+            how.machine.budget = MOST_WIDE;
+        }
         let result = compare(&sides[0], &sides[1], &paired, &how);
         self.terms += result.terms;
-        if is_capped && result.why.iter().any(Why::is_too_large) {
-            self.skipped(at, MANY, MANY_TERMS);
+        if how.is_capped && result.why.iter().any(Why::is_too_large) {
+            let why = if at.wide { WIDE } else { MANY_TERMS };
+            self.skipped(at, MANY, why);
             return Ok(());
         }
         self.largest = largest;
@@ -628,6 +671,9 @@ impl Trying<'_> {
             let why = result.why.last().map(ToString::to_string);
             self.skipped(at, "original", &why.unwrap_or_default());
             return Ok(());
+        }
+        if self.witness.is_none() {
+            self.witness = Witness::of(&result);
         }
         self.found.conditions(&result);
         self.found.launches.push(verdict(at, &result));
@@ -651,28 +697,43 @@ impl Trying<'_> {
 const MANY: &str = "many-terms";
 const MANY_TERMS: &str = "so many terms were made that no further size is tried";
 
+/// Warp instructions of a launch that is tried for its indices alone.
+const MOST_WIDE: u64 = 1 << 23;
+const WIDE: &str = "it takes more instructions than are tried for indices of 16 bits";
+
 /// Was a size named?
 fn is_asked(options: &RewriteOptions<'_>) -> bool {
     options.only_described || options.size.is_some()
 }
 
-/// The launches at which parameters are as large as they are described, behind all that nobody has described.
+/// The launches at which parameters are as large as they are described, and those at which indices of few bits wrap,
+/// behind all that nobody has described.
 fn with_largest(options: &RewriteOptions<'_>, tries: &mut Vec<Try>, terms: usize) {
     let Some(smallest) = tries.first().cloned() else {
         return;
     };
+    let requires = options.requires.iter();
+    let requires = requires.filter_map(|text| Condition::parse(text).ok());
+    let requires: Vec<Condition> = requires.collect();
+    let holds = |at: &Try| requires.iter().all(|r| r.holds(&parameters(options, at)));
     for name in scales(options).0 {
-        let Some(at) = grown::largest(options, &smallest, terms, name) else {
-            continue;
-        };
-        let requires = options.requires.iter();
-        let mut requires = requires.filter_map(|text| Condition::parse(text).ok());
-        let is_known = tries.iter().any(|own| own.set == at.set);
-        if !is_known && requires.all(|r| r.holds(&parameters(options, &at))) {
-            let behind = tries.iter().rposition(|own| own.derived).unwrap_or(0);
-            tries.insert(behind + 1, at);
+        let largest = grown::largest(options, &smallest, terms, name);
+        let wide = grown::wide(options, &smallest, terms, name).map(|at| kept_to(at, name, &holds));
+        for at in largest.into_iter().chain(wide.flatten()) {
+            let is_known = tries.iter().any(|own| own.set == at.set);
+            if !is_known && holds(&at) {
+                let behind = tries.iter().rposition(|own| own.derived).unwrap_or(0);
+                tries.insert(behind + 1, at);
+            }
         }
     }
+}
+
+/// The launch with the next value of a parameter that keeps to what is required.
+fn kept_to(at: Try, name: &str, holds: &dyn Fn(&Try) -> bool) -> Option<Try> {
+    let value = at.set.iter().find(|(own, _)| own == name)?.1;
+    let mut tries = (value..value + NEAR).map(|value| at.derived(name, value));
+    tries.find(|at| holds(at))
 }
 
 /// The word for a size that is not tried unasked.
@@ -720,26 +781,41 @@ fn on_terms(options: &RewriteOptions<'_>) -> Options {
 /// Both sides at a size, and how they stand there.
 type Found = ([Side; 2], Paired, AtLaunch);
 
-/// What is found at a size that nobody asked for; `None` where it does not fit a description or what is required, or is too
-/// large.
-fn unasked(
-    inputs: [&Input; 2],
-    modules: &[Module; 2],
-    options: &RewriteOptions<'_>,
-    at: &Try,
-) -> Option<Found> {
-    let values = parameters(options, at);
-    let requires = options.requires.iter();
-    let mut requires = requires.filter_map(|text| Condition::parse(text).ok());
-    if !requires.all(|condition| condition.holds(&values))
-        || work(&resolved(options, at).ok()?) > MOST_WORK
-    {
-        return None;
+/// Sizes that nobody asked for, where something is refuted.
+struct Unasked<'u> {
+    inputs: [&'u Input; 2],
+    modules: &'u [Module; 2],
+    options: &'u RewriteOptions<'u>,
+    /// The inputs that showed it.
+    witness: Option<Witness>,
+}
+
+impl Unasked<'_> {
+    /// What is found at a size, the inputs that refuted another one among those tried; `None` where it does not fit a
+    /// description or what is required, or is too large.
+    fn at(&self, at: &Try) -> Option<Found> {
+        let options = self.options;
+        let values = parameters(options, at);
+        let requires = options.requires.iter();
+        let mut requires = requires.filter_map(|text| Condition::parse(text).ok());
+        if !requires.all(|condition| condition.holds(&values))
+            || work(&resolved(options, at).ok()?) > MOST_WORK
+        {
+            return None;
+        }
+        let sides = sides(self.inputs, self.modules, options, at, Contents::All).ok()?;
+        let paired = Paired::of(&sides[0], &sides[1], &options.pairs).ok()?;
+        let mut result = one(&sides, &paired, options);
+        if let Some(witness) = self
+            .witness
+            .as_ref()
+            .filter(|_| result.standing == Standing::Tested)
+        {
+            let [a, b] = &sides;
+            witness.tried(a, b, &paired, &mut result);
+        }
+        Some((sides, paired, result))
     }
-    let sides = sides(inputs, modules, options, at, Contents::All).ok()?;
-    let paired = Paired::of(&sides[0], &sides[1], &options.pairs).ok()?;
-    let result = one(&sides, &paired, options);
-    Some((sides, paired, result))
 }
 
 /// What has a range must be a buffer of either side.
@@ -749,6 +825,23 @@ fn are_buffers(sides: &[Side; 2], ranges: &[(String, f64, f64)]) -> Result<(), E
     let known: BTreeSet<&String> = buffers.map(|buffer| &buffer.name).collect();
     match ranges.iter().find(|(name, ..)| !known.contains(name)) {
         Some((name, ..)) => Err(PairingError::Unknown(name.clone()).into()),
+        None => Ok(()),
+    }
+}
+
+/// What is fixed must be a buffer or a number among the arguments of either side.
+fn are_fixed(options: &RewriteOptions<'_>, sides: &[Side; 2]) -> Result<(), Error> {
+    let files = options.launches.iter().flatten();
+    let numbers =
+        files.flat_map(|file| [file.numbers(), file.integers(), file.constants()].concat());
+    let steps = sides.iter().flat_map(|side| &side.steps);
+    let buffers = steps.flat_map(|step| step.launch.buffers());
+    let known: BTreeSet<&str> = numbers.chain(buffers.map(|buffer| &*buffer.name)).collect();
+    match options.fixed.iter().find(|name| !known.contains(&***name)) {
+        Some(name) => Err(Error::NotFixed {
+            name: name.clone(),
+            known: known.into_iter().map(str::to_owned).collect(),
+        }),
         None => Ok(()),
     }
 }
@@ -842,6 +935,25 @@ fn other_numbers(options: &RewriteOptions<'_>) -> Vec<Reason> {
             .to_owned(),
     };
     values.into_iter().chain([alignment, overlap]).collect()
+}
+
+/// Sizes that are not tried because one was named or set.
+fn unchanged(options: &RewriteOptions<'_>) -> Option<Reason> {
+    if are_derived(options) || options.only_described {
+        return None;
+    }
+    let option = match options.set.is_empty() {
+        true => "--size",
+        false => "--set",
+    };
+    let names: Vec<String> = scales(options).0.iter().map(|n| format!("`{n}`")).collect();
+    (!names.is_empty()).then(|| Reason {
+        code: "other-sizes",
+        text: format!(
+            "other values of {}: with {option} none are made of the described ones",
+            names.join(", ")
+        ),
+    })
 }
 
 /// Numbers of a description that stay as they are.
@@ -943,7 +1055,11 @@ fn step(
 // ---- sizes
 
 /// The launches that are tried: the described ones, then odd and tiny ones made of the smallest; and what is not.
-fn tries(options: &RewriteOptions<'_>) -> Result<(Vec<Try>, Vec<Skipped>), Error> {
+fn tries(
+    inputs: [&Input; 2],
+    modules: &[Module; 2],
+    options: &RewriteOptions<'_>,
+) -> Result<(Vec<Try>, Vec<Skipped>), Error> {
     let requires = options.requires.iter().map(|text| Condition::parse(text));
     let requires: Vec<Condition> = requires.collect::<Result<_, _>>()?;
     are_sizes(options, &requires)?;
@@ -975,7 +1091,9 @@ fn tries(options: &RewriteOptions<'_>) -> Result<(Vec<Try>, Vec<Skipped>), Error
             continue;
         };
         let others = derived(value, &tiles).into_iter();
-        for other in others.chain(grown::blocks(options, &smallest, name)) {
+        let others = others.chain(grown::blocks(options, &smallest, name));
+        let compared = compared::values(inputs, modules, options, (&smallest, name));
+        for other in others.chain(compared) {
             let at = smallest.derived(name, other);
             let holds = requires.iter().all(|r| r.holds(&parameters(options, &at)));
             if holds && other != value && !described.contains(&at) && !made.contains(&at) {
@@ -1024,8 +1142,8 @@ fn in_order(
 /// How much larger a size becomes to keep to what is required.
 const NEAR: i64 = 64;
 
-/// A launch that keeps to what is required: as described, or with sizes that are a little larger; none where these do not
-/// help, or are set.
+/// A launch that keeps to what is required: as described, or with a size that is a little larger, else smaller; none where
+/// these do not help, or are set.
 fn required(options: &RewriteOptions<'_>, at: Try, requires: &[Condition]) -> Option<Try> {
     requires.iter().try_fold(at, |at, required| {
         let own = parameters(options, &at);
@@ -1035,12 +1153,16 @@ fn required(options: &RewriteOptions<'_>, at: Try, requires: &[Condition]) -> Op
         let is_set = |name: &str| options.set.iter().any(|(set, _)| set == name);
         let names = required.left.names().into_iter();
         let names = names.chain(required.right.names());
-        let mut larger = names.filter(|name| !is_set(name)).flat_map(|name| {
-            let value = own.get(name).copied().into_iter();
-            let values = value.flat_map(|value| value..=value.saturating_add(NEAR));
-            values.map(move |value| (name, value))
+        let known = names.filter(|name| !is_set(name));
+        let known = known.filter_map(|name| Some((name, own.get(name).copied()?)));
+        let known: Vec<(&str, i64)> = known.collect();
+        let larger = known.iter().flat_map(|&(name, value)| {
+            (value..=value.saturating_add(NEAR)).map(move |value| (name, value))
         });
-        larger.find_map(|(name, value)| {
+        let smaller = known
+            .iter()
+            .flat_map(|&(name, value)| (1..value).rev().map(move |value| (name, value)));
+        larger.chain(smaller).find_map(|(name, value)| {
             let mut other = at.derived(name, value);
             other.derived = at.derived;
             required
@@ -1166,6 +1288,17 @@ fn described(options: &RewriteOptions<'_>) -> Result<(Vec<Try>, Vec<Skipped>), E
     let sizes: BTreeSet<&str> = files.clone().flat_map(LaunchFile::sizes).collect();
     if files.next().is_none() {
         return Err(Error::NoCommonSize("anything is launched".to_owned()));
+    }
+    if let Some(name) = options
+        .size
+        .as_ref()
+        .filter(|name| !sizes.contains(&***name))
+    {
+        return Err(Error::NoSize {
+            option: format!("--size {name}"),
+            name: name.clone(),
+            known: sizes.into_iter().map(str::to_owned).collect(),
+        });
     }
     let mut all: Vec<(u64, Try)> = Vec::new();
     let mut skipped = Vec::new();

@@ -768,16 +768,17 @@ pub struct RewriteArgs {
     /// What launches keep to: `n % 4 == 0`
     #[arg(long, value_name = "CONDITION")]
     pub require: Vec<String>,
-    /// A buffer, or a floating-point argument, that is what the description says and nothing else
+    /// A buffer, or a number among the arguments, that is what the description says and nothing else
     #[arg(long, value_name = "NAME")]
     pub fixed: Vec<String>,
-    /// The numbers that a buffer holds, for bounds of the error [default: those of its description]
+    /// The numbers that a buffer holds, for bounds of the error and inputs that are tried [default: those of its description]
     #[arg(long, value_name = "NAME=LOW..HIGH", allow_hyphen_values = true)]
     pub range: Vec<String>,
     /// Only the described sizes, no odd or tiny ones made of them
     #[arg(long)]
     pub only_described: bool,
-    /// The verdict that is good enough [default: proved-at-launches]
+    /// The verdict that is good enough: proved, proved-at-launches, equal-but-for-nans, equal-up-to-rounding or tested
+    /// [default: proved-at-launches]
     #[arg(long, value_name = "WORD")]
     pub accept: Option<String>,
 }

@@ -490,8 +490,8 @@ fn what_is_not_tried_is_said() {
         "full: its buffers hold 68 MiB, and terms are for 64",
         "huge: the original's description has no such size",
         "rows: it is not varied, since only the original's description has it",
-        "its addresses were looked at, in 64 of 140625 and 64 of 140625 blocks",
-        "not tried: indices of 32 bits that overflow: the largest buffer that was looked at has 1073741825 elements",
+        "its addresses were looked at, in 79 of 140625 and 79 of 140625 blocks",
+        "not tried: indices that overflow beyond: the largest buffer that was looked at has 1073741825 elements",
     ] {
         assert!(screen.contains(said), "{said}: {screen}");
     }
@@ -610,7 +610,7 @@ fn the_size_at_which_an_index_wraps_is_said() {
         );
         assert!(
             screen.contains(&format!(
-                "no index wraps up to n = {up_to}, in the blocks looked at"
+                "in the blocks looked at, no index wrapped up to n = {up_to}"
             )),
             "{screen}"
         );
@@ -621,11 +621,138 @@ fn the_size_at_which_an_index_wraps_is_said() {
             "{screen}"
         );
         assert!(found["why"].as_str().unwrap().contains(why), "{screen}");
+        // What is wrong with the rewritten kernel alone stands in the first line.
+        let said = format!("but only up to n = {up_to}");
+        assert_eq!(
+            document["conditions"] == Value::from(vec![said]),
+            which == "second",
+            "{screen}"
+        );
     }
     // What is required keeps to it.
     let within = ["--require", "n <= 1000"];
     let (_, document, screen) = described(folder.path(), [&one, &signed], tomls, &within);
     assert_eq!(document["limits"], Value::Null, "{screen}");
+}
+
+/// An index of 8 or 16 bits wraps at sizes that nobody describes, and that terms take.
+#[test]
+fn indices_of_few_bits_are_refuted() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = map("k", "x", "y", "mul.rn.f32 %f1, %f0, 0f40800000;");
+    let index = "mad.lo.s32 %r4, %r1, %r2, %r3;";
+    let toml = launch("k", 64, "x", "y", true);
+    for (narrow, up_to) in [
+        (
+            "cvt.s32.s16 %r4, %r4; setp.lt.s32 %p, %r4, 0; @%p bra END;",
+            1 << 15,
+        ),
+        ("cvt.u32.u16 %r4, %r4;", 1 << 16),
+        ("cvt.u32.u8 %r4, %r4;", 1 << 8),
+    ] {
+        let narrow = one.replace(index, &format!("{index} {narrow}"));
+        let (exit, document, screen) = described(folder.path(), [&one, &narrow], [&toml; 2], &[]);
+        assert_eq!(
+            (exit, &document["verdict"]),
+            (1, &Value::from("refuted")),
+            "{screen}"
+        );
+        let found = &document["holds_where"]["condition"];
+        assert_eq!(found, &format!("n <= {up_to}"), "{screen}");
+        let least = Value::from(vec![format!("n={}", up_to + 1)]);
+        assert_eq!(document["smallest"]["set"], least, "{screen}");
+    }
+    // What is required keeps to it.
+    let narrow = one.replace(index, &format!("{index} cvt.u32.u16 %r4, %r4;"));
+    let within = ["--require", "n <= 60000"];
+    let (exit, _, screen) = described(folder.path(), [&one, &narrow], [&toml; 2], &within);
+    assert_eq!(exit, 0, "{screen}");
+}
+
+/// Sizes that the code itself asks for are tried; with `--set` none are made, and that is said.
+#[test]
+fn sizes_that_the_code_compares_with_are_tried() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = map("k", "x", "y", "mul.rn.f32 %f1, %f0, 0f40800000;");
+    let path = "mul.rn.f32 %f1, %f0, 0f40800000; setp.ne.s32 %p, %r0, 7919; @%p bra ON; mov.f32 %f1, %f0; ON:";
+    let other = map("k", "x", "y", path);
+    let toml = launch("k", 64, "x", "y", true);
+    let of = |kernels, more: &[&str]| described(folder.path(), kernels, [&*toml; 2], more);
+    let (exit, _, screen) = of([&one, &other], &[]);
+    assert!(
+        exit == 1 && screen.contains("small with n=7919: refuted"),
+        "{screen}"
+    );
+    let twice = "mul.rn.f32 %f2, %f0, 0f40000000; mul.rn.f32 %f1, %f2, 0f40000000;";
+    let again = map("k", "x", "y", twice);
+    let both = ["--accept", "tested"];
+    let with = |more: [&'static str; 2]| [both, more].concat();
+    let (exit, _, screen) = of([&one, &again], &with(["--set", "n=50"]));
+    let said = "not tried: other values of `n`: with --set none are made of the described ones";
+    assert!(exit == 0 && screen.contains(said), "{screen}");
+    // What is required moves a size down, where there is none above.
+    let (exit, _, screen) = of([&one, &again], &with(["--require", "n <= 70"]));
+    assert!(
+        exit == 0 && screen.contains("small with n=70: "),
+        "{screen}"
+    );
+}
+
+/// Options that would do nothing, and names that nothing has, are refused.
+#[test]
+fn what_says_nothing_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = map("k", "x", "y", "mul.rn.f32 %f1, %f0, 0f40800000;");
+    let toml = launch("k", 64, "x", "y", true);
+    let of = |more: &[&str]| described(folder.path(), [&*one; 2], [&*toml; 2], more);
+    for (name, value) in [
+        ("--assume", "n=4"),
+        ("--kernel", "k"),
+        ("--block", "32"),
+        ("--dynamic-smem", "7"),
+    ] {
+        let (exit, _, screen) = of(&[name, value]);
+        let said = format!("{name} says nothing beside --launch-a and --launch-b");
+        assert!(exit != 0 && screen.contains(&said), "{screen}");
+    }
+    let (exit, _, screen) = of(&["--fixed", "nope"]);
+    let said = "--fixed nope: no launch has such a buffer or number (they have ";
+    assert!(exit == 1 && screen.contains(said), "{screen}");
+    let (exit, _, screen) = of(&["--size", "nope"]);
+    let said = "--size nope: no description has a size `nope` (they have small)";
+    assert!(exit == 1 && screen.contains(said), "{screen}");
+}
+
+/// A barrier that not all threads of a block come to is said, though the same bits come out.
+#[test]
+fn threads_that_end_ahead_of_a_barrier_are_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let code = "mul.rn.f32 %f1, %f0, 0f40800000;";
+    let (one, other) = (
+        map("k", "x", "y", code),
+        map("k", "x", "y", &format!("{code} bar.sync 0;")),
+    );
+    let toml = launch("k", 64, "x", "y", true);
+    let (exit, _, screen) = described(folder.path(), [&one, &other], [&toml; 2], &[]);
+    let said = "in the rewritten kernel threads of a block end ahead of a barrier";
+    assert!(exit == 0 && screen.contains(said), "{screen}");
+}
+
+/// A size at which the values that showed a fault show it, too, is not right.
+#[test]
+fn sizes_are_tried_with_the_values_that_show_a_fault() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = map("k", "x", "y", "sqrt.rn.f32 %f1, %f0;");
+    let other = "rsqrt.approx.f32 %f2, %f0; mul.rn.f32 %f1, %f2, %f0;";
+    let other = map("k", "x", "y", other);
+    let toml = launch("k", 64, "x", "y", true).replace("low = -1.0", "low = 0.1");
+    let (exit, document, screen) = described(folder.path(), [&root, &other], [&toml; 2], &[]);
+    assert_eq!(
+        (exit, &document["holds_where"]),
+        (1, &Value::Null),
+        "{screen}"
+    );
+    assert_eq!(document["smallest"]["set"][0], "n=1", "{screen}");
 }
 
 #[test]
@@ -662,7 +789,10 @@ fn descriptions_that_agree_at_some_sizes_are_not_the_same() {
     ] {
         let other = right.replace(from, to);
         assert_ne!(other, right);
-        assert_eq!(of(&other, &[]).0, "proved-at-launches", "{to}");
+        // As large as no described size is they are apart.
+        assert_eq!(of(&other, &[]).0, "refuted", "{to}");
+        let described = of(&other, &["--only-described"]);
+        assert_eq!(described.0, "proved-at-launches", "{to}");
     }
     // Data of another name and kind are taken for the original's by statement alone.
     let named = right.replace("\"x\"", "\"u\"");

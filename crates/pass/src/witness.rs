@@ -223,7 +223,7 @@ fn differs(module: &Module, id: FuncId, before: &[Vec<u8>], after: &[Vec<u8>]) -
     };
     let mut differ = pairs().flatten().filter(|(x, y)| x != y);
     let is_nan = |word: u32| f32::from_bits(word).is_nan();
-    let nans_alone = differ.all(|(x, y)| is_nan(x) || is_nan(y));
+    let nans_alone = has_floats(module, id) && differ.all(|(x, y)| is_nan(x) || is_nan(y));
     let mut buffers = pointers.zip(pairs());
     buffers.find_map(|(variable, pairs)| {
         let (word, (was, is)) = pairs.enumerate().find(|(_, (x, y))| x != y)?;
@@ -235,6 +235,13 @@ fn differs(module: &Module, id: FuncId, before: &[Vec<u8>], after: &[Vec<u8>]) -
             nans_alone,
         })
     })
+}
+
+/// Does a function say of anything that it is of single precision? Else its words are integers.
+fn has_floats(module: &Module, id: FuncId) -> bool {
+    let body = module.functions[id].body.iter();
+    let mut all = body.flat_map(|body| body.insts.values());
+    all.any(|inst| module.opcode(inst).types.contains(&Type::F32))
 }
 
 /// 32-bit words of memory.

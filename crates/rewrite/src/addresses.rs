@@ -42,8 +42,8 @@ pub struct Looked {
     pub blocks: u64,
     /// All of the launches.
     pub of: u64,
-    /// Any of them wrote to memory, other than by an atomic operation.
-    pub wrote: bool,
+    /// One that wrote nothing to memory, other than by an atomic operation.
+    pub silent: Option<u32>,
     /// Where two of them wrote to one place.
     pub met: Option<Met>,
 }
@@ -60,7 +60,7 @@ pub fn addresses(side: &Side, which: Which, look: Look) -> Result<Option<Looked>
             Ok(visited) => {
                 all.blocks += visited.blocks as u64;
                 all.of += step.launch.grid_blocks();
-                all.wrote |= visited.wrote;
+                all.silent = all.silent.or(visited.silent);
                 all.met = all.met.or(visited.met);
             }
             Err(Stop::Fault(fault)) => return Err(Why::Faulty { which, fault }),
@@ -82,9 +82,41 @@ fn blocks_of(step: &Step, look: Look) -> Result<Visited, Stop> {
         budget: look.budget,
         ..MachineOptions::default()
     };
-    let blocks = some_of(launch.grid_blocks(), look.blocks);
+    let mut blocks = some_of(launch.grid_blocks(), look.blocks);
+    let edges = around_edges(step).into_iter();
+    let new: Vec<u32> = edges.filter(|block| !blocks.contains(block)).collect();
+    // Behind the last block and the first one.
+    let behind = blocks.len().min(2);
+    blocks.splice(behind..behind, new);
     let program = &step.program;
     program.addresses(launch, &mut memory, &places, &blocks, &options)
+}
+
+/// Elements, or bytes, at which numbers of fewer bits end.
+const EDGES: [u64; 6] = [1 << 15, 1 << 16, 1 << 24, 1 << 31, 1 << 32, 1 << 33];
+
+/// The blocks that come to the elements, and bytes, of the largest buffer at which numbers of fewer bits end, if blocks
+/// take elements in order; and those beside them.
+fn around_edges(step: &Step) -> Vec<u32> {
+    let buffers = step.launch.buffers();
+    let Some(largest) = buffers.max_by_key(|buffer| buffer.size()) else {
+        return Vec::new();
+    };
+    let all = step.launch.grid_blocks();
+    let (elements, bytes) = (largest.len as u64, largest.size() as u64);
+    let ends = |of: u64| EDGES.into_iter().filter(move |&edge| edge < of);
+    let number = |edge: u64, of: u64| (u128::from(all) * u128::from(edge) / u128::from(of)) as u64;
+    let of_elements = ends(elements).map(|edge| number(edge, elements));
+    let numbers = of_elements.chain(ends(bytes).map(|edge| number(edge, bytes)));
+    let beside = numbers.flat_map(|n| [n, n + 1, n.saturating_sub(1)]);
+    let mut blocks: Vec<u32> = Vec::new();
+    for block in beside.filter(|&n| n < all) {
+        match u32::try_from(block) {
+            Ok(block) if !blocks.contains(&block) => blocks.push(block),
+            _ => {}
+        }
+    }
+    blocks
 }
 
 /// The last block, the first one, and others in between.

@@ -17,7 +17,7 @@ use crate::pairing::{self, Known, Paired, buffers};
 use crate::reals::{Reals, Roots, is_whole};
 use crate::standing::{AtLaunch, Begun, Standing, Which, Why, at};
 use crate::tested::{
-    self, Difference, FILLINGS, Filling, Memory, Scale, differences, filled, run, run_within,
+    self, Difference, FILLINGS, Filling, Memory, Ran, Scale, differences, filled, run, run_within,
 };
 use crate::{Side, Step};
 
@@ -53,6 +53,7 @@ pub fn compare(a: &Side, b: &Side, paired: &Paired, options: &Options) -> AtLaun
         let known = Known {
             fixed: &fixed,
             open: &open,
+            ranges: &options.ranges,
         };
         let mut comparison = Comparison::new(a, b, paired, known, options);
         let found = comparison.run();
@@ -79,10 +80,12 @@ pub fn compare(a: &Side, b: &Side, paired: &Paired, options: &Options) -> AtLaun
                 tested(a, b, paired, Known { fixed, ..known }, *why)
             }
         };
-        if !fixed.is_empty() {
-            why.push(Why::Fixed(fixed));
-        }
-        let standing = match why.iter().any(|why| matches!(why, Why::Fixed(_))) {
+        let is_fixed = !fixed.is_empty();
+        let is_stated = |name: &String| options.fixed.contains(name);
+        let (stated, made): (Vec<String>, Vec<String>) = fixed.into_iter().partition(is_stated);
+        why.extend((!stated.is_empty()).then_some(Why::Stated(stated)));
+        why.extend((!made.is_empty()).then_some(Why::Fixed(made)));
+        let standing = match is_fixed {
             true => standing.max(Standing::Tested),
             false => standing,
         };
@@ -260,6 +263,9 @@ impl<'c> Comparison<'c> {
                 standing = standing.max(Standing::Tested);
                 why.push(Why::PassedBarrier(which));
             }
+            if noted(left, Note::Exited) {
+                why.push(Why::Exited(which));
+            }
             if noted(left, Note::Printed) {
                 standing = standing.max(Standing::Tested);
                 why.push(Why::Printed(which));
@@ -308,7 +314,7 @@ impl<'c> Comparison<'c> {
         }
         let is_decided = why.iter().any(|why| matches!(why, Why::Decided { .. }));
         if standing == Standing::UpToRounding || is_decided {
-            let (found, held) = self.held()?;
+            let (found, held) = self.held(is_decided)?;
             standing = standing.max(found);
             why.extend(held);
             if self.options.extremes {
@@ -323,7 +329,8 @@ impl<'c> Comparison<'c> {
 
     /// The reals have neither NaN nor infinity, and no rounding: on the described inputs both sides must leave numbers in
     /// the same places, as close to one another as the description wants them.
-    fn held(&self) -> Result<(Standing, Option<Why>), Halt> {
+    /// What is further off than rounding is refutes, unless rounded values decide: then rounding may have done it.
+    fn held(&self, is_decided: bool) -> Result<(Standing, Option<Why>), Halt> {
         let mut memory = filled(self.a, self.b, self.paired, self.known, Filling::Described);
         let witness = memory.clone();
         let [first, second] = &mut memory;
@@ -339,12 +346,17 @@ impl<'c> Comparison<'c> {
             index: difference.index,
             inputs: Filling::Described.text(),
             values: difference.values,
-            witness: Box::new(witness),
+            witness: Box::new(witness.clone()),
         };
         if let Some(stray) = tested::stray(self.a, self.paired, &memory) {
             return Err(Halt::Found(Standing::Refuted, vec![shown(stray)]));
         }
-        match tested::beyond(self.a, self.b, self.paired, &memory) {
+        let ran = Ran {
+            before: &witness,
+            after: &memory,
+            budget: tested::PATIENT,
+        };
+        match tested::beyond(self.a, self.b, self.paired, &ran) {
             None => Ok((Standing::UpToRounding, None)),
             Some((far, Some(tolerance))) => {
                 let tolerance = format!("rel {:e}, abs {:e}", tolerance.rel, tolerance.abs);
@@ -352,19 +364,24 @@ impl<'c> Comparison<'c> {
                 let why = vec![shown(far), beyond];
                 Err(Halt::Found(Standing::Refuted, why))
             }
-            Some((far, None)) => {
+            Some((far, None)) if is_decided => {
                 let Difference {
                     output,
                     index,
                     values,
                     ..
                 } = far;
-                let far = Why::Far {
+                let apart = Why::Apart {
                     output,
                     index,
                     values,
                 };
-                Ok((Standing::Tested, Some(far)))
+                Ok((Standing::Tested, Some(apart)))
+            }
+            Some((far, None)) => {
+                let output = far.output.clone();
+                let why = vec![shown(far), Why::Far(output)];
+                Err(Halt::Found(Standing::Refuted, why))
             }
         }
     }
@@ -1093,7 +1110,12 @@ impl<'c> Comparison<'c> {
                 scale = tested::scale(self.a, self.paired, &memory);
             }
             let sides = [self.a, self.b];
-            let found = differences(sides, self.paired, (filling, &scale), &memory);
+            let ran = Ran {
+                before: &witness,
+                after: &memory,
+                budget: tested::PATIENT,
+            };
+            let found = differences(sides, self.paired, (filling, &scale), &ran);
             if let Some(difference) = found.into_iter().find(|d| !d.small) {
                 return Ok(Some(Why::Shown {
                     output: difference.output,
@@ -1176,12 +1198,14 @@ impl<'c> Comparison<'c> {
                 Which::First => Standing::WrongInput,
                 Which::Second => Standing::Refuted,
             };
+            let worst = found.into_iter().max().unwrap_or(Seen::CLEAN);
             let why = Why::Unset {
                 which,
                 output: outputs[element.output].name.clone(),
                 index: element.index,
+                of: Seen::text(worst),
             };
-            if found.contains(&Seen::MEMORY) {
+            if worst >= Seen::MEMORY {
                 return Err(Halt::Found(standing, vec![why]));
             }
             return match self.shown_on_numbers(element.values) {
@@ -1193,44 +1217,55 @@ impl<'c> Comparison<'c> {
         Ok(())
     }
 
-    /// Elements that one side alone leaves as they were.
-    fn unwritten(&self, outputs: &[Output], elements: &[Element]) -> Result<(), Halt> {
-        let left = |element: &Element, side: usize| match element.values[side] {
-            Val::Term(id) => {
-                let own = outputs[element.output].number;
-                is_own(&self.terms, id, (own, element.index))
-            }
-            Val::Bits(_) => false,
-        };
+    /// Elements that one side alone leaves as they were. Of what stood there before and was read, both may have made the
+    /// same, and a store of it shows in no term: that counts where numbers tell.
+    fn unwritten(&mut self, outputs: &[Output], elements: &[Element]) -> Result<(), Halt> {
         for (which, side) in [(Which::Second, 1), (Which::First, 0)] {
-            let mut alone = elements
-                .iter()
-                .filter(|e| left(e, side) && !left(e, 1 - side));
-            if let Some(first) = alone.next() {
-                let count = 1 + alone.count();
-                // An original that leaves others as they were, too, and so does the rewrite, is not at fault for this one.
-                let is_kept = |e: &&Element| e.output == first.output && left(e, 0) && left(e, 1);
-                if which == Which::First && elements.iter().any(|e| is_kept(&e)) {
-                    let why = Why::Overwritten {
-                        output: outputs[first.output].name.clone(),
-                        index: first.index,
-                        elements: count,
-                    };
-                    return Err(Halt::Found(Standing::Refuted, vec![why]));
-                }
-                let standing = match which {
-                    Which::First => Standing::WrongInput,
-                    Which::Second => Standing::Refuted,
+            let is_alone = |e: &&Element| {
+                self.is_left(outputs, e, side) && !self.is_left(outputs, e, 1 - side)
+            };
+            let alone: Vec<&Element> = elements.iter().filter(is_alone).collect();
+            let Some(&first) = alone.first() else {
+                continue;
+            };
+            let shown = match self.is_input(first.values[side]) {
+                false => None,
+                true => match self.kept_or_shown(outputs, first)? {
+                    None => continue,
+                    shown => shown,
+                },
+            };
+            let (output, index) = (outputs[first.output].name.clone(), first.index);
+            let elements_alone = alone.len();
+            // An original that leaves others as they were, too, and so does the rewrite, is not at fault for this one.
+            let is_kept = |e: &Element| {
+                let is_left = |side| self.is_left(outputs, e, side);
+                e.output == first.output && is_left(0) && is_left(1)
+            };
+            if which == Which::First && elements.iter().any(is_kept) {
+                let why = Why::Overwritten {
+                    output,
+                    index,
+                    elements: elements_alone,
                 };
-                let why = Why::Unwritten {
-                    which,
-                    output: outputs[first.output].name.clone(),
-                    index: first.index,
-                    elements: count,
-                };
-                return Err(Halt::Found(standing, vec![why]));
+                let why = [why].into_iter().chain(shown).collect();
+                return Err(Halt::Found(Standing::Refuted, why));
             }
+            let standing = match which {
+                Which::First => Standing::WrongInput,
+                Which::Second => Standing::Refuted,
+            };
+            let why = Why::Unwritten {
+                which,
+                output,
+                index,
+                elements: elements_alone,
+                is_input: shown.is_some(),
+            };
+            let why = [why].into_iter().chain(shown).collect();
+            return Err(Halt::Found(standing, why));
         }
+        let left = |e: &Element, side| self.is_left(outputs, e, side);
         let all = elements.iter().all(|e| left(e, 0) && left(e, 1));
         match elements.first() {
             Some(first) if all => {
@@ -1239,11 +1274,44 @@ impl<'c> Comparison<'c> {
                     output: outputs[first.output].name.clone(),
                     index: first.index,
                     elements: elements.len(),
+                    is_input: false,
                 };
                 Err(Halt::Found(Standing::WrongInput, vec![why]))
             }
             _ => Ok(()),
         }
+    }
+
+    /// Does a side leave an element as it was?
+    fn is_left(&self, outputs: &[Output], element: &Element, side: usize) -> bool {
+        match element.values[side] {
+            Val::Term(id) => {
+                let own = outputs[element.output].number;
+                is_own(&self.terms, id, (own, element.index))
+            }
+            Val::Bits(_) => false,
+        }
+    }
+
+    /// Is it an element of an input, whole?
+    fn is_input(&self, value: Val) -> bool {
+        match value {
+            Val::Term(id) => self.terms.node(id).kind() == Kind::Input,
+            Val::Bits(_) => false,
+        }
+    }
+
+    /// Inputs on which an element that one side leaves as it was is another one on the other side.
+    fn kept_or_shown(
+        &mut self,
+        outputs: &[Output],
+        element: &Element,
+    ) -> Result<Option<Why>, Halt> {
+        if self.over_the_reals(outputs, &[element]).0.is_empty() {
+            return Ok(None);
+        }
+        let shown = self.shown_on_numbers(element.values);
+        shown.map_err(|why| Halt::Found(Standing::Refuted, vec![why]))
     }
 
     /// Buffers that are no outputs of the original and that the second alone writes.
@@ -1458,9 +1526,17 @@ impl<'c> Comparison<'c> {
         let single = f32::from_bits(bits as u32);
         match bits {
             0..=9_999 => bits.to_string(),
-            _ if bits >> 32 == 0 && single.is_normal() => single.to_string(),
+            _ if bits >> 32 == 0 && single.is_normal() => single_text(single),
             _ => format!("{bits:#x}"),
         }
+    }
+}
+
+/// A constant of single precision.
+fn single_text(x: f32) -> String {
+    match x.abs() {
+        1e-4..1e16 => x.to_string(),
+        _ => format!("{x:e}"),
     }
 }
 
@@ -1507,7 +1583,12 @@ fn tested(
         if filling == Filling::Described {
             scale = tested::scale(a, paired, &memory);
         }
-        for difference in differences([a, b], paired, (filling, &scale), &memory) {
+        let ran = Ran {
+            before: &witness,
+            after: &memory,
+            budget,
+        };
+        for difference in differences([a, b], paired, (filling, &scale), &ran) {
             exactly = false;
             if !difference.small {
                 let shown = Why::Shown {
@@ -1632,6 +1713,17 @@ impl Seen {
     const CLEAN: u8 = 1;
     const REGISTER: u8 = 2;
     const MEMORY: u8 = 3;
+    const LANE: u8 = 4;
+
+    fn text(state: u8) -> &'static str {
+        match state {
+            Self::LANE => {
+                "memory that nobody has written, or on a lane that takes no part in a shuffle"
+            }
+            Self::MEMORY => "memory that nobody has written",
+            _ => "a register that nobody has set",
+        }
+    }
 
     fn reaches_unset(&mut self, terms: &Terms, root: Id, own: u32) -> u8 {
         if self.own.replace(own) != Some(own) {
@@ -1642,6 +1734,7 @@ impl Seen {
             let node = terms.node(id as Id);
             let itself = match node.kind() {
                 Kind::Unset if Unset::of(node.a) == Unset::Register => Self::REGISTER,
+                Kind::Unset if Unset::of(node.a) == Unset::Lane => Self::LANE,
                 Kind::Unset if Unset::of(node.a) != Unset::Global(own) => Self::MEMORY,
                 _ => Self::CLEAN,
             };

@@ -21,6 +21,7 @@ pub mod sets;
 mod standing;
 mod taken;
 mod tested;
+mod witness;
 
 pub use addresses::{Look, Looked, addresses};
 pub use compare::{Options, compare};
@@ -28,6 +29,7 @@ pub use pairing::{Paired, PairingError};
 pub use plainest::plainest;
 pub use standing::{AtLaunch, Begun, Bounded, Rounded, Standing, Which, Why};
 pub use tested::{Memory, outputs};
+pub use witness::Witness;
 
 use warpwright_emu::Program;
 use warpwright_launch::Launch;

@@ -218,6 +218,8 @@ pub struct Known<'k> {
     pub fixed: &'k [String],
     /// Any.
     pub open: &'k [String],
+    /// Between two numbers, whatever is tried.
+    pub ranges: &'k [(String, f64, f64)],
 }
 
 impl Known<'_> {

@@ -2,7 +2,7 @@
 
 use crate::pairing::{self, Described, Paired};
 use crate::standing::{AtLaunch, Why};
-use crate::tested::{self, Difference, Filling, Memory, Scale, differences, run_within};
+use crate::tested::{self, Difference, Filling, Memory, Ran, Scale, differences, run_within};
 use crate::{Side, Which};
 
 /// Runs of both sides.
@@ -16,7 +16,7 @@ const NAMED: usize = 4;
 /// or where it is one of rounding.
 pub fn plainest(a: &Side, b: &Side, paired: &Paired, found: &AtLaunch) -> Option<Why> {
     let fixed = found.why.iter().find_map(|why| match why {
-        Why::Fixed(names) => Some(&names[..]),
+        Why::Fixed(names) | Why::Stated(names) => Some(&names[..]),
         _ => None,
     });
     let all = pairing::buffers(a).into_iter();
@@ -100,13 +100,18 @@ struct Search<'s> {
 
 impl Search<'_> {
     fn difference(&self, memory: &[Memory; 2]) -> Option<Difference> {
-        let mut memory = memory.clone();
-        let [first, second] = &mut memory;
+        let mut after = memory.clone();
+        let [first, second] = &mut after;
         run_within(self.sides[0], Which::First, first, BUDGET).ok()?;
         run_within(self.sides[1], Which::Second, second, BUDGET).ok()?;
+        let ran = Ran {
+            before: memory,
+            after: &after,
+            budget: BUDGET,
+        };
         // Not as described: where the original leaves the numbers, nothing is said.
         let how = (Filling::Whole(0), &Scale::new());
-        let found = differences(self.sides, self.paired, how, &memory);
+        let found = differences(self.sides, self.paired, how, &ran);
         found.into_iter().find(|difference| !difference.small)
     }
 
@@ -163,6 +168,9 @@ impl Search<'_> {
 
     /// `x[2]` = 1, zeros elsewhere in `x`
     fn text(&self, data: &[Data]) -> String {
+        if data.is_empty() {
+            return Filling::Described.text();
+        }
         let others = self.others(data, 0);
         let named = others.iter().take(NAMED).filter_map(|&(number, index)| {
             let own = &data[number];
@@ -170,7 +178,8 @@ impl Search<'_> {
             let bits = own
                 .ty
                 .read(bytes.get(index * own.size..(index + 1) * own.size)?);
-            Some(format!("`{}[{index}]` = {}", own.name, own.ty.to_f64(bits)))
+            let value = tested::number(own.ty.to_f64(bits));
+            Some(format!("`{}[{index}]` = {value}", own.name))
         });
         let mut named: Vec<String> = named.collect();
         if others.len() > NAMED {

@@ -129,8 +129,11 @@ pub enum Why {
     },
     /// An output, and its tolerance that is missed on the described inputs.
     Beyond(String, String),
-    /// On the described inputs it is further off than rounding is, and no tolerance is stated.
-    Far {
+    /// The same over the reals, and on the described inputs further off than rounding is; no tolerance is stated for this
+    /// output.
+    Far(String),
+    /// What a rounded value decides is another one on the described inputs, and no tolerance is stated.
+    Apart {
         /// The output.
         output: String,
         /// The element.
@@ -178,6 +181,10 @@ pub enum Why {
     Begun(Vec<(String, Begun)>),
     /// These buffers hold what the description says: addresses or trip counts are made of them.
     Fixed(Vec<String>),
+    /// These do because the user says so.
+    Stated(Vec<String>),
+    /// Threads of a block end ahead of a barrier at which others wait.
+    Exited(Which),
     /// Not done on terms.
     Refused {
         /// By which.
@@ -257,6 +264,8 @@ pub enum Why {
         output: String,
         /// The element.
         index: usize,
+        /// On what, in words.
+        of: &'static str,
     },
     /// An output element stays as it was.
     Unwritten {
@@ -268,6 +277,8 @@ pub enum Why {
         index: usize,
         /// How many.
         elements: usize,
+        /// It is an input, and what stands there is another one than the other side leaves.
+        is_input: bool,
     },
     /// The rewritten kernel writes what the original leaves as it was.
     Overwritten {
@@ -380,7 +391,8 @@ impl Why {
             Why::Lockstep(_) => "lockstep",
             Why::Reals { .. } => "reals",
             Why::Beyond(..) => "beyond-tolerance",
-            Why::Far { .. } => "far",
+            Why::Far(_) => "far",
+            Why::Apart { .. } => "apart",
             Why::Bounded(_) => "bounded",
             Why::Unbounded { .. } => "unbounded",
             Why::Unheld(_) => "not-run",
@@ -390,7 +402,8 @@ impl Why {
             Why::Nans { .. } => "nans-apart",
             Why::Decided { .. } => "rounding-decides",
             Why::PassedBarrier(_) => "passed-barrier",
-            Why::Fixed(_) => "fixed-inputs",
+            Why::Fixed(_) | Why::Stated(_) => "fixed-inputs",
+            Why::Exited(_) => "exited-threads",
             Why::Refused { refusal, .. } => refusal_code(refusal),
             Why::Faulty { fault, .. } => class_code(fault.class),
             Why::FaultyOnNumbers { .. } => "fault",
@@ -485,15 +498,16 @@ fn fault_text(fault: &Fault) -> String {
         FaultClass::Trap => "executes `trap`",
         FaultClass::Assertion => "fails an assertion",
     };
-    let [x, y, z] = fault.thread;
-    let [bx, by, bz] = fault.block;
-    let mut text = format!("{what}, thread ({x}, {y}, {z}) of block ({bx}, {by}, {bz})");
+    let named = |[x, y, z]: [u32; 3], [bx, by, bz]: [u32; 3]| {
+        format!("thread ({x}, {y}, {z}) of block ({bx}, {by}, {bz})")
+    };
+    let mut text = format!("{what}, {}", named(fault.thread, fault.block));
     if let Some((name, at)) = &fault.memory {
         text += &format!(", byte {at} of `{}`", variable(name));
     }
     let is_constant = fault.class == FaultClass::Race(Clash::Constant);
     if let Some((block, thread)) = fault.other.filter(|_| !is_constant) {
-        text += &format!(", with thread {thread} of block number {block}");
+        text += &format!(", with {}", named(thread, block));
     }
     text + &format!(", at {}", at(&fault.place))
 }
@@ -507,7 +521,7 @@ pub(crate) fn at(place: &Place) -> String {
         }
         None => format!("line {} of its PTX", place.ptx_line),
     };
-    format!("{line}: {}", place.instruction)
+    format!("{line}: {}", place.instruction.trim_end_matches(';'))
 }
 
 /// A variable of a function as the source has it: `tile` of `_ZZ4gemmPfE4tile`.
@@ -582,7 +596,7 @@ impl fmt::Display for Why {
             ),
             Why::SecondLaunch { variable, output, index } => write!(
                 f,
-                "launched once more, the rewritten kernel leaves something else in `{output}[{index}]`: its first launch leaves it {variable}"
+                "launched once more, the rewritten kernel leaves something else in `{output}[{index}]`: its first launch leaves {variable} otherwise than it found it"
             ),
             Why::Alike([groups, all]) => write!(
                 f,
@@ -600,9 +614,13 @@ impl fmt::Display for Why {
                 f,
                 "the same over the reals; the tolerance that is described for `{output}` ({tolerance}) is missed"
             ),
-            Why::Far { output, index, values: [a, b] } => write!(
+            Why::Far(output) => write!(
                 f,
-                "with the inputs as described, `{output}[{index}]` is {b} in place of {a}: further off than rounding is, and no tolerance is described"
+                "the same over the reals; further off than rounding is, and no tolerance is described for `{output}`"
+            ),
+            Why::Apart { output, index, values: [a, b] } => write!(
+                f,
+                "with the inputs as described, `{output}[{index}]` is {b} in place of {a}: a rounded value decides, and no tolerance is described"
             ),
             Why::Bounded(bounded) => write!(f, "{bounded}"),
             Why::Unbounded { output, index, lack } => {
@@ -623,7 +641,8 @@ impl fmt::Display for Why {
             ),
             Why::Decided { output, index, elements } => write!(
                 f,
-                "what a rounded value decides (a comparison, a whole number, bits) makes `{output}[{index}]` ({elements} such elements): the same over the reals, and where roundings differ maybe far off"
+                "what a rounded value decides (a comparison, a whole number, bits) makes `{output}[{index}]` ({}): the same over the reals, and where roundings differ maybe far off",
+                such(*elements)
             ),
             Why::PassedBarrier(which) => write!(
                 f,
@@ -649,6 +668,11 @@ impl fmt::Display for Why {
                 "for {} as described: addresses or trip counts are made of it",
                 quoted(names)
             ),
+            Why::Stated(names) => write!(f, "for {} as described (`--fixed`)", quoted(names)),
+            Why::Exited(which) => write!(
+                f,
+                "in {which} threads of a block end ahead of a barrier at which others wait: no fault in PTX, and CUDA C wants all of them there (`__syncthreads` in a branch or behind a `return`)"
+            ),
             Why::Refused { which, refusal, place, of } => {
                 write!(f, "not decided for every input: in {which}, {}", refusal_text(refusal))?;
                 if !of.is_empty() {
@@ -660,7 +684,8 @@ impl fmt::Display for Why {
             Why::FaultyOnNumbers { which, fault } => write!(f, "{which} is at fault: {fault}"),
             Why::Differs { output, index, elements, values: [a, b] } => write!(
                 f,
-                "`{output}[{index}]` is another function of the inputs ({elements} such elements): {b} in place of {a}"
+                "`{output}[{index}]` is another function of the inputs ({}): {b} in place of {a}",
+                such(*elements)
             ),
             Why::Shown { output, index, inputs, values: [a, b], .. } => {
                 write!(f, "with {inputs}, `{output}[{index}]` is {b} in place of {a}")
@@ -672,15 +697,24 @@ impl fmt::Display for Why {
                 f,
                 "`{output}[{index}]` is another function as far as terms tell, but none of {tried} fillings of the inputs shows a difference beyond rounding and tolerance"
             ),
-            Why::Unset { which, output, index } => {
-                write!(f, "in {which}, `{output}[{index}]` depends on memory that nobody has written, or on a lane that takes no part in a shuffle")
+            Why::Unset { which, output, index, of } => {
+                write!(f, "in {which}, `{output}[{index}]` depends on {of}")
             }
-            Why::Unwritten { which, output, index, elements } => {
-                write!(f, "{which} does not write `{output}[{index}]` ({elements} such elements)")
+            Why::Unwritten { which, output, index, elements, is_input } => {
+                let leaves = match is_input {
+                    true => "leaves",
+                    false => "does not write",
+                };
+                write!(f, "{which} {leaves} `{output}[{index}]`")?;
+                if *is_input {
+                    f.write_str(" as it was")?;
+                }
+                write!(f, " ({})", such(*elements))
             }
             Why::Overwritten { output, index, elements } => write!(
                 f,
-                "the rewritten kernel writes `{output}[{index}]`, which the original leaves as it was ({elements} such elements)"
+                "the rewritten kernel writes `{output}[{index}]`, which the original leaves as it was ({})",
+                such(*elements)
             ),
             Why::InputWritten { which, buffer, index } => {
                 write!(f, "{which} writes `{buffer}[{index}]`, which is no output")
@@ -703,6 +737,12 @@ impl fmt::Display for Why {
             }
         }
     }
+}
+
+/// `3 such elements`
+fn such(elements: usize) -> String {
+    let plural = if elements == 1 { "" } else { "s" };
+    format!("{elements} such element{plural}")
 }
 
 fn quoted(names: &[String]) -> String {

@@ -149,10 +149,12 @@ pub(crate) fn filled(
     for (name, described) in pairing::buffers(a) {
         let keeps = pairing::is_unset(&described) || known.is_kept(&name, &described);
         let how = if keeps { Filling::Described } else { filling };
-        first.insert(
-            name.clone(),
-            how.bytes(&name, described.buffer, described.bytes),
-        );
+        let mut bytes = how.bytes(&name, described.buffer, described.bytes);
+        let range = known.ranges.iter().find(|(own, ..)| *own == name);
+        if let Some(&(_, low, high)) = range.filter(|_| !keeps) {
+            within((&name, described.buffer.ty), &mut bytes, [low, high]);
+        }
+        first.insert(name, bytes);
     }
     let theirs = pairing::buffers(a);
     let mut second = Memory::new();
@@ -165,6 +167,22 @@ pub(crate) fn filled(
         second.insert(name, same.cloned().unwrap_or_else(own));
     }
     [first, second]
+}
+
+/// Makes numbers outside of a stated range others in it.
+fn within((name, ty): (&str, ElemType), bytes: &mut [u8], [low, high]: [f64; 2]) {
+    if !ty.is_float() {
+        return;
+    }
+    let generator = Generator::new(name, 0);
+    for (at, element) in bytes.chunks_exact_mut(ty.size()).enumerate() {
+        let value = ty.to_f64(ty.read(element));
+        if !(low..=high).contains(&value) {
+            let other = low + (high - low) * generator.unit(at as u64);
+            let bits = ty.float_bits(other).to_le_bytes();
+            element.copy_from_slice(&bits[..ty.size()]);
+        }
+    }
 }
 
 /// Runs a side's launches on numbers.
@@ -268,26 +286,134 @@ pub(crate) fn scale(a: &Side, paired: &Paired, [first, second]: &[Memory; 2]) ->
     floats.map(of).collect()
 }
 
+/// A run of both sides on numbers.
+pub(crate) struct Ran<'m> {
+    /// What the buffers of both held before it.
+    pub before: &'m [Memory; 2],
+    /// And behind it.
+    pub after: &'m [Memory; 2],
+    /// What it might take.
+    pub budget: Budget,
+}
+
 /// Compares the outputs of both sides, of each the largest difference, relative to the largest element. Where inputs that
 /// nobody described lead the original out of the numbers, nothing is said; and elements there are small beside what is
-/// described, since a sum that cancels leaves nothing else. What the description tolerates is small everywhere.
+/// described, since a sum that cancels leaves nothing else. What the description tolerates is small everywhere. Where it
+/// is known how far rounding moves results, what is many times that far off is not small, and what is as far is.
 pub(crate) fn differences(
-    [a, b]: [&Side; 2],
+    sides: [&Side; 2],
     paired: &Paired,
     (filling, scale): (Filling, &Scale),
-    memory: &[Memory; 2],
+    ran: &Ran<'_>,
 ) -> Vec<Difference> {
     let is_described = filling == Filling::Described;
-    let each = both_outputs(a, paired, memory.each_ref()).into_iter();
+    let each = both_outputs(sides[0], paired, ran.after.each_ref());
+    let is_apart = |x: f64| !is_described && !x.is_finite();
+    let judge = |name: &str, noise: Option<Noise>| Judge {
+        least: scale.get(name).copied().filter(|_| !is_described),
+        tolerance: tolerated(sides, paired, name),
+        is_apart,
+        noise,
+        is_strict: true,
+    };
+    let is_more_than_units = |(name, ty, x, y): &(String, ElemType, &[u8], &[u8])| {
+        let judge = judge(name, Some(Noise::default()));
+        let found = difference((name, *ty), [x, y], judge);
+        ty.is_float() && found.is_some_and(|found| !found.small)
+    };
+    let is_asked = each.iter().any(is_more_than_units);
+    let noise = match is_asked {
+        true => noise(sides, paired, ran),
+        false => BTreeMap::new(),
+    };
+    let each = each.into_iter();
     each.filter_map(|(name, ty, x, y)| {
-        let judge = Judge {
-            least: scale.get(&name).copied().filter(|_| !is_described),
-            tolerance: tolerated([a, b], paired, &name),
-            is_apart: |x: f64| !is_described && !x.is_finite(),
-        };
+        let judge = judge(&name, noise.get(&name).copied());
         difference((&name, ty), [x, y], judge)
     })
     .collect()
+}
+
+/// How far rounding moves an output.
+#[derive(Clone, Copy, Debug, Default)]
+struct Noise {
+    /// The most that an element moves where inputs are another number by their last bit.
+    of: f64,
+    /// The largest magnitude among inputs and results: nothing is rounding beside it that is much more than its last bits.
+    largest: f64,
+}
+
+/// Runs with other last bits of the inputs.
+const MOVED: u64 = 2;
+
+/// What other last bits of the inputs do to the outputs of either side: what is summed and cancels shows so, whatever is
+/// left of it. None of outputs that they do not move.
+fn noise([a, b]: [&Side; 2], paired: &Paired, ran: &Ran<'_>) -> BTreeMap<String, Noise> {
+    let described = pairing::buffers(a);
+    let floats = described.iter().filter(|(_, d)| d.buffer.ty.is_float());
+    let held = floats.clone().filter(|(_, d)| pairing::is_data(d));
+    let held = held.filter_map(|(name, d)| Some(numbers(d.buffer.ty, ran.before[0].get(name)?)));
+    let largest_input = held.map(|all| largest(&all)).fold(0.0, f64::max);
+    let mut all: BTreeMap<String, Noise> = BTreeMap::new();
+    for seed in 0..MOVED {
+        let [mut first, mut second] = moved(a, paired, ran.before, seed);
+        if run_within(a, Which::First, &mut first, ran.budget).is_err()
+            || run_within(b, Which::Second, &mut second, ran.budget).is_err()
+        {
+            continue;
+        }
+        let other = [first, second];
+        let was = both_outputs(a, paired, ran.after.each_ref());
+        let is = both_outputs(a, paired, other.each_ref());
+        for ((name, ty, x, y), (_, _, p, q)) in was.into_iter().zip(is) {
+            if !ty.is_float() {
+                continue;
+            }
+            let apart = [(x, p), (y, q)].map(|(was, is)| apart(ty, was, is));
+            let known = all.entry(name).or_default();
+            known.of = apart.into_iter().fold(known.of, f64::max);
+            known.largest = largest_input.max(largest(&numbers(ty, x)));
+        }
+    }
+    all.retain(|_, noise| noise.of > 0.0);
+    all
+}
+
+/// The largest distance of numbers in the same places.
+fn apart(ty: ElemType, x: &[u8], y: &[u8]) -> f64 {
+    let pairs = numbers(ty, x).into_iter().zip(numbers(ty, y));
+    let all = pairs.map(|(x, y)| (x - y).abs());
+    all.filter(|apart| apart.is_finite()).fold(0.0, f64::max)
+}
+
+/// Data of floating point of which each number is the next one, above or below.
+fn moved(a: &Side, paired: &Paired, before: &[Memory; 2], seed: u64) -> [Memory; 2] {
+    let mut memory = before.clone();
+    let described = pairing::buffers(a).into_iter();
+    for (name, d) in described.filter(|(_, d)| pairing::is_data(d)) {
+        let (ty, generator) = (d.buffer.ty, Generator::new(&name, seed));
+        let Some(mut bytes) = before[0].get(&name).filter(|_| ty.is_float()).cloned() else {
+            continue;
+        };
+        for (at, element) in bytes.chunks_exact_mut(ty.size()).enumerate() {
+            let bits = ty.read(element);
+            let other = match generator.word(at as u64) & 1 {
+                0 => bits.wrapping_add(1),
+                _ => bits.wrapping_sub(1),
+            };
+            if ty.to_f64(bits) != 0.0 && ty.to_f64(other).is_finite() {
+                element.copy_from_slice(&other.to_le_bytes()[..ty.size()]);
+            }
+        }
+        let partner = paired.partner.iter().find(|(_, x)| **x == name);
+        if let Some((partner, _)) = partner
+            && before[1].get(partner) == before[0].get(&name)
+        {
+            memory[1].insert(partner.clone(), bytes.clone());
+        }
+        memory[0].insert(name, bytes);
+    }
+    memory
 }
 
 /// The first element that is a number on one side, and infinite or none on the other.
@@ -306,7 +432,7 @@ fn stray_where(
         let elements = x.chunks_exact(ty.size()).zip(y.chunks_exact(ty.size()));
         let mut values = elements.map(|(x, y)| [x, y].map(|e| ty.to_f64(ty.read(e))));
         let index = values.clone().position(&is_stray)?;
-        let values = values.nth(index)?.map(|v| format!("{v}"));
+        let values = values.nth(index)?.map(number);
         ty.is_float().then_some(Difference {
             output,
             index,
@@ -328,18 +454,25 @@ pub(crate) fn beyond(
     a: &Side,
     b: &Side,
     paired: &Paired,
-    [first, second]: &[Memory; 2],
+    ran: &Ran<'_>,
 ) -> Option<(Difference, Option<Tolerance>)> {
-    let each = both_outputs(a, paired, [first, second]).into_iter();
+    let each = both_outputs(a, paired, ran.after.each_ref()).into_iter();
     let mut far = each.filter_map(|(output, ty, x, y)| {
         let stated = tolerated([a, b], paired, &output);
         if stated.is_none() {
-            let judge = Judge {
+            let judge = |noise| Judge {
                 least: None,
                 tolerance: None,
                 is_apart: |_| false,
+                noise,
+                is_strict: false,
             };
-            let far = difference((&output, ty), [x, y], judge).filter(|found| !found.small);
+            let is_far = |noise: Option<Noise>| {
+                let found = difference((&output, ty), [x, y], judge(noise));
+                found.filter(|found| !found.small)
+            };
+            is_far(None)?;
+            let far = is_far(noise([a, b], paired, ran).get(&output).copied());
             return far.map(|found| (found, None));
         }
         let index = compare(y, x, ty, stated).first_mismatch?;
@@ -348,7 +481,7 @@ pub(crate) fn beyond(
         let far = Difference {
             output,
             index,
-            values: values.map(|e| format!("{}", ty.to_f64(ty.read(e)))),
+            values: values.map(|e| number(ty.to_f64(ty.read(e)))),
             small: false,
         };
         Some((far, stated))
@@ -384,6 +517,15 @@ fn both_outputs<'m>(
     both.collect()
 }
 
+/// A number, with an exponent where it would be a long row of digits.
+pub(crate) fn number(x: f64) -> String {
+    match x.abs() {
+        0.0 | 1e-4..1e16 => x.to_string(),
+        magnitude if magnitude.is_finite() => format!("{x:e}"),
+        _ => x.to_string(),
+    }
+}
+
 /// The least normal number of half precision (IEEE 754, binary16).
 const LEAST_HALF: f64 = 1.0 / 16384.0;
 
@@ -404,7 +546,16 @@ struct Judge<F> {
     tolerance: Option<Tolerance>,
     /// Elements left out by what they are in the original.
     is_apart: F,
+    noise: Option<Noise>,
+    /// What is many times further off than rounding is no rounding, though it be small beside the largest element.
+    is_strict: bool,
 }
+
+/// How many times further off rounding in another order may be than other last bits of the inputs, and where it surely is
+/// none.
+const TIMES: [f64; 2] = [16.0, 128.0];
+/// Rounding is less than this of the largest number.
+const MOST_NOISE: f64 = 1.0 / 65536.0;
 
 /// The first difference of an output that is larger than rounding and tolerance are, else the first one.
 fn difference(
@@ -437,13 +588,26 @@ fn difference(
     };
     let close = (largest * 2f64.powi(-digits)).max(least);
     let tolerated = |x: f64| judge.tolerance.map_or(0.0, |t| t.abs + t.rel * x.abs());
-    let is_small = |i: usize| ty.is_float() && (p[i] - q[i]).abs() <= close.max(tolerated(p[i]));
+    let unit = 2f64.powi(-(digits + 10));
+    let [most, least] = TIMES;
+    let rounding = judge.noise.map_or(0.0, |noise| {
+        (most * noise.of).min(MOST_NOISE * noise.largest)
+    });
+    let is_none = |i: usize, apart: f64| {
+        let noise = judge.noise.filter(|_| judge.is_strict);
+        noise.is_some_and(|noise| apart > least * (noise.of + unit * p[i].abs()))
+    };
+    let is_small = |i: usize| {
+        let apart = (p[i] - q[i]).abs();
+        let is_close = apart <= close && !is_none(i, apart);
+        ty.is_float() && (is_close || apart <= rounding.max(tolerated(p[i])))
+    };
     let large = differs.iter().copied().find(|&i| !is_small(i));
     let index = large.or(differs.first().copied())?;
     Some(Difference {
         output: name.to_owned(),
         index,
-        values: [p[index], q[index]].map(|v| format!("{v}")),
+        values: [p[index], q[index]].map(number),
         small: large.is_none(),
     })
 }

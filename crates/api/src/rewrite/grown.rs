@@ -2,7 +2,8 @@
 //!
 //! A grid of one block hides what the next one does wrong, and a loop that is written for the small sizes hides what it
 //! leaves out at large ones. So each parameter is set to where the grids of both sides have two and three blocks, and to
-//! what it is at the largest described size, as far as that can be afforded.
+//! what it is at the largest described size, as far as that can be afforded. An index of 8 or 16 bits shows at no small size
+//! either: so each is set to where buffers have more elements than such a one counts.
 
 use warpwright_launch::LaunchFile;
 
@@ -30,22 +31,9 @@ impl Extent<'_> {
 
     /// The least value of a parameter at which it has so many blocks, if it grows with that alone.
     fn least(&self, at: &Try, name: &str, blocks: i64) -> Option<i64> {
-        let has = |value: i64| Some(self.at(&at.derived(name, value))? >= blocks);
-        let (mut low, mut high) = (0, 1);
-        while !has(high)? {
-            (low, high) = (high, 2 * high);
-            if high > MOST {
-                return None;
-            }
-        }
-        while low + 1 < high {
-            let middle = low + (high - low) / 2;
-            match has(middle)? {
-                true => high = middle,
-                false => low = middle,
-            }
-        }
-        Some(high)
+        least_of(1, |value| {
+            Some(self.at(&at.derived(name, value))? >= blocks)
+        })
     }
 }
 
@@ -101,6 +89,71 @@ pub(super) fn largest(
         value /= 2;
     }
     None
+}
+
+/// Elements at which integers of 8 and 16 bits end, with a sign and without, from the largest on.
+const EDGES: [usize; 4] = [1 << 16, 1 << 15, 1 << 8, 1 << 7];
+/// How many elements more there are, at least.
+const BEYOND: usize = 64;
+/// Terms of such a launch, about.
+const MOST_WIDE: usize = 1 << 22;
+
+/// The launch at which a parameter is so large that a buffer which it grows has more elements than an integer of 16 bits
+/// counts, or else of 8: the largest such one that can be afforded where the smallest launch takes so many terms.
+pub(super) fn wide(
+    options: &RewriteOptions<'_>,
+    smallest: &Try,
+    terms: usize,
+    name: &str,
+) -> Option<Try> {
+    let own = (*parameters(options, smallest).get(name)?).max(1);
+    let lengths = |value: i64| -> Option<Vec<usize>> {
+        let launches = resolved(options, &smallest.derived(name, value)).ok()?;
+        let buffers = launches.iter().flat_map(warpwright_launch::Launch::buffers);
+        Some(buffers.map(|buffer| buffer.len).collect())
+    };
+    let (now, twice) = (lengths(own)?, lengths(2 * own)?);
+    let grown = (0..now.len().min(twice.len())).filter(|&at| now[at] < twice[at]);
+    let least = |at: usize, edge: usize| {
+        let is_there = |value: i64| Some(*lengths(value)?.get(at)? > edge + BEYOND);
+        least_of(own, is_there)
+    };
+    let edges = grown.flat_map(|at| EDGES.map(|edge| (at, edge)));
+    let mut values: Vec<i64> = edges.filter_map(|(at, edge)| least(at, edge)).collect();
+    values.sort_unstable();
+    values.dedup();
+    let is_small = |at: &Try, value: i64| {
+        let times = usize::try_from(value / own).unwrap_or(usize::MAX);
+        terms.max(1).saturating_mul(times) <= MOST_WIDE
+            && resolved(options, at).is_ok_and(|all| work(&all) <= MOST_WORK)
+    };
+    let mut tries = values.into_iter().rev().filter(|&value| value > own);
+    tries.find_map(|value| {
+        let at = Try {
+            wide: true,
+            ..smallest.derived(name, value)
+        };
+        is_small(&at, value).then_some(at)
+    })
+}
+
+/// The least value from one on at which something holds that holds from there on; none above [`MOST`].
+fn least_of(from: i64, holds: impl Fn(i64) -> Option<bool>) -> Option<i64> {
+    let (mut low, mut high) = (from - 1, from);
+    while !holds(high)? {
+        (low, high) = (high, 2 * high);
+        if high > MOST {
+            return None;
+        }
+    }
+    while low + 1 < high {
+        let middle = low + (high - low) / 2;
+        match holds(middle)? {
+            true => high = middle,
+            false => low = middle,
+        }
+    }
+    Some(high)
 }
 
 /// What is said of extents of which one block alone was tried, though launches may have more.

@@ -1,9 +1,10 @@
 //! How large a launch may be before an index of 32 bits overflows.
 //!
-//! No size that terms take shows it. So each parameter that grows a buffer is set to where the largest one passes 2³¹
-//! or 2³² bytes or elements, and some blocks of both sides run for their addresses alone. The first such size at which
-//! one of the two leaves its memory, writes to one place in two blocks, or writes nothing, is narrowed down to the
-//! parameter's value. What the original does not do either is no fault of the rewriting.
+//! No size that terms take shows it. So each parameter that grows a buffer is set to where the largest one passes 2²⁴
+//! elements, and 2³¹ or 2³² bytes or elements, and some blocks of both sides run for their addresses alone, those among
+//! them that come to where numbers of fewer bits end. The first such size at which one of the two leaves its memory,
+//! writes to one place in two blocks, or has a block that writes nothing, is narrowed down to the parameter's value. What
+//! the original does not do either is no fault of the rewriting.
 
 use serde::Serialize;
 use warpwright_launch::Launch;
@@ -24,18 +25,18 @@ pub struct Limit {
     /// The next one that was tried, and what is wrong there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beyond: Option<Beyond>,
-    /// Both in a sentence: `no index wraps up to n = 46340, …; beyond, one does: at n = 46341 …`.
+    /// Both in a sentence: `in the blocks looked at, no index left its memory up to n = 46340; one does at n = 46341: …`.
     pub text: String,
 }
 
 impl Limit {
     fn new(name: &str, up_to: i64, beyond: Option<Beyond>) -> Limit {
         let text = match &beyond {
-            None => format!(
-                "no index leaves its memory up to {name} = {up_to}, in the blocks looked at"
-            ),
+            None => {
+                format!("in the blocks looked at, no index left its memory up to {name} = {up_to}")
+            }
             Some(Beyond { value, why, .. }) => format!(
-                "no index wraps up to {name} = {up_to}, in the blocks looked at; beyond, one does: at {name} = {value} {why}"
+                "in the blocks looked at, no index wrapped up to {name} = {up_to}; beyond, one does: at {name} = {value} {why}"
             ),
         };
         Limit {
@@ -60,6 +61,10 @@ pub struct Beyond {
 
 /// Bytes and elements at which an index may overflow.
 const EDGES: [u64; 2] = [1 << 31, 1 << 32];
+/// Elements that are many, and that all numbers of 24 bits and more count.
+const LARGE: u64 = 1 << 20;
+/// Elements at which a whole number in single precision ends.
+const SINGLE: u64 = 1 << 24;
 /// Bytes of a buffer that is looked at.
 const MOST: u64 = 1 << 37;
 /// The limits of each parameter, and the elements of the largest buffer in which all was right.
@@ -79,6 +84,7 @@ pub(super) fn of(
         sides,
         requires: requires.collect(),
         usual: Vec::new(),
+        quiet: [false; 2],
         elements: 0,
     };
     let Some(usual) = search.usual() else {
@@ -100,6 +106,8 @@ struct Search<'s> {
     requires: Vec<Condition>,
     /// What blocks of both sides do at the smallest size.
     usual: Vec<Looked>,
+    /// Of which side blocks write nothing though no index wraps.
+    quiet: [bool; 2],
     elements: u64,
 }
 
@@ -128,7 +136,10 @@ impl Search<'_> {
                     "{which} writes byte {byte} of `{memory}` in block {a} and in block {b}"
                 ))
             }
-            None => (usual.wrote && !looked.wrote).then(|| format!("{which} writes nothing")),
+            None => {
+                let silent = looked.silent.filter(|_| !self.quiet[which as usize])?;
+                Some(format!("{which} writes nothing in block {silent}"))
+            }
         }
     }
 
@@ -194,14 +205,34 @@ impl Search<'_> {
         (high..high + NEAR).find(|&value| self.holds(name, value))
     }
 
-    fn look(&mut self, name: &str, value: i64, look: Look) -> Found {
-        let Ok(launches) = self.launches(name, value) else {
-            return Found::Open;
-        };
+    /// Sets both sides to another value of a parameter; none where there is no such launch.
+    fn set(&mut self, name: &str, value: i64) -> Option<()> {
+        let launches = self.launches(name, value).ok()?;
         for (side, launches) in self.sides.iter_mut().zip(launches) {
             for (step, launch) in side.steps.iter_mut().zip(launches) {
                 step.launch = launch;
             }
+        }
+        Some(())
+    }
+
+    /// Which sides have blocks that write nothing though no index of 24 bits wraps. Where the original has some, the
+    /// rewritten kernel may have some, too.
+    fn quiet(&mut self, name: &str, from: i64) -> [bool; 2] {
+        let silent = |looked: &Looked| looked.silent.is_some();
+        let [first, second] = [silent(&self.usual[0]), silent(&self.usual[1])];
+        let large = self.edge(name, from, (1, LARGE));
+        let looked = large.and_then(|value| {
+            self.set(name, value)?;
+            addresses(&self.sides[0], Which::First, Look::QUICK).ok()?
+        });
+        let is_large = looked.as_ref().is_some_and(silent);
+        [first || is_large, second || is_large]
+    }
+
+    fn look(&mut self, name: &str, value: i64, look: Look) -> Found {
+        if self.set(name, value).is_none() {
+            return Found::Open;
         }
         for (side, which) in self.sides.iter().zip([Which::First, Which::Second]) {
             match addresses(side, which, look) {
@@ -219,8 +250,10 @@ impl Search<'_> {
 
     fn limit(&mut self, name: &str) -> Option<Limit> {
         let from = *parameters(self.options, self.smallest).get(name)?;
+        self.quiet = self.quiet(name, from.max(1));
         let mut right = None;
         let edges = EDGES.into_iter().flat_map(|edge| [(0, edge), (1, edge)]);
+        let edges = edges.chain([(1, SINGLE)]);
         let edges = edges.filter_map(|edge| self.edge(name, from.max(1), edge));
         let mut values: Vec<i64> = edges.collect();
         values.sort_unstable();

@@ -6,11 +6,9 @@
 //! differ, the smallest one is said at whose multiples both agree, too, larger than the wrong value and smaller.
 
 use serde::Serialize;
-use warpwright_ptx::Module;
 use warpwright_rewrite::Standing;
 
-use super::{RewriteOptions, Rewritten, Try, Word, parameters, scales, unasked};
-use crate::Input;
+use super::{Rewritten, Try, Unasked, Word, parameters, scales};
 
 /// What a size keeps to where both kernels agree, as far as sizes were tried.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -79,11 +77,10 @@ const MULTIPLES: [i64; 2] = [3, 5];
 /// The condition, if there is one: for a launch that is refuted as it is described, or for the only one that is of a
 /// derived size.
 pub(super) fn of(
-    inputs: [&Input; 2],
-    modules: &[Module; 2],
-    options: &RewriteOptions<'_>,
+    unasked: &Unasked<'_>,
     (found, tries): (&Rewritten, &[Try]),
 ) -> Option<Precondition> {
+    let options = unasked.options;
     let verdict = |at: &Try| {
         let mut launches = found.launches.iter();
         let launch = launches.find(|l| l.size == at.size && l.set == at.words())?;
@@ -104,9 +101,10 @@ pub(super) fn of(
     let agreed = tries.iter().filter(|at| verdict(at) <= Some(Word::Tested));
     let agreed: Vec<&Try> = agreed.filter(|at| verdict(at).is_some()).collect();
     names.into_iter().find_map(|name| {
-        let values = agreed
-            .iter()
-            .filter_map(|at| parameters(options, at).get(name).copied());
+        // What was not proved there is tried once more, with the inputs that showed the fault.
+        let is_sure = |at: &&&Try| unasked.witness.is_none() || verdict(at) < Some(Word::Tested);
+        let values = agreed.iter().filter(is_sure);
+        let values = values.filter_map(|at| parameters(options, at).get(name).copied());
         let mut right: Vec<i64> = Vec::new();
         values.for_each(|value| remember(&mut right, value));
         let wrong = *own.get(name)?;
@@ -116,9 +114,7 @@ pub(super) fn of(
             false => MOST_LARGER.saturating_mul(wrong.max(LEAST_DESCRIBED)),
         };
         let mut trial = Trial {
-            inputs,
-            modules,
-            options,
+            unasked,
             at,
             name,
             most,
@@ -148,9 +144,7 @@ fn is_short(found: &Rewritten) -> bool {
 
 /// Values of a parameter of a launch, of which some are right and others are not.
 struct Trial<'t> {
-    inputs: [&'t Input; 2],
-    modules: &'t [Module; 2],
-    options: &'t RewriteOptions<'t>,
+    unasked: &'t Unasked<'t>,
     at: &'t Try,
     name: &'t str,
     /// None above it is tried.
@@ -169,8 +163,7 @@ impl Trial<'_> {
             return Some(self.right.contains(&value));
         }
         let other = self.at.derived(self.name, value);
-        let found = unasked(self.inputs, self.modules, self.options, &other);
-        match found?.2.standing {
+        match self.unasked.at(&other)?.2.standing {
             Standing::Refuted => remember(&mut self.wrong, value),
             Standing::WrongInput => return None,
             _ => remember(&mut self.right, value),

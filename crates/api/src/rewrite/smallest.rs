@@ -4,13 +4,9 @@
 //! ones wherever a difference remains.
 
 use serde::Serialize;
-use warpwright_ptx::Module;
 use warpwright_rewrite::{Standing, plainest};
 
-use super::{
-    Found, Reason, RewriteOptions, Rewritten, Try, Word, parameters, reason, scales, unasked,
-};
-use crate::Input;
+use super::{Found, Reason, Rewritten, Try, Unasked, Word, parameters, reason, scales};
 
 /// Where a fault is the easiest to look at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -32,20 +28,11 @@ const VALUES: [i64; 20] = [
 const MOST_TERMS: usize = 4_000_000;
 
 /// The smallest launch that shows what one of those tried does.
-pub(super) fn of(
-    inputs: [&Input; 2],
-    modules: &[Module; 2],
-    options: &RewriteOptions<'_>,
-    (found, tries): (&Rewritten, &[Try]),
-) -> Option<Smallest> {
+pub(super) fn of(unasked: &Unasked<'_>, (found, tries): (&Rewritten, &[Try])) -> Option<Smallest> {
+    let options = unasked.options;
     let refuted = found.launches.iter().find(|l| l.verdict == Word::Refuted)?;
     let is_it = |at: &&Try| at.size == refuted.size && at.words() == refuted.set;
-    let mut search = Search {
-        inputs,
-        modules,
-        options,
-        terms: 0,
-    };
+    let mut search = Search { unasked, terms: 0 };
     let mut best = (tries.iter().find(is_it)?.clone(), None);
     if options.size.is_none() && options.set.is_empty() {
         for name in scales(options).0 {
@@ -71,16 +58,14 @@ pub(super) fn of(
 }
 
 struct Search<'s> {
-    inputs: [&'s Input; 2],
-    modules: &'s [Module; 2],
-    options: &'s RewriteOptions<'s>,
+    unasked: &'s Unasked<'s>,
     terms: usize,
 }
 
 impl Search<'_> {
     /// Makes a size the least one at which the rewritten kernel is refuted.
     fn smaller(&mut self, name: &str, best: &mut (Try, Option<Found>)) {
-        let Some(&now) = parameters(self.options, &best.0).get(name) else {
+        let Some(&now) = parameters(self.unasked.options, &best.0).get(name) else {
             return;
         };
         let mut right = 0;
@@ -119,7 +104,7 @@ impl Search<'_> {
         if self.terms > MOST_TERMS {
             return None;
         }
-        let found = unasked(self.inputs, self.modules, self.options, at)?;
+        let found = self.unasked.at(at)?;
         self.terms += found.2.terms;
         (found.2.standing == Standing::Refuted).then_some(found)
     }

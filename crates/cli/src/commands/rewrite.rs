@@ -24,6 +24,7 @@ pub fn run(cli: &Cli, args: &CheckArgs, a: &Input, b: &Input) -> Result<(), Fail
                 .into(),
         ));
     }
+    refuse_what_has_no_effect(args)?;
     let accepted = accepted(args.rewrite.accept.as_deref())?;
     let read = |at: usize| {
         let files = paths[at].iter().map(|path| launch_file(path));
@@ -87,6 +88,22 @@ pub fn run(cli: &Cli, args: &CheckArgs, a: &Input, b: &Input) -> Result<(), Fail
         word if word <= accepted => Ok(()),
         Word::Refuted | Word::WrongInput => Err(Failure::Quiet(1)),
         _ => Err(Failure::Quiet(5)),
+    }
+}
+
+/// Kernels and blocks are those of the descriptions.
+fn refuse_what_has_no_effect(args: &CheckArgs) -> Result<(), Failure> {
+    let given = [
+        ("--assume", args.assume.is_some()),
+        ("--kernel", args.setup.kernel.is_some()),
+        ("--block", args.block.is_some()),
+        ("--dynamic-smem", args.dynamic_smem.is_some()),
+    ];
+    match session::first_given(&given) {
+        Some(name) => Err(Failure::Usage(format!(
+            "{name} says nothing beside --launch-a and --launch-b: their descriptions do"
+        ))),
+        None => Ok(()),
     }
 }
 

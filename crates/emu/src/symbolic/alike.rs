@@ -121,16 +121,18 @@ impl Program {
             Aim::Addresses,
         )?;
         machine.tracer = Tracer::new(&mut machine, None).map(Box::new);
-        let mut done = 0;
+        let (mut done, mut silent) = (0, None);
         for &number in blocks {
+            let stores = |m: &Machine<'_>| m.tracer.as_ref().map_or(0, |tracer| tracer.stores);
+            let before = stores(&machine);
             match machine.run_block(u64::from(number)) {
                 Err(Stop::Refused(Refusal::TooLarge, _)) => break,
                 result => result?,
             }
             done += 1;
+            silent = silent.or((stores(&machine) == before).then_some(number));
         }
         let tracer = machine.tracer.take();
-        let wrote = tracer.as_ref().is_some_and(|t| !t.writers.is_empty());
         let met = tracer.and_then(|tracer| tracer.met);
         let name = |of: usize| memory.get(of).map(|buffer| buffer.name.clone());
         let met = met.map(|(blocks, of, byte)| Met {
@@ -140,7 +142,7 @@ impl Program {
         });
         Ok(Visited {
             blocks: done,
-            wrote,
+            silent,
             met,
         })
     }
@@ -163,8 +165,8 @@ struct Touched {
 pub struct Visited {
     /// Those that ended within the budget.
     pub blocks: usize,
-    /// Any of them wrote to global memory, other than by an atomic operation.
-    pub wrote: bool,
+    /// The first that wrote nothing to global memory, other than by an atomic operation.
+    pub silent: Option<u32>,
     /// The first place to which two of them wrote.
     pub met: Option<Met>,
 }
@@ -202,6 +204,8 @@ pub(crate) struct Tracer {
     clash: bool,
     /// Where addresses alone count: which block wrote to a memory's byte, and the first that two wrote to.
     writers: FxHashMap<(usize, u64), u32>,
+    /// Stores there, of all blocks.
+    stores: u64,
     met: Option<([u32; 2], usize, u64)>,
 }
 
@@ -231,6 +235,7 @@ impl Tracer {
             known: FxHashMap::default(),
             clash: false,
             writers: FxHashMap::default(),
+            stores: 0,
             met: None,
         })
     }
@@ -378,6 +383,7 @@ impl Tracer {
 
     /// A block writes where addresses alone count.
     fn wrote(&mut self, block: u32, of: usize, offset: u64) {
+        self.stores += 1;
         if self.is_record || self.writers.len() >= KEPT {
             return;
         }

@@ -75,8 +75,8 @@ pub struct Fault {
     pub block: [u32; 3],
     /// `%tid`
     pub thread: [u32; 3],
-    /// The other thread of a race, as block number and thread number.
-    pub other: Option<(u32, u32)>,
+    /// The other thread of a race: its block, and its place there.
+    pub other: Option<([u32; 3], [u32; 3])>,
     /// The memory, and the byte in it.
     pub memory: Option<(String, i64)>,
 }
@@ -138,6 +138,8 @@ pub enum Note {
     ThreadOrder,
     /// Threads of a block do not all come to one barrier: those that pass it by are not waited for.
     PassedBarrier,
+    /// Threads of a block end ahead of a barrier at which others wait.
+    Exited,
     /// `printf`
     Printed,
     /// Which lane has which element of a fragment, which is not stated.
@@ -486,6 +488,10 @@ impl<'a> Machine<'a> {
                 return Err(self.fault(class, warp, (strand.pc, lane), None));
             }
         }
+        let live: u64 = warps.iter().map(|w| u64::from(w.live().count_ones())).sum();
+        if live < self.grid.threads() as u64 {
+            self.report.notes.insert(Note::Exited);
+        }
         self.passed_by(warps);
         self.reduce_at_barrier(warps)?;
         self.traced(u32::MAX, self.barriers);
@@ -772,8 +778,9 @@ impl<'a> Machine<'a> {
             return;
         };
         let first = conflict.first;
-        let thread = u32::from(first.warp) * WARP as u32 + u32::from(first.lane);
-        fault.other = Some((first.block - 1, thread));
+        let block = Grid::unravel(self.grid.grid, u64::from(first.block - 1));
+        let thread = self.grid.thread(first.warp.into(), first.lane.into());
+        fault.other = Some((block, thread));
         // Blocks that a fence may order are run once more the other way round instead.
         let apart = first.block != self.number + 1;
         if apart && self.program.ordered && self.program.fenced {
