@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 
 use warpwright::source::quoted;
-use warpwright::{CheckOptions, Checked, FunctionVerdict, Optimizer};
+use warpwright::{CheckOptions, Checked, FunctionVerdict, Optimizer, shown, tells_little};
 use warpwright_diag::count;
 use warpwright_emu::{Emulator, FaultKind, Options as RunOptions, Outcome};
 use warpwright_launch::{Buffer, Comparison, Launch, compare};
-use warpwright_pass::names::source_name;
+use warpwright_pass::names::{base_name, source_name};
 use warpwright_ptx::Module;
 use warpwright_report::screen::{WIDTH, shortened, wrap};
 
-use super::run::{among, described, kernels, kernels_of, materialize, run_on_device, shown};
+use super::run::{among, described, kernels, kernels_of, materialize, run_on_device};
 use super::{print_json, write_page};
 use crate::args::{CheckArgs, Cli};
 use crate::failure::Failure;
@@ -136,17 +136,22 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
         }
         let are_sources = a.level == Level::Cuda && b.level == Level::Cuda;
         if worst == "undecided" && are_sources && !args.run {
+            // Of several kernels the command wants one by name.
+            let mut functions = document.functions.iter();
+            let is_alone = document.functions.len() == 1;
+            let undecided = functions.find(|f| !is_alone && f.verdict == "undecided");
+            let undecided = undecided.map(|f| base_name(&f.name));
             let run = match &args.setup.launch {
                 Some(launch) => format!(
                     "--run runs a kernel that both have at `{}` and compares what it writes",
                     launch.display()
                 ),
                 None => format!(
-                    "--block names the threads per block that count. If the second has a launch of its own: \
+                    "--block N may decide it: it states the threads per block. If the second has a launch of its own: \
                      `{}` and `{}` begin descriptions of both, \
                      and `warpwright check {} {} --launch-a a.toml --launch-b b.toml` compares them there for every input",
-                    description(&a, "a.toml", args),
-                    description(&b, "b.toml", args),
+                    description(&a, "a.toml", (args, undecided.as_deref())),
+                    description(&b, "b.toml", (args, undecided.as_deref())),
                     quoted(&a.name),
                     quoted(&b.name)
                 ),
@@ -163,13 +168,14 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
 }
 
 /// The command that begins a description of what is compared; the description keeps options of nvcc.
-fn description(input: &Input, output: &str, args: &CheckArgs) -> String {
+/// `kernel`: the one where nobody names one.
+fn description(input: &Input, output: &str, (args, kernel): (&CheckArgs, Option<&str>)) -> String {
     let mut words = vec![
         "warpwright".to_owned(),
         "launch".to_owned(),
         quoted(&input.name),
     ];
-    if let Some(kernel) = &args.setup.kernel {
+    if let Some(kernel) = args.setup.kernel.as_deref().or(kernel) {
         words.extend(["--kernel".to_owned(), quoted(kernel)]);
     }
     words.extend(["-o".to_owned(), output.to_owned()]);
@@ -433,32 +439,6 @@ fn differs(buffer: &Buffer, (a, b): (&[u8], &[u8]), found: &Comparison) -> Strin
 
 /// Relative differences below it may be those of sums in another order.
 const MAY_BE_ROUNDING: f64 = 1e-2;
-
-/// Why an output that both agree on says little about them.
-fn tells_little(buffer: &Buffer, input: &[u8], output: &[u8]) -> Option<String> {
-    if input == output {
-        return Some("it is as it was before the launch".to_owned());
-    }
-    let mut elements = output.chunks_exact(buffer.ty.size());
-    if let Some(first) = elements.clone().next()
-        && buffer.len > 1
-        && elements.all(|element| element == first)
-    {
-        let value = shown(buffer.ty, buffer.ty.to_f64(buffer.ty.read(first)));
-        return Some(match value.as_str() {
-            "NaN" => "every element is NaN".to_owned(),
-            value => format!("every element is {value}"),
-        });
-    }
-    let elements = output.chunks_exact(buffer.ty.size());
-    let is_nan = |bytes: &[u8]| buffer.ty.to_f64(buffer.ty.read(bytes)).is_nan();
-    let nans = elements.filter(|bytes| is_nan(bytes)).count();
-    match nans {
-        0 => None,
-        all if all == buffer.len => Some("every element is NaN".to_owned()),
-        some => Some(format!("{some} of {} elements are NaN", buffer.len)),
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicU64;
 
 use serde::Serialize;
-use warpwright::DeviceCode;
 use warpwright::optimise::launch_among;
+use warpwright::{DeviceCode, shown};
 use warpwright_diag::count;
 use warpwright_emu::{DecodeError, EmuError, Emulator, FaultKind, Options, Outcome, Results};
 use warpwright_gpu::{Image, Process, Variant, WorkerCommand, prepare};
@@ -346,15 +346,6 @@ fn report(
         });
     }
     Ok(reports)
-}
-
-/// A number, with no more digits than tell it from its neighbours.
-pub fn shown(ty: ElemType, x: f64) -> String {
-    match ty {
-        ElemType::F64 => x.to_string(),
-        ty if ty.is_float() => (x as f32).to_string(),
-        _ => x.to_string(),
-    }
 }
 
 fn print(document: &Document) {

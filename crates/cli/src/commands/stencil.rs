@@ -86,6 +86,6 @@ pub fn print(stencils: &[Explained]) {
     println!("{}", table.render(2).trim_end());
     println!(
         "\n  UF: points per thread, k: order, F: FLOPs per point, R: arrays,\n  \
-         A: elements accessed per thread, U: unique ones"
+         A: array elements and scalar parameters accessed per thread, U: unique ones"
     );
 }

@@ -207,9 +207,13 @@ fn print(Rewrite { document, verdicts }: &Rewrite, all: bool) {
     let mut assumed: Vec<String> = assumed
         .map(|name| format!("{name} (--grid {name}=N)"))
         .collect();
-    assumed.push("the block of the original".to_owned());
+    if document.block.is_none() {
+        assumed.push("the block of the original".to_owned());
+    }
     let text = format!("assumed: {}", assumed.join(", "));
-    println!("{}", wrap(&text, "    ", "      ").join("\n"));
+    if !assumed.is_empty() {
+        println!("{}", wrap(&text, "    ", "      ").join("\n"));
+    }
     if hidden > 0 {
         println!("    {hidden} more with --all");
     }

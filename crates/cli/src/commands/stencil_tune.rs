@@ -115,9 +115,11 @@ impl Subject {
                 own.name
             )));
         }
-        let Known { sizes, launch, .. } = known_sizes(own, &stencil.sizes, own_sizes)?;
+        let known = known_sizes(own, &stencil.sizes, own_sizes)?;
         let favourites = FAVOURITES[usize::from(!exhaustive)];
-        let versions = versions(own, &gpu, &sizes, favourites, exhaustive);
+        let launched = (&known.sizes, known.block);
+        let versions = versions(own, &gpu, launched, favourites, exhaustive);
+        let Known { sizes, launch, .. } = known;
         Ok(Subject {
             input,
             problem,

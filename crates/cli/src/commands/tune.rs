@@ -89,6 +89,12 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
             "FILE is wanted (or `-- PROGRAM`, --measure-only, --export, --import)".into(),
         ));
     };
+    let is_measured = args.build_only.is_none() && args.jobs.is_none();
+    if !is_measured && (args.show.json || args.show.report.is_some()) {
+        let what =
+            "--json and --report show what was measured: with --build-only and --jobs nothing is";
+        return Err(Failure::Usage(what.into()));
+    }
     let input = input::read(file)?;
     if super::stencil_opt::is_wanted(&input, args.output.as_deref()) {
         let kernel = args.kernel.one()?;

@@ -78,7 +78,9 @@ pub fn built(
     let Some(source) = source.filter(|_| args.no_gpu) else {
         return Ok(words.to_vec());
     };
+    // What nvcc says of it names the file that was given.
     let text = crate::input::text(source)?;
+    let text = format!("#line 1 \"{}\"\n{text}", source.display());
     let toolkit = session::toolkit(cli)?;
     let gpu = lookup(&args.gpu).map_err(|error| Failure::input(error.to_string()))?;
     let program = toolkit.nvcc()?.program(&gpu.target(), patience())?;
