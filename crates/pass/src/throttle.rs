@@ -22,7 +22,7 @@ use crate::pass::{Fuel, Need, Outcome, Pass, Rewritten, Work};
 use crate::ptx::facts::static_shared_bytes;
 use crate::refusal::Refusal;
 use crate::reliance::Footprint;
-use crate::site::{CubinSite, Site};
+use crate::site::{CubinSite, Setting, Site};
 
 /// The resource that a throttled kernel takes more of than it uses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
