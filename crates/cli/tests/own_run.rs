@@ -778,7 +778,7 @@ int main() {
     );
     assert_eq!(bounded["block_source"], "ran");
     let screen = text(&run_in(at, &explain).stdout);
-    let said = "8 blocks, 64 of 64 warps (100.0%), limited by warps; this launch has at most 2 for";
+    let said = "8 blocks, 64 of 64 warps (100.0%), limited by warps; this launch has at most 2";
     assert!(screen.contains(said), "{screen}");
     let traced = document(at, &["trace", "--no-gpu", "--json", "k.cu"]);
     let launches = traced["launches"].as_array().unwrap();
