@@ -8,6 +8,7 @@ use warpwright_cudac::diag::Source;
 use warpwright_cudac::{File, Local};
 use warpwright_driver::build::{resources, resources_of};
 use warpwright_driver::candidate::Turns;
+use warpwright_launch::Source as Certainty;
 use warpwright_pass::names::is_named;
 use warpwright_pass::scope::too_large;
 use warpwright_pass::{Block, BlockSource, Bounded, Reliance, Setting};
@@ -154,7 +155,7 @@ impl Optimizer {
             found.dynamic_smem_is_assumed =
                 setting.dynamic_smem.is_none() && setting.seen_dynamic.is_none();
             let mut executions = None;
-            let mut is_smaller = false;
+            let (mut is_smaller, mut is_guessed) = (false, false);
             for counted in &options.counted {
                 // What is counted goes for its own block.
                 let is_other = counted.launch.block != setting.block.dims;
@@ -183,6 +184,8 @@ impl Optimizer {
                     None => {}
                     Some(Ok(found)) => {
                         executions = Some((found, &*counted.at));
+                        is_guessed =
+                            !matches!(counted.source, Certainty::Described | Certainty::Traced);
                         is_smaller = counted.is_smaller;
                         break;
                     }
@@ -199,6 +202,9 @@ impl Optimizer {
             found.accesses = executions.as_ref().and_then(|(executions, at)| {
                 AccessReport::new(module, id, &executions.instructions, at)
             });
+            if let (true, Some(accesses)) = (is_guessed, &mut found.accesses) {
+                accesses.enter_guessed();
+            }
             if let Some(elf) = build.as_ref().and_then(|b| Elf::parse(&b.cubin).ok()) {
                 found.enter_functions(&elf);
                 local::keep_built(&mut found.local_arrays, &elf, &kernel);

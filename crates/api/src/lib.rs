@@ -42,7 +42,8 @@ pub use input::{Input, Level};
 pub use optimise::{Emit, Optimizer, Options, Outcome, Report, Unwatched, Watch};
 pub use refused::{Made, RefusedPtx, placed};
 pub use rewrite::{
-    Beyond, InPlace, Limit, Precondition, Reason, RewriteOptions, Rewritten, Smallest, Word,
+    Beyond, InPlace, Limit, Precondition, Reason, RewriteOptions, Rewritten, Smallest, Word, shown,
+    tells_little,
 };
 pub use warpwright_driver::{Candidate, KernelReport};
 pub use warpwright_host::Counted;

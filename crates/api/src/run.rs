@@ -15,6 +15,7 @@ use warpwright_report::accesses::AccessReport;
 
 use crate::front::parse;
 use crate::optimise::launch_among;
+use crate::rewrite::{shown, tells_little};
 use crate::{DeviceCode, Error, FunctionVerdict, Input, Level};
 
 /// A buffer after the run.
@@ -242,15 +243,6 @@ fn told(buffer: &Buffer, bytes: &[u8]) -> BufferReport {
     }
 }
 
-/// A number, with no more digits than tell it from its neighbours.
-fn shown(ty: ElemType, x: f64) -> String {
-    match ty {
-        ElemType::F64 => x.to_string(),
-        ty if ty.is_float() => (x as f32).to_string(),
-        _ => x.to_string(),
-    }
-}
-
 /// What people see of it.
 impl fmt::Display for Document {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -467,29 +459,3 @@ fn differs(buffer: &Buffer, (a, b): (&[u8], &[u8]), found: &Comparison) -> Strin
 
 /// Relative differences below it may be those of sums in another order.
 const MAY_BE_ROUNDING: f64 = 1e-2;
-
-/// Why an output that both agree on says little about them.
-fn tells_little(buffer: &Buffer, input: &[u8], output: &[u8]) -> Option<String> {
-    if input == output {
-        return Some("it is as it was before the launch".to_owned());
-    }
-    let mut elements = output.chunks_exact(buffer.ty.size());
-    if let Some(first) = elements.clone().next()
-        && buffer.len > 1
-        && elements.all(|element| element == first)
-    {
-        let value = shown(buffer.ty, buffer.ty.to_f64(buffer.ty.read(first)));
-        return Some(match value.as_str() {
-            "NaN" => "every element is NaN".to_owned(),
-            value => format!("every element is {value}"),
-        });
-    }
-    let elements = output.chunks_exact(buffer.ty.size());
-    let is_nan = |bytes: &[u8]| buffer.ty.to_f64(buffer.ty.read(bytes)).is_nan();
-    let nans = elements.filter(|bytes| is_nan(bytes)).count();
-    match nans {
-        0 => None,
-        all if all == buffer.len => Some("every element is NaN".to_owned()),
-        some => Some(format!("{some} of {} elements are NaN", buffer.len)),
-    }
-}

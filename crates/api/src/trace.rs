@@ -9,6 +9,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use warpwright_diag::count;
+use warpwright_driver::build::{known_spills, resources_of};
 use warpwright_launch::{Field, Guard, Quantity};
 use warpwright_pass::names::source_name;
 use warpwright_pass::ptx::specialize::loaded;
@@ -236,8 +237,11 @@ pub struct Launched {
     pub share: f64,
     /// Registers per thread.
     pub registers: Option<u32>,
-    /// Bytes of spill stores and loads in the code.
+    /// Bytes of spill stores and loads in the code; absent where nothing tells them from local arrays.
     pub spill_bytes: Option<u32>,
+    /// Bytes of a thread's stack.
+    #[serde(default)]
+    pub stack_bytes: Option<u32>,
     /// Static shared memory in bytes per block.
     pub static_smem: Option<u32>,
     /// Blocks per SM as the driver's calculator has it.
@@ -341,9 +345,10 @@ pub fn read(folder: &Path, program: &[OsString], date: String) -> Result<Trace, 
                     continue;
                 };
                 let digests = digests(&cubin);
+                let text = std::fs::read_to_string(path.with_extension("ptx")).ok();
                 modules.push(ModuleFacts {
                     digest: digest.clone(),
-                    ptx: path.with_extension("ptx").exists(),
+                    ptx: text.is_some(),
                     kernels: digests.len(),
                 });
                 let parsed = Cubin::parse(&cubin).ok();
@@ -352,6 +357,7 @@ pub fn read(folder: &Path, program: &[OsString], date: String) -> Result<Trace, 
                     Code {
                         cubin,
                         parsed,
+                        ptx: text.map(|text| Module::parse("module.ptx", &text).0),
                         digests,
                     },
                 );
@@ -541,6 +547,8 @@ fn given(notes: &[Note]) -> BTreeMap<(String, String, LaunchClass), Given> {
 struct Code {
     cubin: Vec<u8>,
     parsed: Option<Cubin>,
+    /// What it was made of, where that was at hand.
+    ptx: Option<Module>,
     digests: BTreeMap<String, String>,
 }
 
@@ -556,10 +564,16 @@ fn launched(
     let kernel = code.and_then(|code| code.parsed.as_ref()?.kernel(&l.kernel));
     let resources = kernel
         .zip(gpu.as_ref())
-        .map(|(kernel, gpu)| warpwright_driver::build::resources_of(kernel, gpu));
+        .map(|(kernel, gpu)| resources_of(kernel, gpu));
+    let ptx = code.and_then(|code| code.ptx.as_ref());
+    let made_of = ptx.and_then(|ptx| Some((ptx, &ptx.functions[ptx.function(&l.kernel)?])));
     let threads: u32 = l.class.block.iter().product();
     let occupancy = gpu.as_ref().filter(|_| l.resident > 0).map(|gpu| {
-        let warps = l.resident * threads.div_ceil(32);
+        // No more than the launch brings.
+        let blocks: u64 = l.grid.iter().map(|&n| u64::from(n)).product();
+        let most = gpu.blocks_for_sm(blocks).unwrap_or(u64::MAX);
+        let resident = u64::from(l.resident).min(most) as u32;
+        let warps = resident * threads.div_ceil(32);
         f64::from(warps) * 100.0 / f64::from(gpu.arch.threads.warps)
     });
     let mut row = Launched {
@@ -581,9 +595,8 @@ fn launched(
             ns as f64 / total as f64
         },
         registers: resources.as_ref().map(|r| r.registers),
-        spill_bytes: resources
-            .as_ref()
-            .map(|r| r.spill_store_bytes + r.spill_load_bytes),
+        spill_bytes: resources.as_ref().and_then(|r| known_spills(r, made_of)),
+        stack_bytes: resources.as_ref().map(|r| r.stack_bytes),
         static_smem: resources.as_ref().map(|r| r.shared_bytes),
         resident: Some(l.resident).filter(|&blocks| blocks > 0),
         occupancy,
@@ -675,8 +688,15 @@ fn hint(launched: &Launched, kernel: &Kernel, gpu: &Gpu, timed: bool) -> String 
     if timed && launched.gpu_ns / launches.max(1) < SHORT_NS {
         return "too short to gain".into();
     }
-    if let Some(bytes) = launched.spill_bytes.filter(|&bytes| bytes > 0) {
-        return format!("spills ({bytes} bytes in the code): shared memory may take them");
+    match launched.spill_bytes {
+        Some(0) => {}
+        Some(bytes) => {
+            return format!("spills ({bytes} bytes in the code): shared memory may take them");
+        }
+        None => {
+            let stack = launched.stack_bytes.unwrap_or(0);
+            return format!("{stack} bytes of stack: local arrays, or spills as well");
+        }
     }
     let blocks = launched.blocks();
     let sms = gpu.typical_sms().map_or(0, u64::from);
@@ -686,7 +706,13 @@ fn hint(launched: &Launched, kernel: &Kernel, gpu: &Gpu, timed: bool) -> String 
     let need = Resources::new(kernel.registers, launched.block.iter().product())
         .static_smem(launched.static_smem.unwrap_or(0))
         .dynamic_smem(launched.dynamic_smem);
+    let most = gpu.blocks_for_sm(blocks).unwrap_or(u64::MAX);
     match occupancy(gpu, &need) {
+        Ok(found) if most < u64::from(found.blocks) => format!(
+            "at most {} for an SM, which has room for {}",
+            count(most, "block"),
+            found.blocks
+        ),
         Ok(found) if found.percent < 100.0 => {
             let limiters: Vec<&str> = found.limiters.iter().map(|l| l.name()).collect();
             format!("occupancy limited by {}", limiters.join(" and "))

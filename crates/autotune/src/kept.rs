@@ -137,7 +137,7 @@ pub struct Launch {
 pub struct Facts {
     /// Bytes of static shared memory per block.
     pub static_smem: u32,
-    /// Bytes of spill stores and loads in the code.
+    /// Bytes that loads and stores at fixed places of the stack move: spills, and what constants index of local arrays.
     pub spill_bytes: u32,
     /// What the model makes of it; none where the board cannot run it.
     #[serde(flatten)]

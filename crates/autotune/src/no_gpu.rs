@@ -95,7 +95,9 @@ pub fn built(
     let Some(source) = source.filter(|path| path.extension().is_some_and(|end| end == "cu")) else {
         return Ok(words.to_vec());
     };
+    // What nvcc says of it names the file that was given.
     let text = warpwright_files::text(source)?;
+    let text = format!("#line 1 \"{}\"\n{text}", source.display());
     let toolkit = tools.toolkit()?;
     let gpu = lookup(&args.gpu)?;
     let program = toolkit.nvcc()?.program(&gpu.target(), patience())?;

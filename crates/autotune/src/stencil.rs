@@ -93,9 +93,11 @@ impl<'a> Subject<'a> {
                 own.name
             )).into());
         }
-        let Known { sizes, launch, .. } = known_sizes(own, wanted.sizes, wanted.own)?;
+        let known = known_sizes(own, wanted.sizes, wanted.own)?;
         let favourites = FAVOURITES[usize::from(!wanted.exhaustive)];
-        let versions = versions(own, &gpu, &sizes, favourites, wanted.exhaustive);
+        let launched = (&known.sizes, known.block);
+        let versions = versions(own, &gpu, launched, favourites, wanted.exhaustive);
+        let Known { sizes, launch, .. } = known;
         Ok(Subject {
             input,
             problem,

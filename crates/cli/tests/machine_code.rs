@@ -231,7 +231,7 @@ fn promises_stand_in_every_form_of_the_result() {
         for promise in [
             "t promises blocks of at most 64 threads; a larger launch fails",
             "t holds for launches with at most 4096 bytes of dynamic shared memory",
-            "at most 4096 bytes of dynamic shared memory; nothing refuses others",
+            "at most 4096 bytes of dynamic shared memory; nothing refuses others of as many threads or fewer",
         ] {
             assert!(text.contains(promise), "{form} lacks `{promise}`:\n{text}");
         }

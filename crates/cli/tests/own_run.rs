@@ -738,3 +738,72 @@ fn what_a_program_does_not_launch_is_said_by_name() {
         );
     }
 }
+
+/// Bounds are no launch, local arrays are no spills, and a launch of few blocks fills no SM.
+#[test]
+fn what_a_program_launches_is_told_from_what_its_code_allows() {
+    if require_toolkit("what a program launches").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let kernels = "__global__ void __launch_bounds__(1024) bounded(float *x, const int *y) {
+    x[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+}
+__global__ void array(float *x, const int *y) {
+    int kept[32];
+    for (int k = 0; k < 32; k++) kept[k] = k;
+    for (int k = 0; k < 8; k++) { int a = y[k] & 31, b = y[k + 8] & 31; kept[a] += kept[b]; }
+    x[blockIdx.x * blockDim.x + threadIdx.x] = kept[y[16] & 31];
+}
+int main() {
+    float *x; int *y; cudaMalloc(&x, 133 * 1024); cudaMalloc(&y, 68); cudaMemset(y, 1, 68);
+    bounded<<<133, 256>>>(x, y); array<<<133, 256>>>(x, y);
+    return cudaDeviceSynchronize();
+}
+";
+    std::fs::write(at.join("k.cu"), kernels).unwrap();
+    let explain = ["explain", "k.cu", "--gpu", "h200", "--budget", "200"];
+    let found = document(at, &[&explain[..], &["--json"]].concat());
+    let of = |name: &str| {
+        let mut all = found["kernels"].as_array().unwrap().iter();
+        let is_it = |k: &&Value| k["kernel"].as_str().unwrap().contains(name);
+        all.find(is_it).unwrap().clone()
+    };
+    let bounded = of("bounded");
+    assert_eq!(
+        bounded["block"],
+        serde_json::json!([256, 1, 1]),
+        "{bounded}"
+    );
+    assert_eq!(bounded["block_source"], "ran");
+    let screen = text(&run_in(at, &explain).stdout);
+    let said = "8 blocks, 64 of 64 warps (100.0%), limited by warps; this launch has at most 2";
+    assert!(screen.contains(said), "{screen}");
+    let traced = document(at, &["trace", "--no-gpu", "--json", "k.cu"]);
+    let launches = traced["launches"].as_array().unwrap();
+    let of = |name: &str| {
+        let is_it = |l: &&Value| l["name"].as_str().unwrap().contains(name);
+        launches.iter().find(is_it).unwrap()
+    };
+    let (bounded, array) = (of("bounded"), of("array"));
+    assert_eq!(bounded["spill_bytes"], 0, "{bounded}");
+    assert_eq!(
+        bounded["hint"],
+        "at most 2 blocks for an SM, which has room for 8"
+    );
+    assert_eq!(bounded["occupancy"], 25.0);
+    assert_eq!(array["spill_bytes"], Value::Null, "{array}");
+    assert_eq!(array["stack_bytes"], 128);
+    assert_eq!(
+        array["hint"],
+        "128 bytes of stack: local arrays, or spills as well"
+    );
+    // What nvcc says is of the file that was given.
+    std::fs::write(at.join("k.cu"), "int main() { return 0 }\n").unwrap();
+    let said = text(&run_in(at, &["trace", "--no-gpu", "k.cu"]).stderr);
+    assert!(
+        said.contains("k.cu:1") && !said.contains("program.cu"),
+        "{said}"
+    );
+}

@@ -1021,6 +1021,31 @@ fn the_condition_under_which_both_agree_is_said() {
     assert_eq!((code, &document["holds_where"]), (1, &Value::Null));
 }
 
+/// Where data stay as described, an output that is one number throughout says little, and that is said.
+#[test]
+fn outputs_that_tell_little_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let begin = "cvt.rzi.u32.f32 %r5, %f0;";
+    let turns = format!(
+        "{begin} mov.f32 %f1, 0f00000000; LOOP: setp.eq.u32 %p, %r5, 0; @%p bra OUT; \
+         add.rn.f32 %f1, %f1, 0f3F800000; sub.u32 %r5, %r5, 1; bra LOOP; OUT:"
+    );
+    let turns = map("k", "x", "y", &turns);
+    let at_once = map("k", "x", "y", &format!("{begin} cvt.rn.f32.u32 %f1, %r5;"));
+    let toml = launch("k", 64, "x", "y", true);
+    let of = |init: &str| {
+        let toml = toml.replace("{ kind = \"uniform\", low = -1.0, high = 1.0 }", init);
+        described(folder.path(), [&turns, &at_once], [&*toml; 2], &[])
+    };
+    let (_, document, screen) = of("{ kind = \"fill\", value = 3.0 }");
+    assert_eq!(document["verdict"], "tested", "{screen}");
+    let said = "`y` tells little at `small`: every element is 3";
+    assert!(screen.contains(said), "{screen}");
+    let (_, document, screen) = of("{ kind = \"uniform\", low = 1.0, high = 9.0 }");
+    assert_eq!(document["verdict"], "tested", "{screen}");
+    assert!(!screen.contains("tells little"), "{screen}");
+}
+
 /// The last element is looked at by one thread too few: of all that differs, the least and the plainest is shown.
 #[test]
 fn the_smallest_launch_and_the_plainest_inputs_are_shown() {

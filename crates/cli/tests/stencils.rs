@@ -469,6 +469,9 @@ fn rewrites_go_by_the_sizes_of_the_launch() {
     let found = run(&["opt", "five.cu", "-o", "out.cu", "--json"]);
     assert_eq!(found["sizes"], serde_json::json!([["n", 700]]));
     assert_eq!(found["assumed_sizes"], serde_json::json!([]));
+    assert_eq!(found["block"], serde_json::json!([128, 1, 1]));
+    let plan = found["versions"][0]["plan"].as_str().expect("a plan");
+    assert!(plan.starts_with("block 128x1x1"), "{found}");
     assert!(is_known(&found["launch"]), "{found}");
 }
 

@@ -8,11 +8,12 @@ use rayon::prelude::*;
 use warpwright_pass::executor::{BuildFailure, RunError};
 use warpwright_pass::miscompiled::{Met, met};
 use warpwright_pass::passes::SpillToShared;
+use warpwright_pass::ptx::facts::used_variables;
 use warpwright_pass::ptx::fusion;
 use warpwright_pass::{
     Artifact, AssemblerOptions, Builders, Executor, Fuel, Level, Recipe, Run, Setting, Target,
 };
-use warpwright_ptx::Module;
+use warpwright_ptx::{Function, Module, Space};
 use warpwright_sass::{Cubin, Kernel, Unit};
 use warpwright_target::Gpu;
 use warpwright_toolkit::{
@@ -312,4 +313,17 @@ pub fn resources_of(kernel: &Kernel, gpu: &Gpu) -> Resources {
         shared_bytes: kernel.shared_bytes.saturating_sub(first),
         barriers: 0,
     }
+}
+
+/// Bytes of a thread that the spills of a finished kernel move, where that is known: its accesses at fixed places of the frame
+/// are spills alone if the PTX that it was made of (`made_of`) has no local memory.
+pub fn known_spills(resources: &Resources, made_of: Option<(&Module, &Function)>) -> Option<u32> {
+    let bytes = resources.local_spill_bytes();
+    let is_local = |module: &Module, function: &Function| {
+        let used = used_variables(module, function);
+        let mut used = used.iter().map(|&id| &module.variables[id]);
+        used.any(|variable| variable.space == Space::Local)
+    };
+    let are_spills = made_of.is_some_and(|(module, function)| !is_local(module, function));
+    (bytes == 0 || are_spills).then_some(bytes)
 }

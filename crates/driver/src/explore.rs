@@ -353,7 +353,9 @@ impl<'a> Exploration<'a> {
             promised_block: block.is_given().then(|| block.threads()),
             module_options: is_alone,
             shared_spilling: SmemSpilling::obstacle(module, function, setting.dynamic()).is_none(),
-            spill_to_shared: !request.ptx_only && setting.dynamic_smem.is_some(),
+            spill_to_shared: !request.ptx_only
+                && setting.dynamic_smem.is_some()
+                && (block.is_given() || function.max_ntid().is_some()),
         };
         let mut recipes = first_round(&situation);
         if request.peers == Peers::Spills {

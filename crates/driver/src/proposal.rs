@@ -211,7 +211,7 @@ fn in_shared_memory(
     if situation.shared_spilling {
         recipes.push(bounded.with(SmemSpilling {}));
     }
-    if situation.spill_to_shared && situation.promised_block.is_some() {
+    if situation.spill_to_shared {
         let resident = c.residency().map(|residency| residency.blocks);
         let counts = resident.map(beside).unwrap_or_default();
         recipes.extend(moved(&bounded, counts));

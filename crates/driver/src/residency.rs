@@ -8,6 +8,8 @@ use crate::candidate::{Because, Candidate, Rejection, Residency};
 
 /// Fills in a built candidate's residency, or rejects it when it cannot be launched.
 pub fn occupy(setting: &Setting, candidate: &mut Candidate) {
+    // What the code allows may be launched elsewhere; what the kernel as it is cannot do, no build has to.
+    let bound = setting.bound.filter(|_| !candidate.recipe.is_default());
     let Some(figures) = candidate.figures_mut() else {
         return;
     };
@@ -18,7 +20,17 @@ pub fn occupy(setting: &Setting, candidate: &mut Candidate) {
         dynamic_smem: setting.dynamic(),
         barriers: figures.resources.barriers,
     };
-    match occupancy(setting.gpu, &need) {
+    let at_bound = match bound {
+        Some(block_threads) => {
+            let need = Resources {
+                block_threads,
+                ..need
+            };
+            occupancy(setting.gpu, &need).map(drop)
+        }
+        None => Ok(()),
+    };
+    match at_bound.and_then(|()| occupancy(setting.gpu, &need)) {
         Ok(found) => {
             let limiters = found.limits.limiters();
             figures.residency = Some(Residency {

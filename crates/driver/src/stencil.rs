@@ -120,7 +120,7 @@ mod tests {
     fn predicted(stencil: &Stencil, others: f64) -> Vec<Version> {
         let gpu = warpwright_target::lookup("h200").expect("a known GPU");
         let sizes = stencil.parameters.values().map(|_| 512).collect();
-        let mut found = versions(stencil, &gpu, &sizes, 3, false);
+        let mut found = versions(stencil, &gpu, (&sizes, None), 3, false);
         for version in &mut found {
             let is_original = version.family == Family::Original;
             version.predicted_ms = Some(if is_original { 1.0 } else { others });

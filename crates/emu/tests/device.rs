@@ -110,3 +110,34 @@ fn memory_and_variables_outlive_launches() {
     let short = add.run_on(&device, &extents(1), &base.to_le_bytes(), &options);
     assert!(short.is_err_and(|error| error.to_string().contains("8 bytes of parameters")));
 }
+
+/// As much as may be executed is, and one more shows that the end is not there.
+#[test]
+fn a_budget_holds_to_the_instruction() {
+    let text = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry long() {\n.reg .b32 %r;\n\
+                mov.u32 %r, 1;\nadd.u32 %r, %r, 1;\nadd.u32 %r, %r, 1;\nret;\n}\n";
+    let module = Module::parse("k.ptx", text).0;
+    let program = Emulator::placed(&module, "long", Device::FIRST_FREE).unwrap();
+    let fault = |budget: u64| {
+        let options = Options {
+            budget,
+            ..Options::default()
+        };
+        let extents = Extents {
+            grid: [1; 3],
+            block: [64, 1, 1],
+            cluster: None,
+            dynamic_smem: 0,
+        };
+        let ended = program.run_on(&Device::new(64), &extents, &[], &options);
+        ended.unwrap().err()
+    };
+    let spent = fault(3).expect("an end before the end");
+    assert_eq!(spent.kind, FaultKind::Budget);
+    assert!(
+        spent.message.contains("has executed 4 warp"),
+        "{}",
+        spent.message
+    );
+    assert!(fault(8).is_none());
+}

@@ -730,7 +730,7 @@ fn meet(needs: &[Need], artifact: &Artifact, target: &Target<'_>) -> Result<(), 
     let setting = &target.setting;
     for &need in needs {
         let is_met = match need {
-            Need::BlockSize => setting.block.is_given(),
+            Need::BlockSize => setting.block.is_given() || is_bounded(artifact, target.kernel),
             Need::DynamicShared => {
                 setting.dynamic_smem.is_some() || !may_have_dynamic(artifact, target.kernel)
             }
@@ -740,6 +740,19 @@ fn meet(needs: &[Need], artifact: &Artifact, target: &Target<'_>) -> Result<(), 
         }
     }
     Ok(())
+}
+
+/// Does the kernel bound its blocks itself? Then that is what passes go by, however large the launches are that were seen.
+fn is_bounded(artifact: &Artifact, name: Option<&str>) -> bool {
+    if let Some(module) = artifact.as_module() {
+        let function = kernel(module, name).map(|id| &module.functions[id]);
+        return function.is_some_and(|f| f.req_ntid().or(f.max_ntid()).is_some());
+    }
+    let cubin = artifact
+        .as_cubin()
+        .and_then(|bytes| Cubin::parse(bytes).ok());
+    let kernel = cubin.as_ref().and_then(|cubin| cubin.kernel(name?));
+    kernel.is_some_and(|kernel| kernel.max_threads.is_some())
 }
 
 /// May the kernel have dynamic shared memory? A cubin does not tell static from dynamic.

@@ -21,7 +21,7 @@ pub enum BlockSource {
     Traced,
     /// The launch description.
     Launch,
-    /// `.maxntid` in the kernel: an upper bound, taken as the size.
+    /// `.maxntid` in the kernel: an upper bound, taken as the size where no launch of fewer threads was seen.
     Bound,
     /// A launch in the kernel's own source: a fact about that launch, which occupancy and prediction may use, and no
     /// promise of others.
@@ -166,6 +166,14 @@ impl Block {
     pub fn or_seen(self, seen: &Seen) -> Block {
         let fits = |dims: &[u32; 3]| possible(*dims).is_ok();
         match (self.source, seen.block.filter(fits)) {
+            // A bound says how many threads there are at most, and not which way they lie. Nor is it the block's size, where launches of fewer threads were seen.
+            (BlockSource::Bound, Some(dims)) if count(dims) < count(self.dims) => {
+                let none = Block {
+                    source: BlockSource::Assumed,
+                    ..self
+                };
+                none.or_seen(seen)
+            }
             (BlockSource::Assumed, Some(dims)) => Block {
                 dims,
                 source: match (seen.source, seen.differ) {
@@ -175,7 +183,6 @@ impl Block {
                     (_, false) => BlockSource::Seen,
                 },
             },
-            // A bound says how many threads there are at most, and not which way they lie.
             (BlockSource::Bound, Some(dims)) if !seen.differ && count(dims) == count(self.dims) => {
                 Block { dims, ..self }
             }

@@ -85,13 +85,19 @@ pub(crate) fn is_without_opt_in(gpu: &Gpu, own: u32, dynamic: u32) -> bool {
     dynamic > 0 && own.saturating_add(dynamic) <= gpu.arch.shared.per_block
 }
 
+/// The same of a kernel whose shared-memory section ends at `used`.
+pub(crate) fn stays_without_opt_in(setting: &Setting, used: u32) -> bool {
+    let first = setting.gpu.arch.first_shared_address();
+    let own = used.saturating_sub(first + setting.promised_dynamic());
+    is_without_opt_in(setting.gpu, own, setting.dynamic())
+}
+
 /// Up to which address the shared-memory section of a kernel, which ends at `used` ([`used_bytes`]), may grow while so many
 /// blocks reside. Every launch adds its dynamic shared memory to that.
 pub(crate) fn limit(setting: &Setting, blocks: u32, used: u32) -> u32 {
     let arch = setting.gpu.arch;
-    let own = used.saturating_sub(arch.first_shared_address() + setting.promised_dynamic());
-    let is_small = !ran_right(EditedCode::LargeSharedSection, arch.sm)
-        || is_without_opt_in(setting.gpu, own, setting.dynamic());
+    let is_small =
+        !ran_right(EditedCode::LargeSharedSection, arch.sm) || stays_without_opt_in(setting, used);
     let most = most_shared_memory(setting.gpu, blocks).unwrap_or(0);
     let most = match is_small {
         true => most.min(arch.shared.per_block),

@@ -49,7 +49,12 @@ impl fmt::Display for Rung {
 
 /// What a proof takes for granted about launches, in words.
 pub fn rests_on(promises: &Promises) -> String {
-    format!("proved for launches of {promises}; nothing refuses others")
+    // Passes of machine code write a bound for a block that only the caller states.
+    let others = match promises.block {
+        Some(_) => "others of as many threads or fewer",
+        None => "others",
+    };
+    format!("proved for launches of {promises}; nothing refuses {others}")
 }
 
 /// A rewrite that no proof stands behind.

@@ -9,7 +9,7 @@ use warpwright_launch::{Facts, Guard, Launch, Parts, Quantity, Source as Certain
 use warpwright_ptx::Module;
 use warpwright_sass::{Cubin, Elf, Kernel};
 use warpwright_stencil::dsl;
-use warpwright_target::{Gpu, lookup};
+use warpwright_target::{Gpu, THREADS_PER_BLOCK, lookup};
 
 use crate::artifact::{Artifact, Language};
 use crate::launch::{Block, BlockError, BlockSource, possible};
@@ -276,9 +276,11 @@ impl<'a> Scope<'a> {
         let is_its_own = |seen: &&Seen| stated_grid.is_none() && seen.block == Some(block.dims);
         let seen = self.seen(kernel).filter(is_its_own);
         let grid = stated_grid.or(seen.and_then(|seen| seen.grid));
+        let bound = block.is_seen().then(|| bound(artifact, kernel)).flatten();
         Ok(Setting {
             gpu,
             block,
+            bound,
             dynamic_smem,
             seen_dynamic: seen_dynamic.filter(|_| stated.is_none()),
             grid,
@@ -374,6 +376,16 @@ fn kernels_of_source(artifact: &Artifact) -> Vec<String> {
         .into_iter()
         .map(|header| header.name.text.to_string())
         .collect()
+}
+
+/// The threads that a kernel's own bound allows.
+fn bound(artifact: &Artifact, kernel: &str) -> Option<u32> {
+    let dims = match artifact.as_module() {
+        Some(module) => module.functions[module.function(kernel)?].max_ntid(),
+        None => cubin(artifact)?.kernel(kernel)?.max_threads,
+    };
+    let threads = dims?.iter().fold(1u32, |all, &n| all.saturating_mul(n));
+    Some(threads.min(THREADS_PER_BLOCK))
 }
 
 fn cubin(artifact: &Artifact) -> Option<Cubin> {
@@ -476,8 +488,11 @@ mod tests {
         };
         let block =
             |scope: &Scope<'_>, name| scope.setting(&module, name, &gpu).expect("it fits").block;
-        // A bound of the kernel's own goes before.
-        assert_eq!(block(&scope, "a").source, BlockSource::Bound);
+        // A bound of the kernel's own is no size, where a smaller launch was seen.
+        let found = block(&scope, "a");
+        assert_eq!((found.dims, found.source), ([16, 16, 1], BlockSource::Seen));
+        let bound = |name| scope.setting(&module, name, &gpu).expect("it fits").bound;
+        assert_eq!((bound("a"), bound("b")), (Some(1024), None));
         let found = block(&scope, "b");
         assert_eq!((found.dims, found.source), ([16, 16, 1], BlockSource::Seen));
         // The kernel's own bound says how many threads, and not which way they lie.

@@ -16,6 +16,9 @@ pub struct Setting<'a> {
     pub gpu: &'a Gpu,
     /// Threads per block, and how we know.
     pub block: Block,
+    /// The threads that the kernel's own bound allows, where launches that were seen have fewer: blocks of as many are
+    /// not to fail.
+    pub bound: Option<u32>,
     /// Dynamic shared memory in bytes per block, if it is stated or the kernel has none.
     pub dynamic_smem: Option<u32>,
     /// That of launches that were seen: for occupancy and prediction, and no promise.
@@ -38,6 +41,7 @@ impl<'a> Setting<'a> {
         Setting {
             gpu,
             block: Block::ASSUMED,
+            bound: None,
             dynamic_smem: None,
             seen_dynamic: None,
             grid: None,
@@ -59,6 +63,7 @@ impl<'a> Setting<'a> {
             dims: block,
             source: BlockSource::Required,
         };
+        self.bound = None;
         self.grid_dims = made.map(|made| made.grid);
         self.grid = self.grid_dims.map(|dims| Extent::Size.of(dims));
         self

@@ -21,7 +21,7 @@ use warpwright_sass::hazards::settle::{Thrift, settle};
 use warpwright_sass::spill::{self, Frame, Index, Layout, Move, Scratch, Slot};
 use warpwright_target::{Resources, occupancy};
 
-use crate::own_shared::{Launch, cautions, limit, stated, used_bytes};
+use crate::own_shared::{Launch, cautions, limit, stated, stays_without_opt_in, used_bytes};
 use crate::pass::{Fuel, Need, Outcome, Pass, Rewritten, Work};
 use crate::refusal::Refusal;
 use crate::site::{CubinSite, Setting};
@@ -77,7 +77,10 @@ fn move_slots(pass: &SpillToShared, site: &CubinSite, fuel: &mut Fuel) -> Outcom
         }
         (false, None) => {
             return Err(Refusal::InTheWay(
-                "its spill slots do not all fit into shared memory",
+                match stays_without_opt_in(setting, used) {
+                    true => NO_OPT_IN,
+                    false => "its spill slots do not all fit into shared memory",
+                },
             ));
         }
         (false, Some(_)) => hottest(&flow, &frame, threads, limit.saturating_sub(used))?,
@@ -100,7 +103,7 @@ fn move_slots(pass: &SpillToShared, site: &CubinSite, fuel: &mut Fuel) -> Outcom
             &code,
             scratch,
             (&frame, &slots),
-            (registers, setting, pass.blocks),
+            (registers, (setting, threads), pass.blocks),
         )?,
     };
     let moved = slots.len();
@@ -142,6 +145,9 @@ fn settle_order(elf: &mut Elf, kernel: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
+const NO_OPT_IN: &str = "its spill slots do not all fit into the 48 KB, dynamic shared memory included, that it has now without opting \
+                         in to more";
+
 const NO_REGISTER: Refusal =
     Refusal::InTheWay("no register is left for the addresses of the slots");
 
@@ -181,12 +187,14 @@ fn base(
     code: &[Instruction],
     scratch: Scratch,
     (frame, moved): (&Frame, &[&Slot]),
-    (registers, setting, blocks): (u32, &Setting, Option<u32>),
+    (registers, (setting, most), blocks): (u32, (&Setting, u32), Option<u32>),
 ) -> Result<Index, Refusal> {
     let is_free = |index: &Index| match (blocks, index) {
         (Some(blocks), &Index::Register(register)) => {
-            let need = Resources::new(stated(register).max(registers), setting.block.threads());
-            occupancy(setting.gpu, &need).is_ok_and(|found| found.blocks >= blocks)
+            let need = |threads| Resources::new(stated(register).max(registers), threads);
+            let own = need(setting.block.threads());
+            occupancy(setting.gpu, &own).is_ok_and(|found| found.blocks >= blocks)
+                && occupancy(setting.gpu, &need(most)).is_ok()
         }
         _ => true,
     };

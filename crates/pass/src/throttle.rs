@@ -22,7 +22,7 @@ use crate::pass::{Fuel, Need, Outcome, Pass, Rewritten, Work};
 use crate::ptx::facts::static_shared_bytes;
 use crate::refusal::Refusal;
 use crate::reliance::Footprint;
-use crate::site::{CubinSite, Site};
+use crate::site::{CubinSite, Setting, Site};
 
 /// The resource that a throttled kernel takes more of than it uses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -100,9 +100,18 @@ pub fn array_for(gpu: &Gpu, need: &Resources, blocks: u32) -> Option<u32> {
     (total <= most && resident == Ok(blocks)).then_some(array)
 }
 
+/// A bound of the kernel's own does not do: how many blocks reside goes by how large they are.
+fn is_stated(setting: &Setting) -> Result<(), Refusal> {
+    match setting.block.is_given() {
+        true => Ok(()),
+        false => Err(Refusal::NotStated(Need::BlockSize)),
+    }
+}
+
 /// An unused array in the kernel's shared memory. ptxas keeps it.
 fn add_array(pass: &Throttle, site: &Site, fuel: &mut Fuel) -> Outcome<String> {
     let setting = &site.setting;
+    is_stated(setting)?;
     let need = Resources {
         static_smem: static_shared_bytes(site.module, site.function()),
         dynamic_smem: setting.dynamic(),
@@ -126,6 +135,7 @@ fn state_registers(pass: &Throttle, site: &CubinSite, fuel: &mut Fuel) -> Outcom
     if !by_registers(setting.gpu) {
         return Err(Refusal::NotTried(setting.gpu.arch.sm));
     }
+    is_stated(setting)?;
     let unread = |error| Refusal::obstacle("the cubin cannot be read", error);
     let mut elf = Elf::parse(site.cubin).map_err(unread)?;
     let cubin = Cubin::of(&elf).map_err(unread)?;

@@ -483,7 +483,11 @@ fn launches_that_need_no_opting_in_need_none_afterwards() {
     // The section holds the dynamic memory, and a launch adds it once more.
     let [small, plain, large] = [8, 40, 60].map(|kib| kib << 10);
     assert!(moved(small).is_ok());
-    assert!(moved(plain).is_err());
+    let why = moved(plain).expect_err("no room without opting in");
+    assert!(
+        why.to_string().contains("without opting in to more"),
+        "{why}"
+    );
     let large = moved(large).unwrap_or_else(|why| panic!("{why}"));
     let large = Elf::parse(&large).expect("a cubin");
     let verdict = |dynamic: u32| {

@@ -73,7 +73,7 @@ fn what_is_printed_of_a_way_is_read_back() {
     let mut stencil = dsl::parse(LANGUAGE).unwrap();
     stencil.reassociate = true;
     let sizes = [1000, 1000].into_iter().collect();
-    let all = versions(&stencil, &gpu, &sizes, 16, true);
+    let all = versions(&stencil, &gpu, (&sizes, None), 16, true);
     let families: std::collections::BTreeSet<Family> = all.iter().map(|v| v.family).collect();
     assert_eq!(families.len(), 4, "{families:?}");
     for version in all.into_iter().filter(|v| v.family != Family::Original) {

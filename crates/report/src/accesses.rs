@@ -245,6 +245,12 @@ impl AccessReport {
         })
     }
 
+    /// Says that what buffers held when it was counted was guessed.
+    pub fn enter_guessed(&mut self) {
+        let texts = self.wasted.iter_mut().chain([&mut self.summary]);
+        texts.for_each(|text| text.push_str(GUESSED));
+    }
+
     /// The lines of the screen, indented as `explain` has them.
     pub fn screen(&self) -> String {
         let mut table = Table::new(&["takes", "needs", "", "of all", "place", "instruction"]);
@@ -293,6 +299,9 @@ impl AccessReport {
         wrap(&self.summary, "  ", "    ").join("\n") + "\n" + &rows + &more.collect::<String>()
     }
 }
+
+/// What is said of counts that may go by what buffers hold, where nobody knows it.
+const GUESSED: &str = " (what its buffers hold is guessed)";
 
 /// The mean of what executions by warps had, and the line that is worst by what all of its executions have of `badness`.
 fn on_average(

@@ -207,7 +207,7 @@ fn extents([x, y, z]: [u32; 3]) -> String {
     }
 }
 
-/// `param2+8:4=17`: bytes 8 to 11 of the third parameter; `n=4096` is a name.
+/// `param2+8:4=17`: bytes 8 to 11 of parameter 2, from 0; `n=4096` is a name.
 fn value_in_words(value: &str, types: &[String]) -> String {
     let parts = || {
         let (place, number) = value.strip_prefix("param")?.split_once('=')?;
@@ -229,7 +229,7 @@ fn value_in_words(value: &str, types: &[String]) -> String {
             _ => number.to_owned(),
         };
         let at = at.map_or_else(String::new, |at| format!(" (its byte {at})"));
-        Some(format!("parameter {}{at} = {number}", index + 1))
+        Some(format!("parameter {index}{at} = {number}"))
     };
     parts().unwrap_or_else(|| value.to_owned())
 }
@@ -252,7 +252,7 @@ mod tests {
             said.as_deref(),
             Some(
                 "launch it with blocks of 64×4 in the place of 32×8, as many threads in all; as constants (template \
-                 arguments): `blockDim` = 32×8, parameter 1 = 384, parameter 3 (its byte 8) = 5; `#pragma unroll 8` at its \
+                 arguments): `blockDim` = 32×8, parameter 0 = 384, parameter 2 (its byte 8) = 5; `#pragma unroll 8` at its \
                  loops; neighbouring elements of a thread as one `float4` or `float2`, of aligned pointers; loads as \
                  `ld.global.L1::no_allocate` (inline PTX), stores by `__stcs`; `__maxnreg__(64)`, without launch bounds (measured 0.50 of the time)"
             )
@@ -280,9 +280,9 @@ mod tests {
             ]
         );
         let said = |value: &str| value_in_words(value, &types);
-        assert_eq!(said("param0:4=1092616192"), "parameter 1 = 10");
-        assert_eq!(said("param2:4=4294967295"), "parameter 3 = -1");
-        assert_eq!(said("param1+8:8=7"), "parameter 2 (its byte 8) = 7");
+        assert_eq!(said("param0:4=1092616192"), "parameter 0 = 10");
+        assert_eq!(said("param2:4=4294967295"), "parameter 2 = -1");
+        assert_eq!(said("param1+8:8=7"), "parameter 1 (its byte 8) = 7");
         assert!(parameters_of("cupy_copy__float32_float32").is_empty());
     }
 

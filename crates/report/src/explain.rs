@@ -356,7 +356,12 @@ pub fn from_resources(
     estimated: bool,
 ) -> Explanation {
     let mut candidate = Candidate::built(Recipe::default(), resources.clone());
-    occupy(setting, &mut candidate);
+    // As it is: what it allows beside that is not asked.
+    let as_launched = Setting {
+        bound: None,
+        ..*setting
+    };
+    occupy(&as_launched, &mut candidate);
     let block = &setting.block;
     let need = warpwright_target::Resources {
         regs: resources.registers,

@@ -75,7 +75,7 @@ impl LocalArray {
         let name = match (&self.name, self.parameter) {
             _ if self.cause == Cause::Library => "an array of CUDA's library".to_owned(),
             (Some(name), Some(_)) => format!("a copy of the parameter `{name}`"),
-            (None, Some(at)) => format!("a copy of parameter {}", at + 1),
+            (None, Some(at)) => format!("a copy of parameter {at} (from 0)"),
             (Some(name), None) => format!("`{name}`"),
             (None, None) => "an array".to_owned(),
         };

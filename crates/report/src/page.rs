@@ -421,7 +421,7 @@ fn changes(report: &KernelReport) -> Vec<Change> {
         figure("registers of a thread", &|c| {
             Some(c.resources()?.registers.to_string())
         }),
-        figure("spilled bytes of a thread", &spilled),
+        figure("spill traffic, bytes of a thread", &spilled),
         figure("shared memory of a block, bytes", &shared),
         figure("warps on an SM", &warps),
     ];
@@ -759,7 +759,7 @@ mod tests {
             "j2d25pt",
             "2 &lt;= j &lt; M-2",
             "33 floating",
-            "104 elements, 44",
+            "104 array elements and scalar parameters, 44",
             "stay as written",
         ] {
             assert!(html.contains(part), "{part}");

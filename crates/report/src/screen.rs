@@ -11,8 +11,10 @@ use warpwright_driver::proposal::is_version;
 use warpwright_driver::why_not::{NotChosen, why_not};
 use warpwright_driver::{Candidate, KernelReport, Resources};
 use warpwright_pass::names::{base_name, source_name, template_arguments};
-use warpwright_pass::passes::{MaxNReg, UsageLevel};
-use warpwright_pass::{BlockSource, Caution, Invocation, Level, Need, Promises, Rung, rests_on};
+use warpwright_pass::passes::{MaxNReg, Specialize, UsageLevel};
+use warpwright_pass::{
+    Block, BlockSource, Caution, Invocation, Level, Need, Promises, Rung, rests_on,
+};
 use warpwright_sass::profile::LOOP_WEIGHT;
 
 use crate::edit::edits_of;
@@ -212,28 +214,33 @@ fn choice(report: &KernelReport, level: Level) -> Vec<String> {
         }
         lines.extend(proof(chosen).map(|proof| format!("{INDENT}{proof}")));
         if let Some(launches) = launches(report, chosen) {
-            lines.extend(wrap(launches, INDENT, INDENT));
+            lines.extend(wrap(&launches, INDENT, INDENT));
         }
     }
     lines
 }
 
 /// Which launches a version of the kernel is for, if it is not for all.
-pub(crate) fn launches(report: &KernelReport, chosen: &Candidate) -> Option<&'static str> {
+pub(crate) fn launches(report: &KernelReport, chosen: &Candidate) -> Option<String> {
     let is_ran = matches!(
         report.block_source,
         BlockSource::Ran | BlockSource::RanFirst
     );
-    match (is_version(&chosen.recipe), is_ran) {
-        (false, _) => None,
-        (true, true) => Some(
-            "its constants are what all such launches of its program were given; others run the original, behind a \
-             branch",
-        ),
-        (true, false) => {
-            Some("its constants are those of the launch; others run the original, behind a branch")
-        }
+    if !is_version(&chosen.recipe) {
+        return None;
     }
+    let whose = match is_ran {
+        true => "what all such launches of its program were given",
+        false => "those of the launch",
+    };
+    let own = chosen.recipe.find::<Specialize>();
+    let guard = own.and_then(Specialize::by_places);
+    let alone = guard.map_or_else(String::new, |guard| {
+        format!("; `check --assume '{guard}'` looks at these alone")
+    });
+    Some(format!(
+        "its constants are {whose}; others run the original, behind a branch{alone}"
+    ))
 }
 
 /// A candidate and why it was not chosen, in two lines at most.
@@ -283,7 +290,10 @@ pub fn launched(
         text += &format!(" ({guessed})");
     }
     if let Some(idle) = idle_sms {
-        text += &format!(": {idle} SMs get none");
+        text += &match idle {
+            1 => ": 1 SM gets none".to_owned(),
+            _ => format!(": {idle} SMs get none"),
+        };
     }
     text
 }
@@ -387,7 +397,7 @@ pub fn bound_by(bound: &str, turns: Turns, more: &[String]) -> String {
 }
 
 /// What a prediction goes by that counts no turns of loops.
-fn assumed() -> String {
+pub(crate) fn assumed() -> String {
     format!("if loops have {LOOP_WEIGHT:.0} turns")
 }
 
@@ -755,7 +765,7 @@ fn next(kernels: &[KernelReport], about: &About<'_>) -> Vec<String> {
             "of machine code, spills and residency change; register limits want CUDA C or PTX";
         lines.extend(wrap(way, INDENT, INDENT));
     }
-    if !about.is_measured && about.emitted != "file" {
+    if !about.is_measured && !about.is_machine_code && about.emitted != "file" {
         lines.push(format!(
             "{INDENT}`warpwright tune` measures the candidates on your GPU"
         ));
@@ -778,10 +788,14 @@ fn next(kernels: &[KernelReport], about: &About<'_>) -> Vec<String> {
 /// Does its chosen recipe go by a block size that its code does not state?
 fn wants_bounds(kernel: &KernelReport) -> bool {
     let recipe = &kernel.candidates[kernel.chosen].recipe;
-    let is_stated = matches!(
-        kernel.block_source,
-        BlockSource::Required | BlockSource::Bound
-    );
+    let block = Block {
+        dims: kernel.block,
+        source: kernel.block_source,
+    };
+    let is_stated = match block.source {
+        BlockSource::Required | BlockSource::Bound => true,
+        _ => kernel.has_bounds && block.is_seen(),
+    };
     let goes_by_it = |pass: &Invocation| pass.needs().contains(&Need::BlockSize);
     !is_stated && recipe.passes().iter().any(goes_by_it)
 }
@@ -800,6 +814,10 @@ fn in_source(report: &KernelReport) -> Option<String> {
     let [edit] = &edits[..] else { return None };
     // Bounds in the source steer how nvcc makes PTX as well.
     let recipe = &report.candidates[report.chosen].recipe;
+    // Template arguments are constants for nvcc before it optimises, and for us behind it.
+    if recipe.find::<Specialize>().is_some() {
+        return Some(format!("similar from nvcc: {}", edit.text));
+    }
     Some(match recipe.find::<MaxNReg>() {
         Some(_) => format!("from nvcc, if its PTX stays the same: {}", edit.text),
         None => format!("the same from nvcc: {}", edit.text),

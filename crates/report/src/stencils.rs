@@ -190,7 +190,7 @@ pub fn explained_table(stencils: &[Explained]) -> String {
     }
     format!(
         "{}\n\n  UF: points per thread, k: order, F: FLOPs per point, R: arrays,\n  \
-         A: elements accessed per thread, U: unique ones\n",
+         A: array elements and scalar parameters accessed per thread, U: unique ones\n",
         table.render(2).trim_end()
     )
 }

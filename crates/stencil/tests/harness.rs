@@ -96,7 +96,7 @@ fn the_program_agrees_with_the_host() {
             true => stencil.parameters.values().map(|_| 7).collect(),
             false => odd_sizes(&stencil),
         };
-        let all = versions(&stencil, &gpu, &sizes, 0, true);
+        let all = versions(&stencil, &gpu, (&sizes, None), 0, true);
         let has_no_tile = |v: &&Version| v.sweep.entries.iter().all(|e| !e.body.contains("__sync"));
         let all: Vec<&Version> = all.iter().filter(has_no_tile).step_by(5).collect();
         assert!(all.len() > 1, "{name}");

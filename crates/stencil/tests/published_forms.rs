@@ -151,7 +151,7 @@ fn the_host_computes_what_the_published_forms_compute() {
             sizes: &sizes,
         };
         let mut families = BTreeSet::new();
-        for version in versions(&stencil, &gpu, &sizes, 1, false) {
+        for version in versions(&stencil, &gpu, (&sizes, None), 1, false) {
             if !families.insert(version.family) {
                 continue;
             }

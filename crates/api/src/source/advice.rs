@@ -55,7 +55,7 @@ pub fn advice(
         .filter_map(|header| extract::extract(file, header).ok());
     let stencils = stencils.filter(|stencil| stencil::can_be_written(stencil, &gpu));
     let stencils: Vec<Stencil> = stencils.collect();
-    let mut advice = what_to_do(file, &stencils)?;
+    let mut advice = what_to_do(file, &stencils, named)?;
     // Beside stencils naive kernels are left alone, unless they are named.
     let is_other = |name: &str| kernel.is_none() && stencils.iter().all(|s| s.name != name);
     let others = file.kernels.iter().map(|header| &*header.name.text);
@@ -120,7 +120,7 @@ fn what_pays(
         1 => String::new(),
         count => format!(" ({} more)", count - 1),
     };
-    let gpu_option = named.map_or_else(String::new, |gpu| format!(" --gpu {}", quoted(gpu)));
+    let gpu_option = gpu_option(named);
     let command = |kernel: &str| {
         let kernel = match wants_name {
             true => format!(" --kernel {kernel}"),
@@ -147,8 +147,13 @@ fn what_pays(
     })
 }
 
+/// The option that names a GPU again.
+fn gpu_option(named: Option<&str>) -> String {
+    named.map_or_else(String::new, |gpu| format!(" --gpu {}", quoted(gpu)))
+}
+
 /// What can be done with the stencils of a file, in a sentence; nothing where there are none.
-fn what_to_do(file: &File, stencils: &[Stencil]) -> Option<Advice> {
+fn what_to_do(file: &File, stencils: &[Stencil], named: Option<&str>) -> Option<Advice> {
     let names: Vec<String> = stencils.iter().map(|s| format!("`{}`", s.name)).collect();
     let (is, one) = match stencils {
         [] => return None,
@@ -156,6 +161,7 @@ fn what_to_do(file: &File, stencils: &[Stencil]) -> Option<Advice> {
         _ => ("are stencils", " --kernel NAME"),
     };
     let name = &file.source.name;
+    let gpu = gpu_option(named);
     let what = "looks for a faster kernel in CUDA C (more points for a thread, streaming through planes, an order that \
                 needs fewer registers)";
     let own = |stencil: &Stencil| {
@@ -165,12 +171,12 @@ fn what_to_do(file: &File, stencils: &[Stencil]) -> Option<Advice> {
         } else {
             format!(" --kernel {kernel}")
         };
-        let text = format!("a stencil: `warpwright opt {name} -o OUT.cu{named}` {what}");
+        let text = format!("a stencil: `warpwright opt {name} -o OUT.cu{gpu}{named}` {what}");
         rewrite(file, kernel, text, Gives::Unknown)
     };
     Some(Advice {
         text: format!(
-            "{} {is}: `warpwright opt {name} -o OUT.cu{one}` {what}",
+            "{} {is}: `warpwright opt {name} -o OUT.cu{gpu}{one}` {what}",
             names.join(", ")
         ),
         rewrites: stencils.iter().map(own).collect(),

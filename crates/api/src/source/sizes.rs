@@ -21,6 +21,7 @@ struct Own {
     /// Its integer arguments by the names of the parameters.
     sizes: Vec<(String, i64)>,
     grid: [u32; 3],
+    block: Option<[u32; 3]>,
     /// Which launch it is, in words.
     at: String,
 }
@@ -44,6 +45,7 @@ impl OwnSizes {
                 arguments: template_arguments(&of.launch.kernel),
                 kernel,
                 grid: of.launch.grid,
+                block: Some(of.launch.block),
                 at: of.at.clone(),
             })
         };
@@ -60,8 +62,14 @@ impl OwnSizes {
                 .map(|(n, size)| ((*n).to_owned(), *size))
                 .collect(),
             grid: [1; 3],
+            block: None,
             at: at.to_owned(),
         }])
+    }
+
+    /// Threads of a block of a kernel's launch, where somebody knows them.
+    pub fn block(&self, kernel: &str) -> Option<[u32; 3]> {
+        self.of_kernel(kernel)?.block
     }
 
     fn of_kernel(&self, name: &str) -> Option<&Own> {

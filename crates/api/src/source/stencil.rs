@@ -44,6 +44,9 @@ pub struct Document {
     pub assumed_sizes: Vec<String>,
     /// The launch that has the others that nobody gave.
     pub launch: Option<String>,
+    /// Threads of a block of the kernel as written, where its launch is known; else its block is assumed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block: Option<[u32; 3]>,
     /// May its sums be reordered?
     pub reassociate: bool,
     /// What was tried, the best prediction first.
@@ -144,9 +147,13 @@ impl Rewrite {
         let mut assumed: Vec<String> = assumed
             .map(|name| format!("{name} (--grid {name}=N)"))
             .collect();
-        assumed.push("the block of the original".to_owned());
+        if document.block.is_none() {
+            assumed.push("the block of the original".to_owned());
+        }
         let text = format!("assumed: {}", assumed.join(", "));
-        writeln!(f, "{}", wrap(&text, "    ", "      ").join("\n"))?;
+        if !assumed.is_empty() {
+            writeln!(f, "{}", wrap(&text, "    ", "      ").join("\n"))?;
+        }
         if hidden > 0 {
             writeln!(f, "    {hidden} more with --all")?;
         }
@@ -289,7 +296,7 @@ fn one(
 ) -> Result<(Rewrite, String), Error> {
     let gpu = request.gpu;
     let known = known_sizes(stencil, given, request.own)?;
-    let found = versions(stencil, gpu, &known.sizes, SHOWN, false);
+    let found = versions(stencil, gpu, (&known.sizes, known.block), SHOWN, false);
     let file = source(input, text.clone());
     let target = target_of(stencil, gpu);
     tools.watch.begins(&stencil.name);
@@ -316,6 +323,7 @@ fn document(
         known,
         sizes,
         launch,
+        block,
     }: Known,
     (found, chosen): (&[Version], &Chosen),
 ) -> Result<Document, Error> {
@@ -329,6 +337,7 @@ fn document(
         sizes: named_sizes(stencil, &sizes),
         assumed_sizes: assumed(stencil, &known),
         launch,
+        block,
         reassociate: stencil.reassociate,
         versions: found.iter().zip(&chosen.verdicts).map(measured).collect(),
         chosen: chosen.version,
@@ -346,7 +355,8 @@ fn document(
 
 /// Is there a version of a stencil, at the usual sizes?
 pub fn can_be_written(stencil: &Stencil, gpu: &Gpu) -> bool {
-    sizes(stencil, &[]).is_ok_and(|sizes| !versions(stencil, gpu, &sizes, SHOWN, false).is_empty())
+    sizes(stencil, &[])
+        .is_ok_and(|sizes| !versions(stencil, gpu, (&sizes, None), SHOWN, false).is_empty())
 }
 
 /// The sizes that a stencil is rewritten for.
@@ -357,6 +367,8 @@ pub struct Known {
     pub sizes: Sizes,
     /// Which launch has those that were not given.
     pub launch: Option<String>,
+    /// Threads of a block of the kernel as written, where its launch is known.
+    pub block: Option<[u32; 3]>,
 }
 
 /// Those that are given, then those of its launch, then the usual ones.
@@ -369,6 +381,7 @@ pub fn known_sizes(
     own: &OwnSizes,
 ) -> Result<Known, Error> {
     sizes(stencil, given)?;
+    let own_block = own.block(&stencil.name);
     let launched = own.of_stencil(stencil, given);
     let launched = launched.filter(|(sizes, _)| !sizes.is_empty());
     let (own, launch) = launched.map_or((Vec::new(), None), |(sizes, at)| {
@@ -380,6 +393,7 @@ pub fn known_sizes(
         known,
         sizes,
         launch,
+        block: own_block,
     })
 }
 

@@ -7,7 +7,7 @@ use warpwright::run::{among, both_in_emulator, compared, kernels, kernels_of, no
 use warpwright::source::quoted;
 use warpwright::{CheckOptions, Checked, FunctionVerdict, Optimizer};
 use warpwright_autotune::launches::{guesses, nvcc as described_nvcc};
-use warpwright_pass::names::source_name;
+use warpwright_pass::names::{base_name, source_name};
 use warpwright_report::screen::{WIDTH, shortened, wrap};
 
 use super::run::{described, initial, run_on_device};
@@ -136,17 +136,22 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
         }
         let are_sources = a.level == Level::Cuda && b.level == Level::Cuda;
         if worst == "undecided" && are_sources && !args.run {
+            // Of several kernels the command wants one by name.
+            let mut functions = document.functions.iter();
+            let is_alone = document.functions.len() == 1;
+            let undecided = functions.find(|f| !is_alone && f.verdict == "undecided");
+            let undecided = undecided.map(|f| base_name(&f.name));
             let run = match &args.setup.launch {
                 Some(launch) => format!(
                     "--run runs a kernel that both have at `{}` and compares what it writes",
                     launch.display()
                 ),
                 None => format!(
-                    "--block names the threads per block that count. If the second has a launch of its own: \
+                    "--block N may decide it: it states the threads per block. If the second has a launch of its own: \
                      `{}` and `{}` begin descriptions of both, \
                      and `warpwright check {} {} --launch-a a.toml --launch-b b.toml` compares them there for every input",
-                    description(&a, "a.toml", args),
-                    description(&b, "b.toml", args),
+                    description(&a, "a.toml", (args, undecided.as_deref())),
+                    description(&b, "b.toml", (args, undecided.as_deref())),
                     quoted(&a.name),
                     quoted(&b.name)
                 ),
@@ -163,13 +168,14 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
 }
 
 /// The command that begins a description of what is compared; the description keeps options of nvcc.
-fn description(input: &Input, output: &str, args: &CheckArgs) -> String {
+/// `kernel`: the one where nobody names one.
+fn description(input: &Input, output: &str, (args, kernel): (&CheckArgs, Option<&str>)) -> String {
     let mut words = vec![
         "warpwright".to_owned(),
         "launch".to_owned(),
         quoted(&input.name),
     ];
-    if let Some(kernel) = &args.setup.kernel {
+    if let Some(kernel) = args.setup.kernel.as_deref().or(kernel) {
         words.extend(["--kernel".to_owned(), quoted(kernel)]);
     }
     words.extend(["-o".to_owned(), output.to_owned()]);

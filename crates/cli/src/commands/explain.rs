@@ -276,11 +276,12 @@ fn print_kernel(e: &Explanation, (gpu, args): (&Gpu, &KernelArgs), is_verbose: b
     }
     match (&e.residency, &e.cannot_launch) {
         (Some(found), _) => {
-            // Each multiprocessor has one of the launch's blocks, or none.
-            let own = match e.idle_sms.filter(|_| found.blocks > 1) {
-                Some(_) => "; this launch has 1 for an SM",
-                None => "",
-            };
+            let own = e.grid.and_then(|grid| gpu.blocks_for_sm(grid));
+            let own = own.filter(|&own| own < u64::from(found.blocks));
+            let own = own.map_or_else(String::new, |own| match e.idle_sms {
+                Some(_) => format!("; this launch has {own} for an SM"),
+                None => format!("; this launch has at most {own} for an SM"),
+            });
             let text = format!(
                 "{}, {} of {} warps ({:.1}%), limited by {}{own}",
                 count(found.blocks, "block"),
@@ -314,6 +315,8 @@ fn print_kernel(e: &Explanation, (gpu, args): (&Gpu, &KernelArgs), is_verbose: b
             println!("  one block more: at most {limit}, {save} less than now");
         }
         _ if e.cannot_launch.is_some() => match e.staircase.iter().map(|s| s.regs).max() {
+            // What it has already is not what is in the way.
+            Some(limit) if limit >= e.resources.registers => {}
             Some(limit) => println!("  a block fits with at most {}", count(limit, "register")),
             None => println!("  a block does not fit with any number of registers"),
         },

@@ -60,6 +60,12 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
             "FILE is wanted (or `-- PROGRAM`, --measure-only, --export, --import)".into(),
         ));
     };
+    let is_measured = args.build_only.is_none() && args.jobs.is_none();
+    if !is_measured && (args.show.json || args.show.report.is_some()) {
+        let what =
+            "--json and --report show what was measured: with --build-only and --jobs nothing is";
+        return Err(Failure::Usage(what.into()));
+    }
     let input = files::read(file)?;
     if super::stencil_opt::is_wanted(&input, args.output.as_deref()) {
         return source(cli, args, &input);
@@ -69,7 +75,6 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
         let what = "of --build-only, only a stencil's OUT.cu has an effect";
         return Err(Failure::Usage(what.into()));
     }
-    let is_measured = args.build_only.is_none() && args.jobs.is_none();
     if let Some(output) = args.output.as_ref().filter(|_| is_measured) {
         Kind::Cubin.fits(output)?;
     }

@@ -147,7 +147,11 @@ impl<'a> BlockRun<'a> {
                 if warp.live() == 0 {
                     continue;
                 }
-                let stop = warp.run(&mut self.block, WARP_SLICE.min(slice as u32));
+                // One more than may be executed shows that the end is not there.
+                let most = self.block.options.budget.min(self.block.left);
+                let more = most.saturating_sub(self.block.clock).saturating_add(1);
+                let turn = u64::from(WARP_SLICE).min(slice).min(more);
+                let stop = warp.run(&mut self.block, turn as u32);
                 match stop {
                     Ok(Stop::Done) => {}
                     Ok(Stop::Blocked | Stop::Yield) => unfinished = true,
@@ -156,7 +160,7 @@ impl<'a> BlockRun<'a> {
                         return Err(self.fault(index, *trouble, &strand));
                     }
                 }
-                if self.block.clock > self.block.options.budget.min(self.block.left) {
+                if self.block.clock > most {
                     return Err(self.out_of_budget());
                 }
             }

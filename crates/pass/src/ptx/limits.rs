@@ -86,7 +86,10 @@ pub fn has_bounds(function: &Function) -> bool {
 
 /// What no build on a GPU takes from a kernel's own bounds, in words.
 pub fn ignored_bounds(function: &Function, gpu: &Gpu) -> Option<String> {
-    let threads = bound(function)?;
+    let Some(threads) = bound(function) else {
+        let ignored = "ptxas ignores its .minnctapersm: it has neither .maxntid nor .reqntid";
+        return function.min_nctapersm().map(|_| ignored.to_owned());
+    };
     if threads > THREADS_PER_BLOCK {
         return Some(format!(
             "its bound of {threads} threads holds nothing back: a block has {THREADS_PER_BLOCK} at most"
@@ -139,4 +142,28 @@ fn set(site: &Site, wanted: &DirectiveKind, fuel: &mut Fuel) -> Outcome<String> 
 fn is_limit(kind: &DirectiveKind) -> bool {
     use DirectiveKind::{MaxNctaPerSm, MaxNreg, MinNctaPerSm};
     matches!(kind, MaxNreg(_) | MinNctaPerSm(_) | MaxNctaPerSm(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warpwright_ptx::Module;
+    use warpwright_target::lookup;
+
+    #[test]
+    fn a_minimum_without_a_bound_is_ignored() {
+        let said = |directives: &str| {
+            let text = format!(
+                ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() {directives} {{ ret; }}\n"
+            );
+            let module = Module::parse("k.ptx", &text).0;
+            let gpu = lookup("h200").expect("a known GPU");
+            let (_, function) = module.kernels().next().expect("a kernel");
+            ignored_bounds(function, &gpu)
+        };
+        let ignored = "ptxas ignores its .minnctapersm: it has neither .maxntid nor .reqntid";
+        assert_eq!(said(".minnctapersm 4").as_deref(), Some(ignored));
+        assert_eq!(said(".maxntid 256 .minnctapersm 4"), None);
+        assert_eq!(said(""), None);
+    }
 }

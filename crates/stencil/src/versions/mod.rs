@@ -221,11 +221,12 @@ pub(super) fn as_written(stencil: &Stencil) -> Option<Sweep> {
 }
 
 /// The versions of a stencil, the kernel as written first. `streamed` says how many of the model's favourites among the
-/// streaming kernels are wanted; `swept`, whether to add what people would sweep by hand.
+/// streaming kernels are wanted; `swept`, whether to add what people would sweep by hand. `launched`: threads of a block of
+/// the kernel as written, where they are known.
 pub fn versions(
     stencil: &Stencil,
     gpu: &Gpu,
-    sizes: &Sizes,
+    (sizes, launched): (&Sizes, Option<[u32; 3]>),
     streamed: usize,
     swept: bool,
 ) -> Vec<Version> {
@@ -237,7 +238,16 @@ pub fn versions(
         found.extend(boxes(stencil, family, way, machine.as_ref(), sizes));
     };
     let plain = Boxes::AS_WRITTEN;
-    for &block in blocks {
+    let own = launched.map(|block| Boxes {
+        block,
+        ..plain.clone()
+    });
+    let own = own.filter(|own| own.generate(stencil).is_ok());
+    let others = blocks.iter().filter(|_| own.is_none() || swept);
+    if let Some(own) = &own {
+        add(Family::Original, own.clone());
+    }
+    for &block in others.filter(|block| Some(**block) != launched) {
         for &registers in &limits[..limits.len().div_ceil(2)] {
             let way = Boxes {
                 block,
@@ -364,7 +374,7 @@ mod tests {
         .unwrap();
         let gpu = warpwright_target::lookup("h200").unwrap();
         let sizes: Sizes = [1000, 1000].into_iter().collect();
-        let found = versions(&stencil, &gpu, &sizes, 3, true);
+        let found = versions(&stencil, &gpu, (&sizes, None), 3, true);
         assert_eq!(found[0].family, Family::Original);
         for (number, version) in found.iter().enumerate() {
             assert!(
@@ -373,6 +383,19 @@ mod tests {
             );
             let (text, launcher) = version.unit(&stencil, &format!("v{number}"));
             assert!(text.contains(&format!("cudaError_t {launcher}(")), "{text}");
+        }
+        // As it is launched, where that is known; a block that there is none of is left out.
+        for (block, plan) in [
+            ([64, 16, 1], "block 64x16x1"),
+            ([64, 32, 1], "block 32x4x1"),
+        ] {
+            let found = versions(&stencil, &gpu, (&sizes, Some(block)), 0, false);
+            let originals = found.iter().filter(|v| v.family == Family::Original);
+            let plans: Vec<&String> = originals.map(|version| &version.plan).collect();
+            assert!(
+                matches!(&plans[..], [only] if only.starts_with(plan)),
+                "{plans:?}"
+            );
         }
     }
 }

@@ -117,6 +117,11 @@ impl Specialize {
         }
     }
 
+    /// What it states of launches where parameters go by their places; none where one has a name.
+    pub fn by_places(&self) -> Option<Guard> {
+        self.guard(&Signature::default()).ok()
+    }
+
     /// What it states of launches.
     ///
     /// # Errors
