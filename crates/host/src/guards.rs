@@ -6,7 +6,7 @@ use warpwright_launch::Op;
 use warpwright_ptx::ir::{Address, Base, Body, Function, Imm, Inst, Operand, Part, Reg, Symbol};
 use warpwright_ptx::{Module, SpecialReg};
 
-use crate::code::Amount;
+use crate::amount::Amount;
 
 /// What the kernel says of one dimension of its grid.
 #[derive(Clone, Debug, PartialEq)]

@@ -177,9 +177,9 @@ fn of_kernels(
     options.ran = own_run::known(ran.as_ref(), &args.kernel);
     let mut found = progress::waiting(COUNTING, || optimizer.explain(input, &options))?;
     for kernel in &mut found.kernels {
-        kernel.not_launched = ran
-            .as_ref()
-            .and_then(|ran| ran.not_launched(&kernel.kernel));
+        let Some(ran) = &ran else { continue };
+        kernel.not_launched = ran.not_launched(&kernel.kernel);
+        kernel.run_args = ran.tried(&kernel.kernel).map(str::to_owned);
     }
     Ok((found.gpu, found.kernels, options.counted))
 }
@@ -278,6 +278,12 @@ fn print_kernel(e: &Explanation, (gpu, args): (&Gpu, &KernelArgs), is_verbose: b
         "{}",
         wrap(&titled(&e.kernel, &launched), "", "  ").join("\n")
     );
+    if let Some(args) = &e.run_args {
+        println!(
+            "{}",
+            wrap(&own_run::launched_with(args), "  ", "    ").join("\n")
+        );
+    }
     if let Some(text) = &e.not_launched {
         println!("{}", wrap(text, "  ", "    ").join("\n"));
     }

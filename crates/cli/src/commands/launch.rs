@@ -7,7 +7,6 @@ use std::time::Instant;
 
 use warpwright::Counted;
 use warpwright::own_launch::own_headers;
-use warpwright::ran::given;
 use warpwright::source::read::read;
 use warpwright_cudac::File;
 use warpwright_host::{Code, Described, Stated, Traced, Trial};
@@ -204,13 +203,13 @@ impl Job<'_> {
     ) -> Result<Made, Failure> {
         let kernel = self.code.kernel(wanted)?;
         let symbol = &kernel.symbol;
-        let of = |ran: &Ran| given(&ran.trace, &ran.contents, self.module, symbol);
-        let seen = self.ran.and_then(of);
+        let seen = self.ran.and_then(|ran| ran.given(self.module, symbol));
         let stated = Stated {
             block: self.args.block,
             dynamic_smem: self.args.dynamic_smem,
             traced: traced(self.args, self.ran, symbol)?,
             seen: seen.as_ref(),
+            tried: self.ran.and_then(|ran| ran.tried(symbol)),
         };
         let what = format!("{}: trying its launch in the emulator", source_name(symbol));
         let describe = || self.code.describe(&kernel, &stated, until);
@@ -231,7 +230,7 @@ impl Job<'_> {
         Ok(Made {
             text,
             trial,
-            launched: draft.launched.said(),
+            launched: draft.said(),
         })
     }
 }
@@ -306,7 +305,7 @@ pub fn counted_launches(
             block: block.filter(|_| kernels.traced.is_none()),
             dynamic_smem: kernels.dynamic_smem,
             traced: kernels.traced,
-            seen: None,
+            ..Stated::default()
         };
         code.counted(symbol, &stated, until)
     };

@@ -11,6 +11,7 @@ mod naive_tune;
 pub mod nvcc;
 pub mod occupancy;
 pub mod opt;
+mod own_args;
 mod own_run;
 pub mod pass;
 pub mod report;

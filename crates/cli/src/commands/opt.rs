@@ -112,6 +112,8 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
     for kernel in &mut outcome.report.kernels {
         let why = ran.as_ref().and_then(|ran| ran.not_launched(&kernel.name));
         kernel.notes.extend(why);
+        let tried = ran.as_ref().and_then(|ran| ran.tried(&kernel.name));
+        kernel.notes.extend(tried.map(own_run::launched_with));
     }
     watch.bar.finish_and_clear();
     if let Some(folder) = &args.keep {
