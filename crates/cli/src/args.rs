@@ -1046,12 +1046,12 @@ pub struct LaunchArgs {
 }
 
 impl LaunchArgs {
-    /// How the file's own program is to run.
-    pub fn wanted(&self) -> Wanted<'_> {
+    /// How the file's own program is to run, with so many seconds left.
+    pub fn wanted(&self, left: f64) -> Wanted<'_> {
         Wanted {
             own: &self.own,
             nvcc: &self.nvcc,
-            budget: self.budget * crate::commands::FOR_RUN,
+            budget: left * crate::commands::FOR_RUN,
             gpu: None,
         }
     }

@@ -128,6 +128,7 @@ impl<'a> Code<'a> {
             symbol: &kernel.symbol,
             function,
             nvcc: self.nvcc,
+            gpu: &self.gpu,
             stated,
             seen: stated.seen.map(Seen::new),
         }

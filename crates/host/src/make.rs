@@ -10,6 +10,7 @@ use warpwright_launch::{ElemType, Op, Source};
 use warpwright_pass::names::{base_name, template_arguments};
 use warpwright_pass::ptx::facts::{used_variables, uses_dynamic_shared};
 use warpwright_ptx::{Module, Space};
+use warpwright_target::Gpu;
 
 use crate::Stated;
 use crate::amount::{Amount, Root, roots_of};
@@ -31,6 +32,7 @@ pub struct Ground<'a> {
     pub symbol: &'a str,
     pub function: &'a Function,
     pub nvcc: &'a [String],
+    pub gpu: &'a Gpu,
     pub stated: &'a Stated<'a>,
     /// That launch, if its program ran without a GPU.
     pub seen: Option<Seen<'a>>,
@@ -180,7 +182,7 @@ impl Ground<'_> {
     /// The draft, with names that have no numbers yet; `usual` is the block where nobody knows one.
     pub fn draft(&self, usual: Option<&[u32]>) -> Result<Draft, Error> {
         let sorts = self.sorts()?;
-        let code = HostCode::new(self.host, self.nvcc);
+        let code = HostCode::new(self.host, self.nvcc).on(self.gpu);
         let own = self.own(&code, &sorts);
         let (block, block_source, is_bound) = self.block(&own, usual);
         let mut draft = Draft {

@@ -133,7 +133,10 @@ impl<'a> Seen<'a> {
             }
             Layout::Structure(members) => {
                 for (member, layout, part) in placed(members, part.start) {
-                    self.integers(&format!("{name}_{member}"), layout, &part, all);
+                    // `w[2]` is no name.
+                    let member = member.replace(|c: char| !c.is_alphanumeric(), "_");
+                    let name = format!("{name}_{}", member.trim_end_matches('_'));
+                    self.integers(&name, layout, &part, all);
                 }
             }
             Layout::Elements(..) | Layout::Pointer(_) => {}

@@ -435,6 +435,10 @@ pub fn best(
     };
     let left = |work: u32| Left::of(limits, work);
     let is_late = || !left(0).has_time(Duration::ZERO);
+    if is_late() {
+        let why = "no time was left: --budget".to_owned();
+        return Some((first(ground, bases.first()?), Trial::Unknown(why)));
+    }
     let counts = fitted(&program, &first(ground, bases.first()?), &is_late);
     if !counts.is_empty() {
         let bases: Vec<Draft> = bases.iter().map(|base| fitting(base, &counts)).collect();

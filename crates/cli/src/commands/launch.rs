@@ -38,7 +38,10 @@ pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
         Ok::<_, Failure>((file, module))
     };
     let (file, module) = progress::waiting(progress::COMPILING, compile)?;
-    let run = || own_run::run(cli, &input, args.wanted());
+    // What compiling took is gone.
+    let left = until.saturating_duration_since(Instant::now());
+    let wanted = args.wanted(left.as_secs_f64());
+    let run = || own_run::run(cli, &input, wanted);
     let ran = match (&args.trace, args.block) {
         (None, None) => progress::waiting(own_run::DOING, run),
         _ => None,

@@ -132,7 +132,8 @@ impl fmt::Display for Ended {
         match self {
             Ended::Late(seconds) => write!(
                 f,
-                "it was ended after {seconds} s (--budget of `explain` and `launch` gives it longer)"
+                "it was ended after {} s (--budget of `explain` and `launch` gives it longer)",
+                tenths(*seconds)
             ),
             Ended::Code(code) => write!(
                 f,
@@ -141,6 +142,11 @@ impl fmt::Display for Ended {
             Ended::Signal(signal) => write!(f, "it was ended by signal {signal}"),
         }
     }
+}
+
+/// Seconds without what nobody wants to read.
+fn tenths(seconds: f64) -> f64 {
+    (seconds * 10.0).round() / 10.0
 }
 
 /// Why nothing was seen.
@@ -164,7 +170,9 @@ impl fmt::Display for Unseen {
                 f.write_str(shown.lines().next().unwrap_or_default())
             }
             Unseen::NotBuilt(why) => write!(f, "its program does not build: {why}"),
-            Unseen::SlowBuild(seconds) => write!(f, "its program does not build in {seconds} s"),
+            Unseen::SlowBuild(seconds) => {
+                write!(f, "its program does not build in {} s", tenths(*seconds))
+            }
             Unseen::NotStarted(why) => write!(f, "its program does not start: {why}"),
         }
     }

@@ -23,6 +23,7 @@ use values::{Known, Value};
 use warpwright_cudac::launches;
 use warpwright_cudac::macros::Macros;
 use warpwright_cudac::words::Token;
+use warpwright_target::Gpu;
 /// Extents of a launch in as many dimensions as it says; none where one is no number that is known.
 pub type Extents = Vec<Option<u32>>;
 
@@ -49,9 +50,6 @@ pub struct Handed {
     /// The integer that it is, if that is known.
     pub number: Option<i64>,
 }
-
-/// Where a launch stands: the token that names the kernel, or the variable that is it, and the token that names the kernel.
-type Site = (usize, usize);
 
 /// What an expression that stands at a byte of a text is, if it is a number above zero.
 pub fn number(text: &str, expr: &str, at: usize) -> Option<u32> {
@@ -80,6 +78,8 @@ pub struct HostCode<'t> {
     macros: Macros,
     /// Macros that do something.
     acting: Acting,
+    /// Multiprocessors of the GPU, if somebody has said which it is.
+    processors: Option<i64>,
     /// Names that may still be looked up.
     fuel: Cell<u32>,
 }
@@ -96,6 +96,12 @@ impl<'t> HostCode<'t> {
         Self::of(text, tokens, (macros, acting))
     }
 
+    /// For a GPU.
+    pub fn on(self, gpu: &Gpu) -> Self {
+        let processors = gpu.board.and_then(|_| gpu.typical_sms()).map(i64::from);
+        HostCode { processors, ..self }
+    }
+
     /// A text of these tokens.
     fn of(text: &'t str, tokens: Vec<Token>, (macros, acting): (Macros, Acting)) -> Self {
         let mut code = HostCode {
@@ -107,6 +113,7 @@ impl<'t> HostCode<'t> {
             places: BTreeMap::new(),
             macros,
             acting,
+            processors: None,
             fuel: Cell::new(values::MOST),
         };
         code.read_brackets();
@@ -117,7 +124,7 @@ impl<'t> HostCode<'t> {
     /// these template arguments, as far as they are known to be, are left out.
     pub fn launches(&self, kernel: &str, instance: &[String]) -> Vec<OwnLaunch> {
         let all = self.sites(kernel);
-        let all = all.filter_map(|site| Some((site.0, self.launch(site, instance)?)));
+        let all = all.filter_map(|site| Some((site, self.launch(site, instance)?)));
         all.map(|(at, own)| OwnLaunch {
             at: self.tokens[at].at.start,
             ..own
@@ -125,22 +132,9 @@ impl<'t> HostCode<'t> {
         .collect()
     }
 
-    fn launch(&self, (at, named): Site, instance: &[String]) -> Option<OwnLaunch> {
+    fn launch(&self, at: usize, instance: &[String]) -> Option<OwnLaunch> {
         self.refuel();
         let mut known = Known::default();
-        if let Some(config) = self.extended(at) {
-            let field = |field| self.field(config, field, at, &known);
-            let open = self.around[at]?;
-            let inside = self.tokens[at].at.end..self.tokens.get(self.close(open))?.at.start;
-            let behind = self.text[inside].split_once(',');
-            return Some(OwnLaunch {
-                grid: extents(field("gridDim")),
-                block: extents(field("blockDim")),
-                dynamic_smem: field("dynamicSmemBytes").and_then(small),
-                arguments: Some(self.arguments(behind.map_or("", |(_, behind)| behind), at)),
-                ..OwnLaunch::default()
-            });
-        }
         let Some(found) = launches::launch(self.text, &self.tokens, at) else {
             // A macro may launch what it is handed.
             let call = self.around[at].and_then(|open| open.checked_sub(1));
@@ -151,7 +145,7 @@ impl<'t> HostCode<'t> {
             // Its names are the parameters of a macro.
             return Some(OwnLaunch::default());
         }
-        let own = self.template_arguments(&found, named).unwrap_or_default();
+        let own = self.template_arguments(&found, at).unwrap_or_default();
         for (argument, own) in own.into_iter().zip(instance) {
             if !self.may_be(argument, own, at, &mut known) {
                 return None;
@@ -196,14 +190,9 @@ impl<'t> HostCode<'t> {
     }
 
     /// Where a kernel may be launched, by its name without namespaces.
-    fn sites<'a>(&'a self, kernel: &'a str) -> impl Iterator<Item = Site> + 'a {
+    fn sites<'a>(&'a self, kernel: &'a str) -> impl Iterator<Item = usize> + 'a {
         let is_it = move |at: &usize| self.word(*at) == kernel && self.tokens[*at].word;
-        let uses = (0..self.tokens.len()).filter(is_it);
-        uses.flat_map(|named| {
-            let by_variable = self.by_variable(named).into_iter();
-            let by_variable = by_variable.map(move |at| (at, named));
-            std::iter::once((named, named)).chain(by_variable)
-        })
+        (0..self.tokens.len()).filter(is_it)
     }
 
     /// What a text that stands at a byte of this code is, if it is a number above zero.
@@ -234,34 +223,6 @@ impl<'t> HostCode<'t> {
         }
     }
 
-    /// `auto f = k<float>; f<<<…>>>(…);`: the uses of the variable that is the kernel named at a token.
-    fn by_variable(&self, named: usize) -> Vec<usize> {
-        let end = launches::behind_template(self.text, &self.tokens, named).unwrap_or(named + 1);
-        let address = usize::from(self.word_before(named) == "&");
-        let equals = named.checked_sub(1 + address);
-        let is_it =
-            |equals: &usize| self.word(*equals) == "=" && matches!(self.word(end), ";" | ",");
-        let variable = equals
-            .filter(is_it)
-            .and_then(|equals| equals.checked_sub(1));
-        let variable = variable.and_then(|at| match self.opens.get(&at) {
-            // `void (*f)(…) = k`
-            Some(&open) => open.checked_sub(2),
-            None => Some(at),
-        });
-        let Some(variable) = variable.filter(|&at| self.tokens[at].word) else {
-            return Vec::new();
-        };
-        let home = self.around[variable];
-        let home = home
-            .filter(|&open| self.word(open) == "(")
-            .map_or(home, |open| self.around[open]);
-        let all = self.places(self.word(variable)).iter();
-        all.copied()
-            .filter(|&at| at > variable && self.is_inside(at, home))
-            .collect()
-    }
-
     /// The template's arguments of a launch, or those behind the name of the kernel.
     fn template_arguments(&self, found: &launches::Launch, named: usize) -> Option<Vec<&'t str>> {
         let behind = || {
@@ -270,19 +231,6 @@ impl<'t> HostCode<'t> {
         };
         let range = found.arguments.clone().or_else(behind)?;
         Some(values::parts(&self.text[range]))
-    }
-
-    /// `cudaLaunchKernelEx(&config, k, …)`: the token of `config`, for that of `k`.
-    fn extended(&self, at: usize) -> Option<usize> {
-        let open = self.around[at]?;
-        let is_it = open > 0
-            && self.word(open) == "("
-            && is_extended(self.word(open - 1))
-            && self.word(open + 1) == "&"
-            && self.word(open + 3) == ","
-            && open + 3 < at
-            && !self.tokens[at].directive;
-        is_it.then_some(open + 2)
     }
 
     /// Can a template's argument of a launch be this one? A parameter of the template that launches then is.
@@ -300,11 +248,6 @@ impl<'t> HostCode<'t> {
         let is_scalar = |name: &str| ["float", "double", "int", "__half"].contains(&name);
         !is_scalar(argument) || !is_scalar(own) || argument == own
     }
-}
-
-/// `cudaLaunchKernelEx` and its kin, which get a `cudaLaunchConfig_t`.
-fn is_extended(function: &str) -> bool {
-    function.starts_with("cudaLaunchKernelEx")
 }
 
 /// A number as CUDA takes it.

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
+use super::HostCode;
 use super::names::{Declaration, Kind};
 use super::number::{Number, Ty, binary, either, is_narrowed};
-use super::{HostCode, is_extended};
 use warpwright_cudac::Literal;
 use warpwright_cudac::ast::{Expr, ExprKind, Type};
 use warpwright_cudac::macros::Expanded;
@@ -42,7 +42,7 @@ impl Value {
 }
 
 /// What becomes of a variable where its name stands.
-pub(super) enum Change {
+enum Change {
     /// It becomes this.
     Whole(Range<usize>),
     /// A member becomes this.
@@ -52,7 +52,7 @@ pub(super) enum Change {
 }
 
 /// Functions of the standard library that write what they are handed.
-pub(super) const SWAPS: [&str; 3] = ["swap", "exchange", "tie"];
+const SWAPS: [&str; 3] = ["swap", "exchange", "tie"];
 
 /// The members of a `dim3`.
 const AXES: [&str; 3] = ["x", "y", "z"];
@@ -79,7 +79,7 @@ pub(super) fn parts(text: &str) -> Vec<&str> {
 }
 
 /// What stands between a bracket at the start of a text and the one at its end that closes it.
-pub(super) fn inside(text: &str) -> Option<&str> {
+fn inside(text: &str) -> Option<&str> {
     let all = Some(tokens(text)).filter(|_| text.starts_with(['(', '{']))?;
     let close = warpwright_cudac::words::closed(text, &all, 0)?;
     let is_whole = all.first()?.at.start == 0 && all[close].at.end == text.len();
@@ -87,7 +87,7 @@ pub(super) fn inside(text: &str) -> Option<&str> {
 }
 
 /// Sizes of types in bytes, for `sizeof`.
-pub(super) fn size(ty: &str) -> Option<u32> {
+fn size(ty: &str) -> Option<u32> {
     Some(match ty {
         "char" | "unsigned char" | "signed char" | "bool" | "uint8_t" | "int8_t" | "uchar" => 1,
         "half" | "__half" | "__nv_bfloat16" | "short" | "uchar2" | "unsigned short"
@@ -258,6 +258,9 @@ impl HostCode<'_> {
                 Number::new(name[SIZE.len()..].parse().ok()?, Ty::SIZE)?
             }
             ExprKind::Name(name) => return self.named(name, at, known),
+            ExprKind::Member(_, member) if member == "multiProcessorCount" => {
+                Number::constant(self.processors?)
+            }
             ExprKind::Member(base, member) => {
                 let axis = AXES.iter().position(|axis| axis == member)?;
                 match self.evaluated(base, at, known)? {
@@ -338,9 +341,9 @@ impl HostCode<'_> {
                 let value = value.map(|(_, value)| Value::Number(*value));
                 value.or_else(|| self.handed(&found))
             }
-            Kind::Integer | Kind::Extents if found.is_fixed => self.initial(&found, None, known),
-            Kind::Integer | Kind::Extents => self.variable(&found, None, at, known),
-            Kind::Config | Kind::Unknown => None,
+            Kind::Integer | Kind::Extents if found.is_fixed => self.initial(&found, known),
+            Kind::Integer | Kind::Extents => self.variable(&found, at, known),
+            Kind::Unknown => None,
         }
     }
 
@@ -350,7 +353,7 @@ impl HostCode<'_> {
         let (name, all) = (self.word(of.at), self.handed_texts(of)?);
         let is_changed = |&place: &usize| {
             place != of.at
-                && self.change(place, None).is_some()
+                && self.change(place).is_some()
                 && self.declaration(name, place).is_some_and(|d| d.at == of.at)
         };
         let mut values = all.into_iter().map(|(text, call)| {
@@ -408,27 +411,8 @@ impl HostCode<'_> {
         words.split([',', '=']).next().unwrap_or("").trim()
     }
 
-    /// A member of the launch configuration that a token names, at another.
-    pub(super) fn field(
-        &self,
-        config: usize,
-        field: &str,
-        at: usize,
-        known: &Known,
-    ) -> Option<Value> {
-        let found = self.declaration(self.word(config), at)?;
-        (found.kind == Kind::Config)
-            .then(|| self.variable(&found, Some(field), at, known))
-            .flatten()
-    }
-
     /// What a variable is declared with.
-    pub(super) fn initial(
-        &self,
-        of: &Declaration,
-        field: Option<&str>,
-        known: &Known,
-    ) -> Option<Value> {
+    fn initial(&self, of: &Declaration, known: &Known) -> Option<Value> {
         self.fuel.set(self.fuel.get().checked_sub(1)?);
         let open = of.at + 1;
         let text = match self.word(open) {
@@ -441,26 +425,8 @@ impl HostCode<'_> {
         };
         let text = text.trim();
         let list = text.starts_with(['{', '(']).then(|| inside(text)).flatten();
-        match (of.kind, field) {
-            (Kind::Config, Some(field)) => {
-                let all = parts(list.unwrap_or(""));
-                let by_name = |part: &&str| {
-                    let rest = part.strip_prefix('.')?.trim_start().strip_prefix(field)?;
-                    rest.trim_start().strip_prefix('=').map(str::to_owned)
-                };
-                let fields = ["gridDim", "blockDim", "dynamicSmemBytes"];
-                let position = fields.iter().position(|f| *f == field)?;
-                let is_named = all.iter().any(|part| part.starts_with('.'));
-                let own = match is_named {
-                    true => all.iter().find_map(by_name),
-                    false => all.get(position).map(|part| (*part).to_owned()),
-                };
-                match own {
-                    Some(own) => self.value(&own, of.at, known),
-                    None => Some(Value::Number(Number::constant(i64::from(position < 2)))),
-                }
-            }
-            (Kind::Extents, _) => match (text, list) {
+        match of.kind {
+            Kind::Extents => match (text, list) {
                 ("", _) => Some(Value::Extents(vec![Some(Number::constant(1))])),
                 (_, Some(list)) => match &parts(list)[..] {
                     // `dim3 a(b)`: a copy, or one extent.
@@ -472,7 +438,7 @@ impl HostCode<'_> {
                 },
                 _ => Some(Value::Extents(self.value(text, of.at, known)?.extents())),
             },
-            (_, _) => {
+            _ => {
                 let value = self.value(list.unwrap_or(text), of.at, known)?;
                 Some(Value::Number(value.number()?.declared(self.type_of(of))?))
             }
@@ -480,7 +446,7 @@ impl HostCode<'_> {
     }
 
     /// What stands behind the `=` at a token.
-    pub(super) fn assigned(&self, equals: usize) -> Range<usize> {
+    fn assigned(&self, equals: usize) -> Range<usize> {
         let level = self.around[equals];
         let behind = equals + 1..self.tokens.len();
         let mut behind = behind.filter(|&at| self.around[at] == level);
@@ -492,20 +458,14 @@ impl HostCode<'_> {
     }
 
     /// What a variable is at a token: what it was declared with, and what the code on the way makes of it.
-    fn variable(
-        &self,
-        of: &Declaration,
-        field: Option<&str>,
-        at: usize,
-        known: &Known,
-    ) -> Option<Value> {
+    fn variable(&self, of: &Declaration, at: usize, known: &Known) -> Option<Value> {
         let home = self.around[of.at];
         let name = self.word(of.at);
         if self.acting.written.contains(name) {
             return None;
         }
         let is_shared = self.is_shared(home);
-        let mut value = self.initial(of, field, known);
+        let mut value = self.initial(of, known);
         for &place in self.places(name) {
             let is_it = || {
                 let seen = self.declaration(name, place);
@@ -515,7 +475,7 @@ impl HostCode<'_> {
             if place == of.at || place == at {
                 continue;
             }
-            let Some(change) = self.change(place, field) else {
+            let Some(change) = self.change(place) else {
                 continue;
             };
             self.fuel.set(self.fuel.get().checked_sub(1)?);
@@ -583,25 +543,14 @@ impl HostCode<'_> {
     }
 
     /// What becomes of the variable that a token names.
-    pub(super) fn change(&self, at: usize, field: Option<&str>) -> Option<Change> {
+    fn change(&self, at: usize) -> Option<Change> {
         let before = [1, 2].map(|n| at.checked_sub(n).map_or("", |at| self.word(at)));
         if before[0] == "." || before == [":", ":"] {
             return None;
         }
         let member = (self.word(at + 1) == ".").then(|| self.word(at + 2));
-        if let (Some(field), Some(member)) = (field, member)
-            && field != member
-        {
-            return None;
-        }
-        let mut last = if member.is_some() { at + 2 } else { at };
+        let last = if member.is_some() { at + 2 } else { at };
         let axis = member.and_then(|member| AXES.iter().position(|axis| *axis == member));
-        // `config.blockDim.x = …`
-        let mut of_field = None;
-        if field.is_some() && self.word(last + 1) == "." {
-            of_field = AXES.iter().position(|axis| *axis == self.word(last + 2));
-            last += 2;
-        }
         let next = [1, 2, 3].map(|n| self.word(last + n));
         let is_arithmetic = |sign: &str| "+-*/%&|^".contains(sign) && !sign.is_empty();
         let is_touching = |n: usize| {
@@ -611,13 +560,11 @@ impl HostCode<'_> {
         match (next, before) {
             (["=", second, _], _) if second != "=" || !is_touching(1) => {
                 let text = self.assigned(last + 1);
-                match (field, axis, of_field) {
-                    (Some(_), _, Some(axis)) => Some(Change::Member(axis, text)),
-                    (Some(_), None, None) if member.is_some() => Some(Change::Whole(text)),
-                    (None, Some(axis), _) => Some(Change::Member(axis, text)),
-                    (None, None, _) if member.is_none() => Some(Change::Whole(text)),
-                    _ => Some(Change::Anything),
-                }
+                Some(match axis {
+                    Some(axis) => Change::Member(axis, text),
+                    None if member.is_none() => Change::Whole(text),
+                    None => Change::Anything,
+                })
             }
             ([sign, "=", third], _) if is_arithmetic(sign) && is_touching(1) && third != "=" => {
                 Some(Change::Anything)
@@ -632,11 +579,7 @@ impl HostCode<'_> {
             }
             // `int &r = n;`: what happens to the one happens to the other.
             (["," | ";" | ".", ..], ["=", _]) if self.is_referred(at) => Some(Change::Anything),
-            (_, ["&", "(" | "," | "=" | "{"]) => {
-                let call = self.around[at].and_then(|open| open.checked_sub(1));
-                let is_launch = call.is_some_and(|call| is_extended(self.word(call)));
-                (!is_launch).then_some(Change::Anything)
-            }
+            (_, ["&", "(" | "," | "=" | "{"]) => Some(Change::Anything),
             (["," | ")", ..], ["(" | ",", _]) => {
                 let call = self.around[at].and_then(|open| open.checked_sub(1));
                 let writes = call.is_some_and(|call| {
