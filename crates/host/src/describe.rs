@@ -194,7 +194,9 @@ fn counted(draft: &Draft, stated: &Stated<'_>) -> Option<Vec<Counted>> {
     };
     let guessed = guesses(draft.names.iter().collect());
     // Sizes of memory that nobody knows leave a grid that goes by none of them what it is.
-    let of_grid = draft.of_grid();
+    // What a grid that is known solves takes nothing from it.
+    let mut of_grid = draft.of_grid();
+    of_grid.retain(|named| !draft.solved.contains_key(&named.root));
     let is_known_grid =
         draft.grid_source != Source::Guessed && !of_grid.iter().any(|n| is_unknown(draft, n));
     let sized = |shift: u32| {
