@@ -373,7 +373,10 @@ fn handed(text: &str) -> String {
     let number = |n: Option<i64>| n.map_or("?".to_owned(), |n| n.to_string());
     let list = |all: &Extents| {
         let all: Vec<String> = all.iter().map(|n| number(n.map(i64::from))).collect();
-        all.join(", ")
+        match all.is_empty() {
+            true => "?".to_owned(),
+            false => all.join(", "),
+        }
     };
     let arguments = found.arguments.iter().flatten();
     let arguments: String = arguments

@@ -440,7 +440,11 @@ impl HostCode<'_> {
             },
             _ => {
                 let value = self.value(list.unwrap_or(text), of.at, known)?;
-                Some(Value::Number(value.number()?.declared(self.type_of(of))?))
+                Some(match value {
+                    Value::Number(number) => Value::Number(number.declared(self.type_of(of))?),
+                    // `auto b = dim3(64);`
+                    extents => extents,
+                })
             }
         }
     }
