@@ -117,15 +117,16 @@ def described(path, folder, args, more, options):
         found, wrong = sorted(Path(place).glob("made/*.toml")), []
         first = {toml: toml.read_text().splitlines()[0] for toml in found}
         said = [toml for toml in found if "FAULTS" in first[toml]]
+        untried = [toml for toml in found if "could not try it" in first[toml]]
         for toml in found:
-            if toml not in said:
+            if toml not in said + untried:
                 words = [options.warpwright, "run", path, "--launch", toml, "--size", "small", "--", *more]
                 code, output, _ = command(words, folder, patience=options.patience)
                 # That it takes long is said, too; what else is wrong with it is not.
                 is_long = "takes longer" in first[toml] and "instruction budget spent" in output
                 if code not in (0, 124) and not is_long and re.search(r"out-of-bounds|misaligned|fault|divergence|assertion", output):
                     wrong.append(f"{toml.stem}: {first_error(output)}")
-    return {"descriptions": len(found), "said to fault": len(said), "fault unsaid": wrong, "describe_s": round(seconds, 1)}
+    return {"descriptions": len(found), "said to fault": len(said), "said not to be tried": len(untried), "fault unsaid": wrong, "describe_s": round(seconds, 1)}
 
 
 def row_of(item, options):
@@ -224,7 +225,7 @@ def summary(rows):
     made = [row for row in explained if "descriptions" in row]
     if made:
         found |= {
-            "descriptions": sum(row["descriptions"] for row in made), "said to fault": sum(row["said to fault"] for row in made),
+            "descriptions": sum(row["descriptions"] for row in made), "said to fault": sum(row["said to fault"] for row in made), "said not to be tried": sum(row.get("said not to be tried", 0) for row in made),
             "fault unsaid": sum(len(row["fault unsaid"]) for row in made), "median seconds of launch": statistics.median(row["describe_s"] for row in made),
         }
     return found

@@ -360,8 +360,7 @@ fn of_cubin(
     let scope = options.scope();
     let entries: Vec<_> = cubin.kernels.iter().filter(|k| k.is_entry).collect();
     let names: Vec<String> = entries.iter().map(|kernel| kernel.name.clone()).collect();
-    let seen = options.ran.as_ref();
-    let seen = seen.map_or_else(Vec::new, |trace| seen_of_machine_code(trace, &names));
+    let seen = seen_of_machine_code(&options.ran, &names);
     let mut explanations = Vec::new();
     for kernel in entries {
         let wanted = &options.kernels;

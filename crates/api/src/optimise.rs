@@ -68,8 +68,8 @@ pub struct Options {
     pub counted: Vec<Counted>,
     /// No launch is run to count later than this (`explain`).
     pub until: Option<Instant>,
-    /// What the file's own program launched when it ran ([`crate::ran`]).
-    pub ran: Option<Trace>,
+    /// What the file's own program launched each time that it ran ([`crate::ran`]); of a kernel the first run counts.
+    pub ran: Vec<Trace>,
     /// Blocks of the launch that counts, where it was seen (a trace); `block` is then that launch's.
     pub grid: Option<u64>,
     /// A launch description, which states both.
@@ -102,7 +102,7 @@ impl Default for Options {
             grid: None,
             counted: Vec::new(),
             until: None,
-            ran: None,
+            ran: Vec::new(),
             launch: None,
             recipe: None,
             fuel: None,
@@ -621,10 +621,7 @@ fn machine_code(input: &Input, options: &Options, watch: &dyn Watch) -> Result<O
     let launch = launch.map(|launch| launch_among(launch, &input.name, &code.functions()));
     let launch = launch.transpose()?;
     scope.launch = launch.as_ref();
-    let seen = options.ran.as_ref();
-    let seen = seen.map_or_else(Vec::new, |trace| {
-        seen_of_machine_code(trace, &code.functions())
-    });
+    let seen = seen_of_machine_code(&options.ran, &code.functions());
     scope.seen = &seen;
     let code = code.with_kernels(scope.kernels)?;
     let cubin = |error| Error::Cubin {

@@ -14,8 +14,7 @@ use crate::{Counted, Input, Level, Options, ran};
 /// CUDA C, and how many blocks a launch has whose sizes are known beyond what the text says in place, of those that are
 /// counted.
 pub fn seen(input: &Input, module: &Module, options: &Options) -> Vec<Seen> {
-    let ran = options.ran.as_ref();
-    let mut ran = ran.map_or_else(Vec::new, |trace| ran::seen(trace, module));
+    let mut ran = ran::seen(&options.ran, module);
     let is_other = |seen: &Seen| ran.iter().all(|own| own.symbol != seen.symbol);
     let mut read = read(input, module, options);
     read.retain(is_other);

@@ -15,11 +15,11 @@ use warpwright_ptx::{Function, Module};
 use crate::Counted;
 use crate::trace::{Given, Launched, Trace};
 
-/// What the launches of each kernel have: those of most threads count. Nothing of a kernel that was not launched, or only
-/// when results were missing.
-pub fn seen(trace: &Trace, module: &Module) -> Vec<Seen> {
+/// What the launches of each kernel have: those of most threads count, of the first run that launched it. Nothing of a
+/// kernel that was not launched, or only when results were missing.
+pub fn seen(runs: &[Trace], module: &Module) -> Vec<Seen> {
     let of = |symbol: &str| {
-        let found = of_kernel(trace, symbol)?;
+        let (trace, found) = of_kernel(runs, symbol)?;
         let first = trace.of(symbol).next()?;
         let numbers = (first.stayed.as_ref().zip(module.function(symbol)))
             .map(|(stayed, kernel)| stayed.numbers(module, kernel).block(first.block));
@@ -37,15 +37,17 @@ pub fn seen(trace: &Trace, module: &Module) -> Vec<Seen> {
 }
 
 /// The same of machine code, where it is not known which parameters are numbers.
-pub fn seen_of_machine_code(trace: &Trace, kernels: &[String]) -> Vec<Seen> {
-    let of = |symbol: &String| of_kernel(trace, symbol);
+pub fn seen_of_machine_code(runs: &[Trace], kernels: &[String]) -> Vec<Seen> {
+    let of = |symbol: &String| Some(of_kernel(runs, symbol)?.1);
     kernels.iter().filter_map(of).collect()
 }
 
-fn of_kernel(trace: &Trace, symbol: &str) -> Option<Seen> {
+fn of_kernel<'r>(runs: &'r [Trace], symbol: &str) -> Option<(&'r Trace, Seen)> {
+    let launched = |trace: &&Trace| trace.of(symbol).next().is_some();
+    let trace = runs.iter().find(launched)?;
     let mut all = trace.of(symbol);
     let first = all.next()?;
-    Some(Seen {
+    let seen = Seen {
         symbol: symbol.to_owned(),
         source: Source::Traced,
         block: Some(first.block),
@@ -53,7 +55,8 @@ fn of_kernel(trace: &Trace, symbol: &str) -> Option<Seen> {
         grid: Some(first.blocks()),
         dynamic_smem: Some(first.dynamic_smem),
         ..Seen::default()
-    })
+    };
+    Some((trace, seen))
 }
 
 /// What a run left of the memory that launches read.

@@ -51,7 +51,7 @@ fn module() -> Module {
 fn launches_that_rest_on_nothing_missing_count() {
     let (module, none) = (module(), Contents::default());
     let both = trace(&[launched(1, 9, 64), launched(2, 4, 32)], None);
-    let found = seen(&both, &module);
+    let found = seen(std::slice::from_ref(&both), &module);
     let first = &found[0];
     assert_eq!((first.block, first.grid), (Some([64, 1, 1]), Some(9)));
     assert!(first.differ);
@@ -62,8 +62,8 @@ fn launches_that_rest_on_nothing_missing_count() {
     assert_eq!(counted(&both, &none, &module, "k").count(), 2);
     // The larger one came after a result that was missing.
     let one = trace(&[launched(2, 9, 64), launched(1, 4, 32)], Some(1));
-    assert_eq!(seen(&one, &module)[0].grid, Some(4));
-    assert!(seen(&trace(&[launched(2, 9, 64)], Some(1)), &module).is_empty());
+    assert_eq!(seen(std::slice::from_ref(&one), &module)[0].grid, Some(4));
+    assert!(seen(&[trace(&[launched(2, 9, 64)], Some(1))], &module).is_empty());
 }
 
 #[test]

@@ -5,7 +5,6 @@ use std::path::{Component, Path, PathBuf};
 use std::time::Instant;
 
 use warpwright_api::Error;
-use warpwright_api::ran::given;
 use warpwright_api::trace::Trace;
 use warpwright_diag::Problem;
 use warpwright_host::{Code, Described, Stated, Traced, Trial};
@@ -86,13 +85,13 @@ impl Job<'_> {
     ) -> Result<Made, Error> {
         let kernel = self.code.kernel(wanted)?;
         let symbol = &kernel.symbol;
-        let of = |ran: &Ran| given(&ran.trace, &ran.contents, self.module, symbol);
-        let seen = self.ran.and_then(of);
+        let seen = self.ran.and_then(|ran| ran.given(self.module, symbol));
         let stated = Stated {
             block: self.block,
             dynamic_smem: self.dynamic_smem,
             traced: self.traced(symbol)?,
             seen: seen.as_ref(),
+            tried: self.ran.and_then(|ran| ran.tried(symbol)),
         };
         let Described { draft, trial } = self.code.describe(&kernel, &stated, until)?;
         let source = source(self.file, output);
@@ -111,7 +110,7 @@ impl Job<'_> {
         Ok(Made {
             text,
             trial,
-            launched: draft.launched.said(),
+            launched: draft.said(),
         })
     }
 

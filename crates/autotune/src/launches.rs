@@ -131,7 +131,7 @@ fn counted_launches(
             block: block.filter(|_| kernels.traced.is_none()),
             dynamic_smem: kernels.dynamic_smem,
             traced: kernels.traced,
-            seen: None,
+            ..Known::default()
         };
         code.counted(symbol, &stated, until)
     };

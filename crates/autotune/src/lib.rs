@@ -6,8 +6,8 @@
 //!
 //! * [`alone`]: what the searches of [`naive`] kernels and of a [`stencil`] have in common.
 //! * [`builds`]: the candidates of a kernel; [`session`]: their measurement.
-//! * [`launches`]: at which launches; [`own_run`]: what a file's own program launches [without a GPU](no_gpu); [`draft`]: the
-//!   start of a description.
+//! * [`launches`]: at which launches; [`own_run`]: what a file's own program launches [without a GPU](no_gpu), with arguments
+//!   that its code names; [`draft`]: the start of a description.
 //! * [`program`]: the runs of a program; [`target`]: its hot kernels, and what came of each; [`candidates`]: what the pipeline
 //!   proposes for one.
 //! * [`search`]: what is tried next while the program waits; [`space`]: what all of it is.
@@ -27,6 +27,7 @@ pub mod kept;
 pub mod launches;
 pub mod naive;
 pub mod no_gpu;
+mod own_args;
 pub mod own_run;
 pub mod program;
 pub mod search;

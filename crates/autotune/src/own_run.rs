@@ -19,6 +19,7 @@ use warpwright_api::trace::{Launched, Trace, read};
 use warpwright_api::{Counted, Error, Input, Level};
 use warpwright_diag::count;
 use warpwright_host::Calls;
+use warpwright_launch::Launch;
 use warpwright_pass::names::base_name;
 use warpwright_ptx::Module;
 use warpwright_target::Gpu;
@@ -29,6 +30,7 @@ use warpwright_supervise::work;
 
 use crate::Watch;
 use crate::no_gpu::{self, StandIn};
+use crate::own_args::{Search, kernels};
 
 /// What takes time, in words.
 pub const DOING: &str = "running the file's own program without a GPU";
@@ -36,6 +38,12 @@ pub const DOING: &str = "running the file's own program without a GPU";
 pub const BUDGET: f64 = 30.0;
 /// The part of the budget that kernels get in the emulator, in work.
 const FOR_KERNELS: f64 = 0.25;
+/// Where other arguments are tried, the part of the time that is left which the first run has, and that which each other
+/// one has.
+const FOR_FIRST: f64 = 0.6;
+const FOR_ONE: f64 = 0.5;
+/// Seconds that kernels get then, in work: which are launched is wanted, and not what they compute.
+const FOR_TRIED: f64 = 0.5;
 /// Bytes of what launches read that are kept.
 const CONTENTS: u64 = 256 << 20;
 /// Device memory in MiB where no option says how much.
@@ -59,16 +67,22 @@ pub fn until(seconds: f64) -> Instant {
 
 /// What a program launched.
 pub struct Ran {
-    /// Its launches.
-    pub trace: Trace,
-    /// What these read.
-    pub contents: Contents,
-    /// How it ended, where that leaves something to be said.
-    ended: Option<Ended>,
+    /// As it was to run, then with other arguments, for kernels that it launches with those alone.
+    runs: Vec<Run>,
     /// The file of its `main`, by name, and what its functions call; none where names do not say that.
     calls: Option<(String, Calls)>,
     /// What was kept lies there.
     _folder: WorkFolder,
+}
+
+/// One run of a program.
+struct Run {
+    /// Its arguments, where nobody stated them.
+    tried: Option<String>,
+    trace: Trace,
+    contents: Contents,
+    /// How it ended, where that leaves something to be said.
+    ended: Option<Ended>,
 }
 
 /// Why a run is not the whole one.
@@ -85,7 +99,8 @@ impl fmt::Display for Ended {
         match self {
             Ended::Late(seconds) => write!(
                 f,
-                "it was ended after {seconds} s (--budget of `explain` and `launch` gives it longer)"
+                "it was ended after {} s (--budget of `explain` and `launch` gives it longer)",
+                tenths(*seconds)
             ),
             Ended::Code(code) => write!(
                 f,
@@ -94,6 +109,11 @@ impl fmt::Display for Ended {
             Ended::Signal(signal) => write!(f, "it was ended by signal {signal}"),
         }
     }
+}
+
+/// Seconds without what nobody wants to read.
+fn tenths(seconds: f64) -> f64 {
+    (seconds * 10.0).round() / 10.0
 }
 
 /// Why nothing was seen.
@@ -114,7 +134,9 @@ impl fmt::Display for Unseen {
             Unseen::NoMain => f.write_str("it has no `main`"),
             Unseen::Failed(error) => error.fmt(f),
             Unseen::NotBuilt(why) => write!(f, "its program does not build: {why}"),
-            Unseen::SlowBuild(seconds) => write!(f, "its program does not build in {seconds} s"),
+            Unseen::SlowBuild(seconds) => {
+                write!(f, "its program does not build in {} s", tenths(*seconds))
+            }
             Unseen::NotStarted(why) => write!(f, "its program does not start: {why}"),
         }
     }
@@ -160,8 +182,18 @@ pub fn run(tools: &Tools<'_>, input: &Input, wanted: Wanted<'_>, watch: &dyn Wat
     match attempt(tools, input, wanted) {
         Ok(ran) => {
             let unseen = format!("the launches of `{name}` are read, not seen: its program");
-            let launches = ran.trace.launches.iter().map(|l| l.launches + l.in_graphs);
-            match (launches.sum::<u64>(), &ran.ended) {
+            let (first, others) = ran.runs.split_first()?;
+            let launches = first.trace.launches.iter();
+            let launches = launches.map(|l| l.launches + l.in_graphs).sum::<u64>();
+            match (launches, &first.ended) {
+                _ if !others.is_empty() => {
+                    let all: Vec<&str> = others.iter().filter_map(|o| o.tried.as_deref()).collect();
+                    let all = all.join(", ");
+                    watch.warn(&format!(
+                        "note: `{name}` ran without arguments, and for kernels that it does not launch so with those that \
+                         its code names: {all}"
+                    ));
+                }
                 (0, None) => watch.warn(&format!("note: {unseen} launches nothing")),
                 (0, Some(why)) => watch.warn(&format!(
                     "note: {unseen} launched nothing until then: {why}"
@@ -211,34 +243,107 @@ fn attempt(tools: &Tools<'_>, input: &Input, wanted: Wanted<'_>) -> Result<Ran, 
     let program = build(tools, (input, &sources), folder.path(), wanted, &left)?;
     let place = folder.path().join("run");
     beside(&input.path, &place).map_err(|e| Unseen::NotStarted(e.to_string()))?;
-    let mut call = Invocation::new("the program", &program, left());
-    call.args = arguments(wanted.run_args.unwrap_or_default());
-    call.env = environment;
-    call = call
-        .env("WARPWRIGHT_CONTENTS", CONTENTS.to_string())
-        .env("TMPDIR", &place);
-    call.directory = Some(place);
-    let ended = match call.run() {
-        Ok(output) => match output.status.code() {
-            Some(0) => None,
-            code => Some(Ended::Code(code.unwrap_or(-1))),
-        },
-        Err(ToolError::Timeout { .. }) => Some(Ended::Late(wanted.budget)),
-        Err(ToolError::Signal { signal, .. }) => Some(Ended::Signal(signal)),
-        Err(error) => return Err(Unseen::NotStarted(error.to_string())),
+    let stated = wanted.run_args.unwrap_or_default();
+    let program = Program {
+        program,
+        place,
+        budget: wanted.budget,
     };
-    let trace = read(folder.path(), &[program.into()], warpwright_gpu::utc_now())?;
-    let contents = Contents {
-        folder: folder.path().to_path_buf(),
-        digests: kept(folder.path()),
-    };
-    Ok(Ran {
-        trace,
-        contents,
-        ended,
+    let texts = || sources.texts.iter().map(|(_, text)| &**text);
+    let search = stated.trim().is_empty().then(|| Search::of(texts()));
+    let search = search.filter(Search::is_open);
+    let share = search.as_ref().map_or(1.0, |_| FOR_FIRST);
+    let first = left().mul_f64(share);
+    let first = program.run(folder.path(), environment, arguments(stated), first)?;
+    let mut ran = Ran {
+        runs: vec![first],
         calls: sources.calls(wanted.nvcc),
         _folder: folder,
-    })
+    };
+    if let Some(search) = search {
+        let own = StandIn {
+            budget: FOR_TRIED,
+            ..own
+        };
+        ran.search(&program, search, input, &mut |folder| {
+            let is_late = until <= Instant::now();
+            let environment = no_gpu::environment(tools, folder, &own).ok();
+            let left = left().mul_f64(FOR_ONE);
+            environment
+                .filter(|_| !is_late)
+                .map(|environment| (environment, left))
+        });
+    }
+    Ok(ran)
+}
+
+/// The variables that a program sees, and how long it may run.
+type Granted = (Vec<(OsString, OsString)>, Duration);
+
+/// A program that is built, and the folder that it runs in.
+struct Program {
+    program: PathBuf,
+    place: PathBuf,
+    /// Seconds that it may take with its build.
+    budget: f64,
+}
+
+impl Program {
+    fn run(
+        &self,
+        folder: &Path,
+        environment: Vec<(OsString, OsString)>,
+        args: Vec<OsString>,
+        left: Duration,
+    ) -> Result<Run, Unseen> {
+        let mut call = Invocation::new("the program", &self.program, left);
+        call.args = args;
+        call.env = environment;
+        call = call
+            .env("WARPWRIGHT_CONTENTS", CONTENTS.to_string())
+            .env("TMPDIR", &self.place);
+        call.directory = Some(self.place.clone());
+        let ended = match call.run() {
+            Ok(output) => match output.status.code() {
+                Some(0) => None,
+                code => Some(Ended::Code(code.unwrap_or(-1))),
+            },
+            Err(ToolError::Timeout { .. }) => Some(Ended::Late(self.budget)),
+            Err(ToolError::Signal { signal, .. }) => Some(Ended::Signal(signal)),
+            Err(error) => return Err(Unseen::NotStarted(error.to_string())),
+        };
+        let program = self.program.clone().into();
+        let trace = read(folder, &[program], warpwright_gpu::utc_now())?;
+        let contents = Contents {
+            folder: folder.to_path_buf(),
+            digests: kept(folder),
+        };
+        Ok(Run {
+            tried: None,
+            trace,
+            contents,
+            ended,
+        })
+    }
+}
+
+impl Run {
+    /// Was it not kept from launching more by the time?
+    fn is_whole(&self) -> bool {
+        !matches!(self.ended, Some(Ended::Late(_)))
+    }
+
+    /// The kernels that it launched, by their names in the source.
+    fn kernels(&self) -> BTreeSet<String> {
+        let all = self.trace.launches.iter().map(|l| &*l.kernel);
+        let all = all.filter(|kernel| self.launched(kernel).is_some());
+        all.map(base_name).collect()
+    }
+
+    /// The launch of a kernel that counts.
+    fn launched<'a>(&'a self, kernel: &'a str) -> Option<&'a Launched> {
+        self.trace.of(kernel).next()
+    }
 }
 
 /// The GPU that the program sees.
@@ -599,10 +704,83 @@ fn has_main(text: &str) -> bool {
     })
 }
 
+/// What is said of a kernel that a program launches with arguments that were tried.
+pub fn launched_with(args: &str) -> String {
+    format!("its program launches it with `{args}`, and not without arguments")
+}
+
 impl Ran {
+    /// The launches of each run.
+    pub fn traces(&self) -> impl Iterator<Item = &Trace> {
+        self.runs.iter().map(|run| &run.trace)
+    }
+
+    /// Runs the program with what its code names, as long as there are kernels of a file that it has not launched. `grant`:
+    /// for a run that writes into a folder, while there is time.
+    fn search(
+        &mut self,
+        program: &Program,
+        mut search: Search,
+        input: &Input,
+        grant: &mut dyn FnMut(&Path) -> Option<Granted>,
+    ) {
+        let mut wanted = kernels(input.text().unwrap_or_default());
+        let calls = self.calls.as_ref();
+        wanted.retain(|kernel| calls.is_none_or(|(_, calls)| calls.unlaunched(kernel).is_none()));
+        let launched = self.runs[0].kernels();
+        wanted.retain(|kernel| !launched.contains(kernel));
+        let mut is_fruitful = false;
+        for number in 0.. {
+            let next = (!wanted.is_empty())
+                .then(|| search.next(is_fruitful))
+                .flatten();
+            let folder = program.place.with_file_name(format!("tried-{number}"));
+            let granted = next
+                .as_ref()
+                .filter(|_| std::fs::create_dir(&folder).is_ok());
+            let (Some(words), Some((environment, left))) =
+                (&next, granted.and_then(|_| grant(&folder)))
+            else {
+                break;
+            };
+            let args = words.iter().map(OsString::from).collect();
+            let run = program.run(&folder, environment, args, left);
+            let Ok(run) = run else {
+                break;
+            };
+            let found = run.kernels();
+            is_fruitful = wanted.iter().any(|kernel| found.contains(kernel));
+            wanted.retain(|kernel| !found.contains(kernel));
+            if is_fruitful {
+                let tried = Some(words.join(" "));
+                self.runs.push(Run { tried, ..run });
+            }
+        }
+    }
+
+    /// The run that launched a kernel.
+    fn run_of(&self, kernel: &str) -> Option<&Run> {
+        let mut runs = self.runs.iter();
+        runs.find(|run| run.launched(kernel).is_some())
+    }
+
+    /// The arguments that the program was given for a kernel, where nobody stated them.
+    pub fn tried(&self, kernel: &str) -> Option<&str> {
+        self.run_of(kernel)?.tried.as_deref()
+    }
+
+    /// The launch of a kernel with what its program gave it ([`ran::given`]).
+    pub fn given(&self, module: &Module, kernel: &str) -> Option<Launch> {
+        let run = self.run_of(kernel)?;
+        ran::given(&run.trace, &run.contents, module, kernel)
+    }
+
     /// The launch of a kernel that counts, and the first that can be counted if it is too large.
     pub fn counted(&self, module: &Module, kernel: &str) -> Vec<Counted> {
-        let mut all = ran::counted(&self.trace, &self.contents, module, kernel);
+        let Some(run) = self.run_of(kernel) else {
+            return Vec::new();
+        };
+        let mut all = ran::counted(&run.trace, &run.contents, module, kernel);
         let first = all.next();
         let other = first.as_ref().filter(|first| !first.fits());
         let other = other.and_then(|_| all.find(Counted::fits));
@@ -611,7 +789,8 @@ impl Ran {
 
     /// What is to be said of a kernel that it did not launch.
     pub fn not_launched(&self, kernel: &str) -> Option<String> {
-        if self.trace.launches.iter().any(|l| l.kernel == kernel) {
+        let is_it = |run: &Run| run.trace.launches.iter().any(|l| l.kernel == kernel);
+        if self.runs.iter().any(is_it) {
             return None;
         }
         let by_nobody = self.calls.as_ref().and_then(|(main, calls)| {
@@ -619,21 +798,19 @@ impl Ran {
             Some(why.in_words(main))
         });
         Some(by_nobody.unwrap_or_else(|| {
-            match self.ended {
-                Some(Ended::Late(_)) => {
-                    "its program had not launched it when it was ended".to_owned()
-                }
-                _ => {
+            let why = match self.runs.iter().all(Run::is_whole) {
+                false => "its program had not launched it when it was ended",
+                true => {
                     "its program, as it ran, does not launch it (--run-args gives other arguments)"
-                        .to_owned()
                 }
-            }
+            };
+            why.to_owned()
         }))
     }
 
     /// The launch of a kernel that counts.
     pub fn launched<'a>(&'a self, kernel: &'a str) -> Option<&'a Launched> {
-        self.trace.of(kernel).next()
+        self.run_of(kernel)?.launched(kernel)
     }
 }
 

@@ -350,7 +350,8 @@ pub enum Floating {
 /// The file's own program, which runs without a GPU.
 #[derive(Debug, Clone, Default, Args)]
 pub struct OwnArgs {
-    /// Arguments of the file's own program, which is built and runs without a GPU so that its launches are seen
+    /// Arguments of the file's own program, which is built and runs without a GPU so that its launches are seen; without any,
+    /// options that its code names are tried for kernels that it does not launch
     #[arg(long, value_name = "ARGS", allow_hyphen_values = true)]
     pub run_args: Option<String>,
     /// Read the launches in the code; its program is not run

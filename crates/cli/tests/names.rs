@@ -180,7 +180,7 @@ fn launch_descriptions_name_kernels_as_the_source_does() {
     // Two dimensions are two.
     let add = described("add");
     for line in [
-        "grid = [\"ceil_div(n, 16)\", \"ceil_div(n, 16)\"]  # the code's launch",
+        "grid = [\"ceil_div(n, 16)\", \"ceil_div(n, 16)\"]  # guess",
         "block = [16, 16]  # the code's launch",
         "shape = [\"n\", \"n\"]  # guess",
     ] {

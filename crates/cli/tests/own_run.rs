@@ -538,6 +538,7 @@ fn memory_begins_as_the_program_filled_it() {
     // With anything else in it there is no free place, however small it is.
     let endless = TABLE.replace("cudaMemset(table, 0xff, cap * 4);", "");
     let endless = endless.replace("old == 0xffffffffu || old == keys[i]", "old == 0xffffffffu");
+    let endless = endless.replace("& mask", "% n");
     std::fs::write(folder.path().join("k.cu"), endless).unwrap();
     let said = |_| {
         let args = [&launch[..], &["--no-run"]].concat();
@@ -644,6 +645,87 @@ int main(int argc, char **argv) {
 }
 "#;
 
+/// Which kernel it launches stands behind an option; another one behind a flag, and one behind what nobody can guess.
+const CHOICE: &str = r#"#include <cstdlib>
+#include <cstring>
+__global__ void usual(float *x) { x[threadIdx.x] = 1; }
+__global__ void second(float *x) { x[threadIdx.x] = 2; }
+__global__ void third(float *x) { x[threadIdx.x] = 3; }
+__global__ void flagged(float *x) { x[threadIdx.x] = 4; }
+__global__ void named(float *x) { x[threadIdx.x] = 5; }
+int main(int argc, char **argv) {
+    float *x; cudaMalloc(&x, 4096);
+    int which = 0;
+    for (int i = 1; i < argc; ++i) {
+        if (!strcmp(argv[i], "--flag")) flagged<<<5, 32>>>(x);
+        if (!strcmp(argv[i], "-k")) which = atoi(argv[++i]);
+        if (!strcmp(argv[i], "-o")) { const char *name = argv[++i]; if (*name == 'z') named<<<1, 32>>>(x); }
+    }
+    switch (which) {
+        case 1: second<<<2, 64>>>(x); break;
+        case 2: third<<<3, 128>>>(x); break;
+        default: usual<<<4, 256>>>(x);
+    }
+    return cudaDeviceSynchronize();
+}
+"#;
+
+#[test]
+fn options_that_a_program_names_are_tried_and_said() {
+    if require_toolkit("other arguments of a file's own program").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    std::fs::write(at.join("k.cu"), CHOICE).unwrap();
+    let words = ["explain", "k.cu", "--json", "--budget", "200"];
+    let found = |more: &[&str]| -> Vec<(String, Value, Value)> {
+        let found = document(at, &[&words[..], more].concat());
+        let kernels = found["kernels"].as_array().unwrap().iter();
+        let ran = kernels.filter(|k| k["block_source"] == "ran");
+        let mut all: Vec<_> = ran
+            .map(|k| {
+                let name = k["kernel"].as_str().unwrap().to_owned();
+                (name, k["grid"].clone(), k["run_args"].clone())
+            })
+            .collect();
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        all
+    };
+    let row = |name: &str, grid: u64, args: Value| (name.to_owned(), Value::from(grid), args);
+    assert_eq!(
+        found(&[]),
+        [
+            row("_Z5thirdPf", 3, "-k 2".into()),
+            row("_Z5usualPf", 4, Value::Null),
+            row("_Z6secondPf", 2, "-k 1".into()),
+            row("_Z7flaggedPf", 5, "--flag".into()),
+        ]
+    );
+    // What is stated is what it is given.
+    assert_eq!(
+        found(&["--run-args", "-k 2"]),
+        [row("_Z5thirdPf", 3, Value::Null)]
+    );
+    let made = run_in(at, &["explain", "k.cu", "--budget", "200"]);
+    let (screen, said) = (text(&made.stdout), text(&made.stderr));
+    let with = "its program launches it with `-k 1`, and not without arguments";
+    assert!(screen.contains(with), "{screen}");
+    assert!(said.contains("-k 1, -k 2, --flag"), "{said}");
+    let made = run_in(
+        at,
+        &["launch", "k.cu", "--kernel", "second", "--budget", "200"],
+    );
+    let (toml, words) = (text(&made.stdout), "# its program launches it with `-k 1`");
+    assert!(
+        toml.contains(words) && toml.contains("grid = [2]"),
+        "{toml}"
+    );
+    let opt = ["opt", "k.cu", "--json", "--no-database", "--budget", "1"];
+    let opt = document(at, &opt);
+    assert!(opt.to_string().contains(with), "{opt}");
+}
+
 #[test]
 fn what_a_program_does_not_launch_is_said_by_name() {
     if require_toolkit("kernels that are not launched").is_none() {
@@ -692,9 +774,8 @@ fn what_a_program_does_not_launch_is_said_by_name() {
             row("usual", "ran", 4.into(), Value::Null),
         ]
     );
-    // The size that the run had otherwise is a guess here.
-    let mut usual = row("usual", "seen", 4.into(), path.into());
-    usual.3 = "guessed: n = 1000".into();
+    // The size that a run without arguments has is none that the code is sure of.
+    let usual = row("usual", "seen", Value::Null, path.into());
     assert_eq!(
         found(&["--run-args", "500"])[1..],
         [

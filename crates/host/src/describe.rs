@@ -11,9 +11,9 @@ use warpwright_pass::names::{base_name, template_arguments};
 use warpwright_ptx::Module;
 use warpwright_target::{Gpu, Resources, occupancy};
 
-use crate::code::{HostCode, expanded};
+use crate::code::HostCode;
 use crate::counted::{Counted, halved, labelled, whole_or_parts};
-use crate::draft::{Contents, Draft, Memory, Named, Processors};
+use crate::draft::{Contents, Draft, Memory, Named};
 use crate::error::Error;
 use crate::kernel;
 use crate::make::Ground;
@@ -37,6 +37,8 @@ pub struct Stated<'a> {
     pub traced: Option<Traced>,
     /// The same with what it was given, if its program ran without a GPU.
     pub seen: Option<&'a Launch>,
+    /// The arguments of that run, where nobody stated them.
+    pub tried: Option<&'a str>,
 }
 
 /// A file whose launches are described.
@@ -44,10 +46,8 @@ pub struct Code<'a> {
     file: &'a File,
     /// With its own headers.
     whole: Option<File>,
-    /// The text behind those of the user's headers, with its macros that launch as what they stand for.
+    /// The text behind those of the user's headers.
     host: String,
-    /// Lines of it in front of the file's own.
-    headers: usize,
     module: &'a Module,
     symbols: Vec<String>,
     nvcc: &'a [String],
@@ -81,16 +81,14 @@ impl<'a> Code<'a> {
         headers.reverse();
         headers.push(text.to_owned());
         let host = headers.join("\n");
-        let before = &host[..host.len() - text.len()];
-        let whole = match before.is_empty() {
+        let whole = match host.len() == text.len() {
             true => None,
             false => File::parse(Text::new(&*file.source.name, &*host)).ok(),
         };
         Code {
             file,
             whole,
-            headers: before.matches('\n').count(),
-            host: expanded(&host, nvcc, &[]).into_owned(),
+            host,
             module,
             symbols: module.kernels().map(|(_, f)| f.name.to_string()).collect(),
             nvcc,
@@ -126,14 +124,13 @@ impl<'a> Code<'a> {
         Ground {
             file: kernel.file,
             host: &self.host,
-            headers: self.headers,
             module: self.module,
             symbol: &kernel.symbol,
             function,
             nvcc: self.nvcc,
+            gpu: &self.gpu,
             stated,
             seen: stated.seen.map(Seen::new),
-            processors: Processors::of(&self.gpu),
         }
     }
 
@@ -197,7 +194,9 @@ fn counted(draft: &Draft, stated: &Stated<'_>) -> Option<Vec<Counted>> {
     };
     let guessed = guesses(draft.names.iter().collect());
     // Sizes of memory that nobody knows leave a grid that goes by none of them what it is.
-    let of_grid = draft.of_grid();
+    // What a grid that is known solves takes nothing from it.
+    let mut of_grid = draft.of_grid();
+    of_grid.retain(|named| !draft.solved.contains_key(&named.root));
     let is_known_grid =
         draft.grid_source != Source::Guessed && !of_grid.iter().any(|n| is_unknown(draft, n));
     let sized = |shift: u32| {
@@ -214,8 +213,7 @@ fn counted(draft: &Draft, stated: &Stated<'_>) -> Option<Vec<Counted>> {
             folder: PathBuf::new(),
             at: at.into_iter().flatten().collect::<Vec<_>>().join(", "),
             source: Source::Host,
-            is_known_block: draft.block_source != Source::Guessed
-                && draft.launched.others.is_empty(),
+            is_known_block: draft.block_source != Source::Guessed && !draft.differ,
             is_smaller: !is_own,
             guessed: (is_whole && is_known_grid)
                 .then(|| guesses(of_grid.clone()).unwrap_or_default()),
@@ -250,10 +248,7 @@ fn holds_guesses(memory: &Memory) -> bool {
 }
 
 fn is_unknown(draft: &Draft, named: &Named) -> bool {
-    !named.is_scalar
-        && named.root.value.is_none()
-        && !named.root.is_processors
-        && !draft.traced.contains_key(&named.root)
+    !named.is_scalar && named.root.value.is_none() && !draft.solved.contains_key(&named.root)
 }
 
 /// Of a size that nobody knows the small one tells as much.
@@ -265,8 +260,7 @@ fn whole(draft: &Draft, named: &Named) -> i64 {
 }
 
 fn is_guessed(named: &&Named) -> bool {
-    let is_of_scalar = named.root.varies || named.root.value.is_none();
-    (!named.is_scalar || is_of_scalar) && named.source == Source::Guessed
+    named.source == Source::Guessed
 }
 
 /// What is stated has to fit a block of the GPU.

@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::rc::Rc;
 
-use crate::code::{Amount, Root};
+use crate::amount::{Amount, Root, roots_of};
 use warpwright_launch::{
     ArgTable, ElemType, Expr, InitTable, LaunchError, LaunchFile, OneOrMany, Source, mark,
 };
-use warpwright_target::Gpu;
 
 use crate::layout::{Layout, Opaque, is_opaque};
 
@@ -20,7 +19,7 @@ pub struct Named {
     pub name: String,
     pub small: i64,
     pub full: i64,
-    /// Who says the number at the full size; stated is the named GPU's.
+    /// Who says the number at the full size.
     pub source: Source,
     /// It is no part of the grid or of a shape.
     pub is_scalar: bool,
@@ -95,8 +94,8 @@ pub enum Parameter {
 pub enum Value {
     /// An integer, and who says it as far as the names in it are known.
     Integer(Amount, Source),
-    /// The code's floating-point number.
-    Real(f64),
+    /// A floating-point number, and who says it.
+    Real(f64, Source),
     /// The parts of a vector.
     Vector(Vec<Value>),
 }
@@ -109,7 +108,7 @@ impl Value {
     fn amounts(&self) -> Vec<&Amount> {
         match self {
             Value::Integer(amount, _) => vec![amount],
-            Value::Real(_) => Vec::new(),
+            Value::Real(..) => Vec::new(),
             Value::Vector(parts) => parts.iter().flat_map(Value::amounts).collect(),
         }
     }
@@ -130,71 +129,22 @@ pub struct Draft {
     pub(crate) cluster: Option<[u32; 3]>,
     pub(crate) dynamic_smem: Amount,
     pub(crate) smem_source: Source,
-    /// The code computes the dynamic shared memory of what is not known.
-    pub(crate) is_smem_computed: bool,
+    /// Who says the numbers of sizes that are known.
+    pub(crate) sizes_source: Source,
     /// What is traced was seen when the file's own program ran.
     pub(crate) has_run: bool,
-    /// Where the launch stands, and where others of the kernel do.
-    pub launched: Launched,
+    /// The code has several launches.
+    pub(crate) differ: bool,
+    /// The arguments with which its program was seen to launch it, where nobody stated them.
+    pub(crate) tried: Option<String>,
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) symbols: Vec<Memory>,
     /// What a buffer has whose size is not known.
     pub(crate) guessed_count: Vec<Amount>,
-    pub(crate) processors: Processors,
-    /// Sizes with which the code's grid is that of the trace.
-    pub(crate) traced: BTreeMap<Rc<Root>, i64>,
-    /// These are what the program handed over, and not the roundest that fit.
-    pub(crate) is_seen: bool,
+    /// Sizes of which nobody knows but that the grid was so.
+    pub(crate) solved: BTreeMap<Rc<Root>, i64>,
     /// The kernel asks how many blocks there are, as loops do that go by the grid.
     pub(crate) strides: bool,
-}
-
-/// Where the code launches a kernel.
-#[derive(Clone, Debug, Default)]
-pub struct Launched {
-    /// The line of the launch that is described, if it is one of several.
-    pub own: Option<String>,
-    /// Those of the others, the most likely first.
-    pub others: Vec<String>,
-}
-
-impl Launched {
-    /// What is said of the others.
-    pub fn said(&self) -> Option<String> {
-        let own = self.own.as_deref().filter(|_| !self.others.is_empty())?;
-        let others = self.others.join(", ");
-        Some(format!(
-            "which launch runs is a guess: that at {own}, not those at {others}"
-        ))
-    }
-}
-
-/// Who says what the code may say.
-pub(crate) fn read(is_sure: bool) -> Source {
-    if is_sure {
-        Source::Host
-    } else {
-        Source::Guessed
-    }
-}
-
-/// The multiprocessors of the GPU.
-#[derive(Clone, Copy, Debug)]
-pub struct Processors {
-    pub number: i64,
-    /// Somebody has said which GPU.
-    pub is_named: bool,
-}
-
-impl Processors {
-    /// Of a GPU, or of the typical one of its architecture, or else of the H100 and H200.
-    pub fn of(gpu: &Gpu) -> Processors {
-        let sms = gpu.typical_sms();
-        Processors {
-            number: sms.map_or(132, i64::from),
-            is_named: gpu.board.is_some() && sms.is_some(),
-        }
-    }
 }
 
 /// What a number becomes in an integer type.
@@ -204,6 +154,14 @@ fn wrapped(number: i64, element: ElemType) -> i128 {
 }
 
 impl Draft {
+    /// What is said of which launch it is.
+    pub fn said(&self) -> Option<String> {
+        let several = "the code launches it in several places: what these agree on is known";
+        let tried = self.tried.as_ref();
+        let tried = tried.map(|args| format!("its program launches it with `{args}`"));
+        tried.or(self.differ.then(|| several.to_owned()))
+    }
+
     /// An amount with the names of the description.
     fn expr(&self, amount: &Amount) -> Expr {
         amount.expr(&|root: &Root| {
@@ -260,17 +218,15 @@ impl Draft {
 
     /// The names that the grid goes by.
     pub fn of_grid(&self) -> Vec<&Named> {
-        let (mut all, mut fixed) = (BTreeSet::new(), BTreeSet::new());
-        let grid = self.grid.iter();
-        grid.for_each(|amount| amount.roots(&mut all, &mut fixed));
+        let all = roots_of(&self.grid);
         let named = self.names.iter();
         named.filter(|named| all.contains(&named.root)).collect()
     }
 
     /// All names that the description uses.
     pub fn used(&self) -> BTreeSet<Rc<Root>> {
-        let (mut all, mut fixed) = (BTreeSet::new(), BTreeSet::new());
-        let mut add = |amount: &Amount| amount.roots(&mut all, &mut fixed);
+        let mut all = BTreeSet::new();
+        let mut add = |amount: &Amount| amount.roots(&mut all);
         self.grid.iter().for_each(&mut add);
         add(&self.dynamic_smem);
         for memory in self.memory() {
@@ -310,7 +266,6 @@ impl Draft {
             for named in &self.names {
                 let (number, note) = match is_small {
                     true => (named.small, ""),
-                    false if named.source == Source::Stated => (named.full, "  # the GPU's"),
                     false => (named.full, mark(named.source)),
                 };
                 let _ = writeln!(text, "{} = {number}{note}", named.name);
@@ -319,26 +274,25 @@ impl Draft {
         let grid: Vec<String> = self.grid.iter().map(|a| self.quoted(a)).collect();
         let block: Vec<String> = self.block.iter().map(u32::to_string).collect();
         text += "\n[launch]\n";
-        if let Some(said) = self.launched.said() {
+        if let Some(said) = self.said() {
             let _ = writeln!(text, "# {said}");
         }
         let _ = writeln!(
             text,
             "grid = [{}]{}",
             grid.join(", "),
-            self.said(self.grid_source)
+            self.by(self.grid_source)
         );
         let note = match self.is_bound {
             true => "  # guess: the kernel's own bound",
-            false => self.said(self.block_source),
+            false => self.by(self.block_source),
         };
         let _ = writeln!(text, "block = [{}]{note}", block.join(", "));
         if let Some(cluster) = self.cluster {
-            let _ = writeln!(text, "cluster = {cluster:?}{}", self.said(Source::Traced));
+            let _ = writeln!(text, "cluster = {cluster:?}{}", self.by(Source::Traced));
         }
         let note = match self.smem_source {
             Source::Stated => "  # --dynamic-smem",
-            Source::Guessed if self.is_smem_computed => "  # guess: the code's launch computes it",
             source => mark(source),
         };
         if self.dynamic_smem != Amount::Number(0) || !note.is_empty() {
@@ -355,7 +309,7 @@ impl Draft {
     }
 
     /// Who says an extent of the launch, in words.
-    fn said(&self, source: Source) -> &'static str {
+    fn by(&self, source: Source) -> &'static str {
         match source {
             Source::Stated => "  # --block",
             Source::Traced if self.has_run => "  # seen when its program ran",
@@ -480,19 +434,19 @@ impl Draft {
     fn number(&self, value: &Value, element: ElemType) -> Option<(Expr, Source)> {
         Some(match (value, element.is_float()) {
             (Value::Integer(Amount::Number(n), source), true) => (Expr::float(*n as f64), *source),
-            (Value::Real(number), true) => {
+            (Value::Real(number, source), true) => {
                 let text = match element {
                     ElemType::F32 => format!("{:?}", *number as f32),
-                    _ => return Some((Expr::float(*number), Source::Host)),
+                    _ => return Some((Expr::float(*number), *source)),
                 };
-                (Expr::float(text.parse().ok()?), Source::Host)
+                (Expr::float(text.parse().ok()?), *source)
             }
             // As C converts it.
             (Value::Integer(Amount::Number(n), source), false) => {
                 (Expr::int(wrapped(*n, element)), *source)
             }
             (Value::Integer(amount, source), _) => (self.expr(amount), *source),
-            (Value::Real(_), false) | (Value::Vector(_), _) => return None,
+            (Value::Real(..), false) | (Value::Vector(_), _) => return None,
         })
     }
 

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use warpwright_emu::{Options, Outcome, Program};
 use warpwright_launch::{Launch, no_files};
 
-use crate::code::{Amount, Root};
+use crate::amount::{Amount, Root};
 use crate::draft::{Draft, Memory};
 
 /// Names that products are made of.

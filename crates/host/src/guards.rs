@@ -6,7 +6,7 @@ use warpwright_launch::Op;
 use warpwright_ptx::ir::{Address, Base, Body, Function, Imm, Inst, Operand, Part, Reg, Symbol};
 use warpwright_ptx::{Module, SpecialReg};
 
-use crate::code::Amount;
+use crate::amount::Amount;
 
 /// What the kernel says of one dimension of its grid.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,7 +27,9 @@ enum Form {
     Ctaid(usize),
     /// The first place of the block: `ctaid` times `ntid`, or times a number.
     Start(usize, Option<i64>),
-    /// That and `tid`, divided by a number.
+    /// `tid` divided by a number.
+    Part(usize, i64),
+    /// `Start` and `tid`, divided by a number.
     Place(usize, Option<i64>, i64),
 }
 
@@ -214,9 +216,13 @@ fn product(a: &Form, b: &Form) -> Option<Form> {
 
 /// A number that is added to a size is one of a border.
 fn sum(a: &Form, b: &Form) -> Option<Form> {
-    use Form::{Place, Start, Tid};
+    use Form::{Part, Place, Start, Tid};
     match (a, b) {
         (Start(a, each), Tid(b)) | (Tid(b), Start(a, each)) if a == b => Some(Place(*a, *each, 1)),
+        // As many for each block as it has such parts.
+        (Start(a, Some(each)), Part(b, over)) | (Part(b, over), Start(a, Some(each))) if a == b => {
+            Some(Place(*a, Some(each.checked_mul(*over)?), *over))
+        }
         (Form::Amount(Amount::Number(a)), Form::Amount(Amount::Number(b))) => {
             Some(Form::Amount(Amount::Number(a.checked_add(*b)?)))
         }
@@ -231,6 +237,7 @@ fn sum(a: &Form, b: &Form) -> Option<Form> {
 fn shifted(a: &Form, by: i64) -> Option<Form> {
     let over = 1_i64.checked_shl(u32::try_from(by).ok()?)?;
     match a {
+        Form::Tid(axis) => Some(Form::Part(*axis, over)),
         Form::Place(axis, each, before) => {
             Some(Form::Place(*axis, *each, before.checked_mul(over)?))
         }

@@ -5,12 +5,11 @@ use warpwright_pass::Seen;
 use warpwright_pass::names::{base_name, template_arguments};
 use warpwright_ptx::Module;
 
-use crate::code::{HostCode, expanded, numbers};
+use crate::code::{HostCode, numbers};
 
 /// Block, grid and dynamic shared memory of each kernel of a module that the text launches. `nvcc`: its options.
 pub fn own_launches(text: &str, module: &Module, nvcc: &[String], headers: &[String]) -> Vec<Seen> {
-    let text = expanded(text, nvcc, headers);
-    let code = HostCode::with_headers(&text, nvcc, headers);
+    let code = HostCode::with_headers(text, nvcc, headers);
     let of = |symbol: String| {
         let launches = code.launches(&base_name(&symbol), &template_arguments(&symbol));
         let extent = |all: &[u32], at: usize| all.get(at).copied().unwrap_or(1);
@@ -45,7 +44,7 @@ pub fn own_launches(text: &str, module: &Module, nvcc: &[String], headers: &[Str
 }
 
 /// What all of them are.
-fn agreed<T: PartialEq + Copy>(mut all: impl Iterator<Item = Option<T>>) -> Option<T> {
+pub(crate) fn agreed<T: PartialEq + Copy>(mut all: impl Iterator<Item = Option<T>>) -> Option<T> {
     let first = all.next()??;
     all.all(|one| one == Some(first)).then_some(first)
 }

@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use warpwright_launch::Source;
+use warpwright_launch::{Op, Source};
 
-use crate::code::{Amount, Op, Root};
-
-use crate::draft::{Contents, Draft, Named, Parameter, Value};
+use crate::amount::{Amount, Root, roots_of};
+use crate::draft::{Contents, Draft, Named};
 
 /// Threads that the emulator runs in a moment, and those that it still may be asked to run.
 const FEW: i64 = 1 << 13;
@@ -37,29 +36,20 @@ pub struct Small {
 const RAGGED: i64 = 27;
 const STEP: i64 = 10;
 
-/// Numbers that are handed over, from which on they may be counts of a loop.
-const COUNT: i64 = 1 << 8;
-
 /// Gives each root of a draft a name, in the order of their importance.
 pub fn name(draft: &mut Draft) {
-    let (mut shaping, mut fixed) = (BTreeSet::new(), BTreeSet::new());
-    let mut order: Vec<Rc<Root>> = Vec::new();
-    for extent in &draft.grid {
-        let mut own = BTreeSet::new();
-        extent.roots(&mut own, &mut fixed);
-        order.extend(own);
-    }
-    shaping.extend(order.iter().cloned());
+    let grid = draft.grid.iter();
+    let mut order: Vec<Rc<Root>> = grid.flat_map(|extent| roots_of([extent])).collect();
+    let mut shaping: BTreeSet<Rc<Root>> = order.iter().cloned().collect();
     for memory in draft.memory() {
         let counts = memory.count.iter().chain(match memory.count {
             Some(_) => [].iter(),
             None => draft.guessed_count.iter(),
         });
         for count in counts.chain(&memory.rows) {
-            count.roots(&mut shaping, &mut fixed);
+            count.roots(&mut shaping);
         }
     }
-    draft.dynamic_smem.roots(&mut shaping, &mut fixed);
     order.extend(shaping.iter().cloned());
     order.extend(draft.used());
     let mut names: Vec<Named> = Vec::new();
@@ -68,11 +58,7 @@ pub fn name(draft: &mut Draft) {
             continue;
         }
         let is_taken = |name: &str| name == "i" || names.iter().any(|named| named.name == name);
-        let mut name = if root.name.is_empty() {
-            "size".to_owned()
-        } else {
-            root.name.clone()
-        };
+        let mut name = root.name.clone();
         for number in 2.. {
             if !is_taken(&name) {
                 break;
@@ -84,11 +70,9 @@ pub fn name(draft: &mut Draft) {
             name,
             small: before.map_or(1, |b| b.small),
             full: before.map_or(1, |b| b.full),
-            source: match (root.is_sure && root.value.is_some(), root.is_processors) {
-                _ if draft.is_seen && draft.traced.contains_key(&root) => Source::Traced,
-                (true, _) => Source::Host,
-                (false, true) if draft.processors.is_named => Source::Stated,
-                (false, _) => Source::Guessed,
+            source: match root.value {
+                Some(_) => draft.sizes_source,
+                None => Source::Guessed,
             },
             is_scalar: !shaping.contains(&root),
             root,
@@ -148,38 +132,22 @@ fn whole(cap: i64, block: &[u32]) -> i64 {
     }
 }
 
-/// The names that the grid is made of.
-fn in_grid(draft: &Draft) -> BTreeSet<Rc<Root>> {
-    let (mut found, mut fixed) = (BTreeSet::new(), BTreeSet::new());
-    for extent in &draft.grid {
-        extent.roots(&mut found, &mut fixed);
-    }
-    found
-}
-
-/// Multiprocessors, or `int n = 0;` before a call that sets it: no extent is nothing, and most such are processors.
-fn is_processors(named: &Named, in_grid: &BTreeSet<Rc<Root>>) -> bool {
-    let root = &named.root;
-    let is_open = root.value.is_some_and(|n| n <= 0) && in_grid.contains(root);
-    !root.is_sure && (root.is_processors || is_open)
-}
-
 /// The names of which a part of the grid is a quotient that is rounded up: they need not be whole blocks.
 fn rounded(draft: &Draft) -> BTreeSet<Rc<Root>> {
-    let (mut all, mut others, mut fixed) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let (mut all, mut others) = (BTreeSet::new(), BTreeSet::new());
     for extent in &draft.grid {
         match extent {
-            Amount::Binary(Op::CeilDiv, of, _) => of.roots(&mut all, &mut fixed),
-            extent => extent.roots(&mut others, &mut fixed),
+            Amount::Binary(Op::CeilDiv, of, _) => of.roots(&mut all),
+            extent => extent.roots(&mut others),
         }
     }
-    all.retain(|root| !others.contains(root) && !fixed.contains(root));
+    all.retain(|root| !others.contains(root));
     all
 }
 
 /// Numbers at the small size: those of the grid no larger than the first cap, others no larger than the second.
 fn cap_small(draft: &mut Draft, cap: i64, others: i64, small: Small) {
-    let in_grid = in_grid(draft);
+    let in_grid = roots_of(&draft.grid);
     let (cap, others) = (whole(cap, &draft.block), whole(others, &draft.block));
     let ragged = match small.is_ragged {
         true => rounded(draft),
@@ -192,7 +160,6 @@ fn cap_small(draft: &mut Draft, cap: i64, others: i64, small: Small) {
             false => others,
         };
         named.small = match named.root.value {
-            Some(_) if is_processors(named, &in_grid) => cap.min(named.full),
             Some(value) if named.is_scalar && value < 1 << 16 && !small.is_long => value,
             Some(value) => value.min(cap),
             None => cap.min(named.full),
@@ -231,35 +198,13 @@ fn differ(draft: &mut Draft, small: Small) {
     }
 }
 
-/// Numbers that are handed over get the names of their parameters.
-pub fn name_scalars(draft: &mut Draft) {
-    for parameter in &mut draft.parameters {
-        let Parameter::Scalar { name, values, .. } = parameter else {
-            continue;
-        };
-        for (member, value) in values {
-            if let Value::Integer(amount, _) = value
-                && let Amount::Number(number @ COUNT..) = *amount
-            {
-                let name = if member.is_empty() { &*name } else { &*member };
-                let name = name.replace(|c: char| !c.is_alphanumeric(), "_");
-                *amount = Root::literal(&name, number);
-            }
-        }
-    }
-}
-
 /// Chooses all numbers. Those of scalars that nobody knows are `scalar`, if that is given.
 pub fn choose(draft: &mut Draft, small: Small, scalar: Option<i64>) {
     let at_full = |draft: &mut Draft, cap: i64| {
         let cap = whole(cap, &draft.block);
-        let in_grid = in_grid(draft);
         for named in &mut draft.names {
-            named.full = match (named.root.value, draft.traced.get(&named.root)) {
-                _ if is_processors(named, &in_grid) => draft.processors.number,
-                (_, Some(&value)) | (Some(value), None) => value,
-                (None, None) => cap,
-            };
+            let known = named.root.value.or(draft.solved.get(&named.root).copied());
+            named.full = known.unwrap_or(cap);
         }
     };
     let is_open = draft.names.iter().any(|named| named.root.value.is_none());
@@ -366,7 +311,7 @@ pub fn choose(draft: &mut Draft, small: Small, scalar: Option<i64>) {
 
 /// Where loops go by the grid they turn twice at the small size, if they do at the full one.
 fn turn_twice(draft: &mut Draft) {
-    let in_grid = in_grid(draft);
+    let in_grid = roots_of(&draft.grid);
     let threads = [true, false].map(|is_small| extent(draft, is_small).map(|(t, ..)| t));
     let (true, [Some(small), Some(full)]) = (draft.strides, threads) else {
         return;
@@ -397,7 +342,7 @@ fn fewer_blocks(draft: &mut Draft) {
             true => format!("blocks_{}", ["x", "y", "z"][at.min(2)]),
             false => "blocks".to_owned(),
         };
-        draft.grid[at] = Root::guess(&name, Some(full));
+        draft.grid[at] = Root::amount(&name, Some(full));
     }
     let before: Vec<(Rc<Root>, i64)> = draft
         .names
@@ -426,7 +371,7 @@ fn shorter_buffers(draft: &mut Draft) {
         if let Some(Amount::Number(count)) = memory.count
             && count > ELEMENTS
         {
-            let root = Root::guess(&format!("{}_length", memory.name), Some(count));
+            let root = Root::amount(&format!("{}_length", memory.name), Some(count));
             added.push((root.clone(), memory.source));
             memory.count = Some(root);
         }
@@ -464,7 +409,8 @@ pub fn fill(draft: &mut Draft) {
         })
         .collect();
     let is_rows = |count: &Amount| {
-        let is_one_more = |a: &Amount| matches!(a, Amount::Binary(crate::code::Op::Add, _, one) if **one == Amount::Number(1));
+        let is_one_more =
+            |a: &Amount| matches!(a, Amount::Binary(Op::Add, _, one) if **one == Amount::Number(1));
         is_one_more(count)
     };
     for memory in draft.buffers_mut() {

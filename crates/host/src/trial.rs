@@ -1,12 +1,12 @@
 //! A description is tried in the emulator before it is written: what is guessed of it is guessed anew where it faults.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::code::{Amount, Op};
+use crate::amount::{Amount, roots_of};
 use warpwright_emu::{EmuError, Emulator, FaultKind, Options, Outcome, Program};
-use warpwright_launch::{Buffer, Launch, Source, no_files};
+use warpwright_launch::{Buffer, Launch, Op, Source, no_files};
 use warpwright_ptx::Module;
 
 use crate::draft::{Contents, Draft};
@@ -330,9 +330,6 @@ fn with(ground: &Ground<'_>, base: &Draft, guess: &Guess) -> Draft {
             (memory.count, memory.source) = (Some(count), Source::Guessed);
         }
     }
-    if guess.small.is_long {
-        sizes::name_scalars(&mut draft);
-    }
     sizes::name(&mut draft);
     sizes::choose(&mut draft, guess.small, guess.scalar);
     sizes::fill(&mut draft);
@@ -353,10 +350,7 @@ fn beyond(result: &Trial) -> Option<&str> {
 /// The sizes of a buffer that are tried where an access goes beyond it: a few times as large, what the names say that nobody
 /// knows, then numbers.
 fn larger(draft: &Draft) -> Vec<Count> {
-    let (mut guessed, mut fixed) = (BTreeSet::new(), BTreeSet::new());
-    for amount in &draft.guessed_count {
-        amount.roots(&mut guessed, &mut fixed);
-    }
+    let guessed = roots_of(&draft.guessed_count);
     let open = draft.names.iter().filter(|n| n.root.value.is_none());
     let (own, others): (Vec<_>, Vec<_>) = open.partition(|n| guessed.contains(&n.root));
     let root = |n: &crate::draft::Named| Amount::Root(n.root.clone());
@@ -441,6 +435,10 @@ pub fn best(
     };
     let left = |work: u32| Left::of(limits, work);
     let is_late = || !left(0).has_time(Duration::ZERO);
+    if is_late() {
+        let why = "no time was left: --budget".to_owned();
+        return Some((first(ground, bases.first()?), Trial::Unknown(why)));
+    }
     let counts = fitted(&program, &first(ground, bases.first()?), &is_late);
     if !counts.is_empty() {
         let bases: Vec<Draft> = bases.iter().map(|base| fitting(base, &counts)).collect();

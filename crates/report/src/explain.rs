@@ -61,6 +61,9 @@ pub struct Explanation {
     /// What is known of a program that ran and did not launch it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_launched: Option<String>,
+    /// The arguments with which its program was seen to launch it, where that does not without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_args: Option<String>,
     /// Why neither turns of loops nor accesses are counted, where a launch is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_counted: Option<String>,
@@ -382,6 +385,7 @@ pub fn from_resources(
         idle_sms: setting.idle_sms(),
         guessed: setting.guessed.to_owned(),
         not_launched: None,
+        run_args: None,
         not_counted: None,
         dynamic_smem_is_assumed: false,
         calls: Vec::new(),

@@ -121,9 +121,13 @@ impl State {
         if let Some(kind) = kind {
             self.observe(kind, call, &function);
         }
-        let done = self.execute(call, &function);
-        // A program may end without a word: the first of each kind are written at once, as long as they are few.
+        // A program may end without a word, or be ended while a kernel runs: the first of each kind are written at once,
+        // as long as they are few.
         let now = is_new && self.record.kinds() < AT_ONCE;
+        if now {
+            self.record.write(self.gpu.as_ref(), now);
+        }
+        let done = self.execute(call, &function);
         self.record.write(self.gpu.as_ref(), now);
         done
     }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 use warpwright_autotune::launches::guesses;
-use warpwright_autotune::own_run::{DOING, FOR_RUN, beside_a_build, until};
+use warpwright_autotune::own_run::{DOING, FOR_RUN, beside_a_build, launched_with, until};
 use warpwright_diag::count;
 use warpwright_driver::Resources;
 use warpwright_driver::crat::ResourceUsage;
@@ -173,9 +173,9 @@ fn of_kernels(
     options.ran = own::known(ran.as_ref(), &args.kernel);
     let mut found = progress::waiting(COUNTING, || optimizer.explain(input, &options))?;
     for kernel in &mut found.kernels {
-        kernel.not_launched = ran
-            .as_ref()
-            .and_then(|ran| ran.not_launched(&kernel.kernel));
+        let Some(ran) = &ran else { continue };
+        kernel.not_launched = ran.not_launched(&kernel.kernel);
+        kernel.run_args = ran.tried(&kernel.kernel).map(str::to_owned);
     }
     Ok((found.gpu, found.kernels, options.counted))
 }
@@ -214,6 +214,9 @@ fn print_kernel(e: &Explanation, (gpu, args): (&Gpu, &KernelArgs), is_verbose: b
         "{}",
         wrap(&titled(&e.kernel, &launched), "", "  ").join("\n")
     );
+    if let Some(args) = &e.run_args {
+        println!("{}", wrap(&launched_with(args), "  ", "    ").join("\n"));
+    }
     if let Some(text) = &e.not_launched {
         println!("{}", wrap(text, "  ", "    ").join("\n"));
     }

@@ -36,7 +36,11 @@ pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
         Ok::<_, Failure>((file, module))
     };
     let (file, module) = progress::waiting(progress::COMPILING, compile)?;
-    let wanted = args.own.wanted(&args.nvcc, (args.budget * FOR_RUN, None));
+    // What compiling took is gone.
+    let left = until
+        .saturating_duration_since(Instant::now())
+        .as_secs_f64();
+    let wanted = args.own.wanted(&args.nvcc, (left * FOR_RUN, None));
     let run = || own_run::run(&tools, &input, wanted, &Told(cli));
     let ran = match (&args.trace, args.block) {
         (None, None) => progress::waiting(own_run::DOING, run),

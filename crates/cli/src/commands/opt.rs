@@ -9,7 +9,7 @@ use warpwright::source::naive::wanted;
 use warpwright::source::read::read;
 use warpwright::source::{advice, quoted};
 use warpwright::{Candidate, Emit as Emitted, Error, Explanation};
-use warpwright_autotune::own_run::{BUDGET, DOING, until};
+use warpwright_autotune::own_run::{BUDGET, DOING, launched_with, until};
 use warpwright_autotune::session::database;
 use warpwright_diag::count;
 use warpwright_driver::database::kernel_hash;
@@ -110,6 +110,8 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
     for kernel in &mut outcome.report.kernels {
         let why = ran.as_ref().and_then(|ran| ran.not_launched(&kernel.name));
         kernel.notes.extend(why);
+        let tried = ran.as_ref().and_then(|ran| ran.tried(&kernel.name));
+        kernel.notes.extend(tried.map(launched_with));
     }
     watch.bar.finish_and_clear();
     if let Some(folder) = &args.keep {

@@ -101,7 +101,9 @@ pub fn sizes(
 }
 
 /// What is known of launches: the program's own, or those of a trace that was named.
-pub fn known(ran: Option<&Ran>, kernel: &KernelArgs) -> Option<Trace> {
-    let own = ran.map(|ran| &ran.trace);
-    own.or(kernel.seen.as_deref()).cloned()
+pub fn known(ran: Option<&Ran>, kernel: &KernelArgs) -> Vec<Trace> {
+    match ran {
+        Some(ran) => ran.traces().cloned().collect(),
+        None => kernel.seen.as_deref().cloned().into_iter().collect(),
+    }
 }

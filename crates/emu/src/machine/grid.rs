@@ -32,9 +32,12 @@ const BLOCK_SLICE: u64 = 1 << 20;
 /// The same where blocks wait for each other: most do so at once.
 const COOPERATIVE_SLICE: u64 = 1 << 11;
 
-/// Blocks between two looks at what the launch has spent. A fixed number, so that the block at which a launch
-/// runs out does not depend on the number of processors.
+/// Blocks between two looks at what the launch has spent, at most and at first. What the blocks so far took decides how
+/// many are next, so that the block at which a launch runs out does not depend on the number of processors.
 const WAVE: u64 = 1 << 12;
+const FIRST_WAVE: u64 = 16;
+/// As many times the blocks so far are in the next wave, at most: others may take longer.
+const GROWTH: u64 = 4;
 
 /// What it costs to begin a block, in warp instructions: an empty grid of two thousand million blocks takes
 /// hours as well.
@@ -260,9 +263,11 @@ impl Program {
         blocks: u64,
     ) -> Result<Finished, Box<Fault>> {
         let mut all = Finished::new(self, options);
-        for start in (0..blocks).step_by(WAVE as usize) {
+        let mut start = 0;
+        while start < blocks {
             let left = options.total.saturating_sub(all.spent);
-            let wave = start..(start + WAVE).min(blocks);
+            let wave = start..(start + next_wave(start, all.spent, left)).min(blocks);
+            start = wave.end;
             all.add(&self.run_wave(work, options, wave, left)?);
         }
         Ok(all)
@@ -381,6 +386,15 @@ impl Program {
         }
         Ok(all)
     }
+}
+
+/// How many blocks are next, after some that spent so much, where so much is left: hardly more than exceed it.
+fn next_wave(before: u64, spent: u64, left: u64) -> u64 {
+    let Some(each) = spent.checked_div(before) else {
+        return FIRST_WAVE;
+    };
+    let most = WAVE.min(GROWTH * before);
+    (left / each.max(1) + 1).clamp(FIRST_WAVE, most)
 }
 
 /// What all blocks of a launch share.
@@ -564,4 +578,24 @@ fn params(program: &Program, launch: &Launch, bases: &[u64]) -> Result<Vec<u8>, 
         bytes[start..start + value.len()].copy_from_slice(&value);
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waves_hardly_exceed_what_is_left() {
+        for (before, spent, left, expected) in [
+            (0, 0, u64::MAX, FIRST_WAVE),
+            // As many as fit, and one more; never so few that processors wait.
+            (64, 64 * 1000, 100_500, 101),
+            (64, 64 * 1000, 0, FIRST_WAVE),
+            // Those behind may take longer.
+            (16, 16, u64::MAX, 64),
+            (1 << 20, 1 << 20, u64::MAX, WAVE),
+        ] {
+            assert_eq!(next_wave(before, spent, left), expected, "{before} {spent}");
+        }
+    }
 }

@@ -21,8 +21,6 @@ pub(super) enum Kind {
     Integer,
     /// A `dim3`.
     Extents,
-    /// A `cudaLaunchConfig_t`.
-    Config,
     /// A parameter of a template or of a function: what it is says who uses that.
     Parameter,
     /// Anything else.
@@ -278,7 +276,6 @@ impl<'t> HostCode<'t> {
             is_static |= matches!(word, "static" | "constexpr");
             match word {
                 "dim3" => kind = Some(Kind::Extents),
-                "cudaLaunchConfig_t" => kind = Some(Kind::Config),
                 ":" => {}
                 word if SPECIFIERS.contains(&word) => {}
                 word if INTEGERS.contains(&word) => kind = kind.or(Some(Kind::Integer)),

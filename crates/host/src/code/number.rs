@@ -1,21 +1,22 @@
-//! Integers of host code in the types that C computes them in.
+//! Numbers of host code in the types that C computes them in.
 
-use super::amount::Amount;
-use warpwright_launch::Op;
-
-/// An integer of C.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Number {
-    pub(super) amount: Amount,
-    pub(super) ty: Ty,
+/// A number of C.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Number {
+    Integer(i64, Ty),
+    /// A floating-point number; is it a `float`?
+    Real(f64, bool),
 }
 
 /// As much of an integer's type as decides what it can hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ty {
-    pub(super) wide: bool,
-    pub(super) unsigned: bool,
+    wide: bool,
+    unsigned: bool,
 }
+
+/// Integers that a `double` holds, all up to this one.
+const EXACT: f64 = 9e15;
 
 impl Ty {
     pub(super) const INT: Ty = Ty {
@@ -55,95 +56,79 @@ impl Ty {
     }
 
     /// That of a declaration or a cast, by its words.
-    pub(super) fn of(words: &str) -> Ty {
-        let is_wide = ["long", "64", "size_t", "ptrdiff"]
-            .iter()
-            .any(|w| words.contains(w));
+    fn of(words: &str) -> Ty {
+        let is_wide = ["long", "64", "size_t", "ptrdiff"];
         let is_unsigned = |word: &str| word.starts_with('u') || word == "size_t";
         Ty {
-            wide: is_wide,
+            wide: is_wide.iter().any(|word| words.contains(word)),
             unsigned: words.split([' ', ':']).any(is_unsigned),
         }
     }
 }
 
 impl Number {
-    /// Of this type, where it can hold the code's number.
-    pub(super) fn new(amount: Amount, ty: Ty) -> Option<Number> {
+    /// Of this type, where that can hold it.
+    pub(super) fn new(number: i64, ty: Ty) -> Option<Number> {
         let (low, high) = match (ty.wide, ty.unsigned) {
             (false, false) => (i64::from(i32::MIN), i64::from(i32::MAX)),
             (false, true) => (0, i64::from(u32::MAX)),
             (true, false) => (i64::MIN, i64::MAX),
             (true, true) => (0, i64::MAX),
         };
-        let fits = amount.number().is_none_or(|n| (low..=high).contains(&n));
-        fits.then_some(Number { amount, ty })
+        (low..=high)
+            .contains(&number)
+            .then_some(Number::Integer(number, ty))
     }
 
     pub(super) fn constant(number: i64) -> Number {
         let wide = i32::try_from(number).is_err();
-        let ty = Ty { wide, ..Ty::INT };
-        Number {
-            amount: Amount::Number(number),
-            ty,
+        Number::Integer(number, Ty { wide, ..Ty::INT })
+    }
+
+    /// What an integer becomes that is set to it.
+    pub(super) fn integer(self) -> Option<i64> {
+        match self {
+            Number::Integer(number, _) => Some(number),
+            Number::Real(number, _) => (number.abs() < EXACT).then_some(number as i64),
         }
     }
 
-    pub(super) fn number(&self) -> Option<i64> {
-        self.amount.number()
+    /// In the type of a declaration or a cast, where that can hold it.
+    pub(super) fn declared(self, words: &str) -> Option<Number> {
+        let real = |single| Some(Number::Real(self.real(single), single));
+        match () {
+            () if has_word(words, "float") => real(true),
+            () if has_word(words, "double") => real(false),
+            () if has_word(words, "auto") || has_word(words, "enum") => Some(self),
+            () => {
+                let number = self.integer()?;
+                (!is_narrowed(words, number)).then(|| Number::new(number, Ty::of(words)))?
+            }
+        }
     }
 
-    pub(super) fn ty(&self) -> Ty {
-        self.ty
+    fn real(self, single: bool) -> f64 {
+        let number = match self {
+            Number::Integer(number, _) => number as f64,
+            Number::Real(number, _) => number,
+        };
+        if single {
+            f64::from(number as f32)
+        } else {
+            number
+        }
     }
 
-    /// Another amount of this type.
-    pub(super) fn with(self, amount: Amount) -> Number {
-        Number { amount, ..self }
+    pub(super) fn is_true(self) -> bool {
+        self.real(false) != 0.0
     }
-}
 
-/// What is computed of two numbers, in the type that C computes it in.
-pub(super) fn combined(op: Op, a: Number, b: Number) -> Option<Number> {
-    let ty = a.ty.with(b.ty);
-    // A negative number becomes something else in an unsigned type.
-    let is_lost = |n: &Number| ty.unsigned && n.number().is_some_and(|n| n < 0);
-    if is_lost(&a) || is_lost(&b) {
-        return None;
+    pub(super) fn ceil(self) -> Number {
+        match self {
+            Number::Real(number, single) => Number::Real(number.ceil(), single),
+            integer => integer,
+        }
     }
-    let are_known = a.number().is_some() && b.number().is_some();
-    let plain = |amount: &Amount| match amount {
-        Amount::Number(n) => Some(*n),
-        _ => None,
-    };
-    let amount = match (plain(&a.amount), plain(&b.amount)) {
-        (Some(a), Some(b)) => Amount::Number(op.of(a, b)?),
-        _ => Amount::binary(op, a.amount, b.amount),
-    };
-    (!are_known || amount.number().is_some()).then(|| Number::new(amount, ty))?
-}
-
-/// A number that is right as long as others stay what they are.
-pub(super) fn given<const N: usize>(number: i64, ty: Ty, of: [Number; N]) -> Option<Number> {
-    let others: Vec<Amount> = of.into_iter().map(|n| n.amount).collect();
-    let amount = Amount::Number(number);
-    let amount = match others.iter().all(|a| matches!(a, Amount::Number(_))) {
-        true => amount,
-        false => Amount::Given(Box::new(amount), others),
-    };
-    Number::new(amount, ty)
-}
-
-pub(super) fn binary(sign: &str, a: Number, b: Number) -> Option<Number> {
-    let op = match sign {
-        "+" => Op::Add,
-        "-" => Op::Sub,
-        "*" => Op::Mul,
-        "/" => Op::Div,
-        "%" => Op::Rem,
-        _ => return compared(sign, a, b),
-    };
-    combined(op, a, b)
 }
 
 /// Types that hold less than an `int`, with the least and the most that all of their kind hold: other numbers become
@@ -159,67 +144,95 @@ const NARROW: [(&str, i64, i64); 7] = [
 ];
 
 /// Is this one of the words of a type?
-pub(super) fn has_word(words: &str, word: &str) -> bool {
+fn has_word(words: &str, word: &str) -> bool {
     let mut all = words.split(|c: char| !c.is_alphanumeric() && c != '_');
     all.any(|own| own == word)
 }
 
 /// Does a number not fit the type that some words name?
-pub(super) fn is_narrowed(words: &str, number: &Number) -> bool {
-    let Some(number) = number.number() else {
-        return false;
-    };
-    let narrow = NARROW.iter().filter(|(word, ..)| has_word(words, word));
-    let mut narrow = narrow.map(|(_, least, most)| (*least..=*most).contains(&number));
-    narrow.any(|fits| !fits)
+pub(super) fn is_narrowed(words: &str, number: i64) -> bool {
+    let mut narrow = NARROW.iter().filter(|(word, ..)| has_word(words, word));
+    narrow.any(|(_, least, most)| !(*least..=*most).contains(&number))
 }
 
 /// `a || b`, or `a && b`: one of them may decide it alone.
 pub(super) fn either(is_or: bool, a: Option<Number>, b: Option<Number>) -> Option<Number> {
-    let truth = |n: &Option<Number>| Some(n.as_ref()?.number()? != 0);
-    match (truth(&a), truth(&b)) {
-        (Some(own), _) if own == is_or => given(i64::from(is_or), Ty::INT, [a?]),
-        (_, Some(own)) if own == is_or => given(i64::from(is_or), Ty::INT, [b?]),
-        (Some(_), Some(_)) => given(i64::from(!is_or), Ty::INT, [a?, b?]),
+    let truth = |n: Option<Number>| n.map(Number::is_true);
+    match (truth(a), truth(b)) {
+        (Some(own), _) | (_, Some(own)) if own == is_or => Some(Number::constant(is_or.into())),
+        (Some(_), Some(_)) => Some(Number::constant((!is_or).into())),
         _ => None,
     }
 }
 
-/// Shifts, bits and comparisons, which only are computed of numbers.
-fn compared(sign: &str, a: Number, b: Number) -> Option<Number> {
-    let (x, y) = (a.number(), b.number()?);
-    let shift = || u32::try_from(y).ok().filter(|&n| n < 63);
-    if matches!(sign, "<<" | ">>") {
-        let factor = 1_i64.checked_shl(shift()?)?;
-        let bits = if a.ty.wide { 64 } else { 32 };
-        if y >= bits || sign == ">>" && x.is_some_and(|x| x < 0) {
-            return None;
+/// What is computed of two numbers, in the type that C computes it in.
+pub(super) fn binary(sign: &str, a: Number, b: Number) -> Option<Number> {
+    use Number::{Integer, Real};
+    match (a, b) {
+        (Integer(a, of_a), Integer(b, of_b)) => integers(sign, (a, of_a), (b, of_b)),
+        (Real(..), _) | (_, Real(..)) => {
+            let is_single = |n| !matches!(n, Real(_, false));
+            let single = is_single(a) && is_single(b);
+            reals(sign, (a.real(single), b.real(single)), single)
         }
-        let op = if sign == "<<" { Op::Mul } else { Op::Div };
-        let by = match &b.amount {
-            Amount::Number(_) => Amount::Number(factor),
-            other => Amount::Given(Box::new(Amount::Number(factor)), vec![other.clone()]),
-        };
-        let ty = a.ty;
-        return combined(op, a, Number { amount: by, ty });
     }
-    let x = x?;
-    let ty = a.ty.with(b.ty);
-    // A negative number becomes a large one where the other has no sign.
-    if ty.unsigned && (x < 0 || y < 0) {
+}
+
+fn reals(sign: &str, (a, b): (f64, f64), single: bool) -> Option<Number> {
+    let number = match sign {
+        "+" => a + b,
+        "-" => a - b,
+        "*" => a * b,
+        "/" => a / b,
+        _ => return compared(sign, &a, &b),
+    };
+    // A product of two of 24 bits has 48: it is rounded once.
+    let number = if single {
+        f64::from(number as f32)
+    } else {
+        number
+    };
+    number.is_finite().then_some(Number::Real(number, single))
+}
+
+fn integers(sign: &str, (a, of_a): (i64, Ty), (b, of_b): (i64, Ty)) -> Option<Number> {
+    if let "<<" | ">>" = sign {
+        let bits = if of_a.wide { 63 } else { 32 };
+        let by = u32::try_from(b).ok().filter(|by| *by < bits && a >= 0)?;
+        let number = match sign {
+            "<<" => a.checked_mul(1 << by)?,
+            _ => a >> by,
+        };
+        return Number::new(number, of_a);
+    }
+    let ty = of_a.with(of_b);
+    // A negative number becomes something else in an unsigned type.
+    if ty.unsigned && (a < 0 || b < 0) {
         return None;
     }
+    let number = match sign {
+        "+" => a.checked_add(b),
+        "-" => a.checked_sub(b),
+        "*" => a.checked_mul(b),
+        "/" => a.checked_div(b),
+        "%" => a.checked_rem(b),
+        "&" => Some(a & b),
+        "|" => Some(a | b),
+        "^" => Some(a ^ b),
+        _ => return compared(sign, &a, &b),
+    };
+    Number::new(number?, ty)
+}
+
+fn compared<T: PartialOrd>(sign: &str, a: &T, b: &T) -> Option<Number> {
     let truth = match sign {
-        "&" => return given(x & y, ty, [a, b]),
-        "|" => return given(x | y, ty, [a, b]),
-        "^" => return given(x ^ y, ty, [a, b]),
-        "<" => x < y,
-        ">" => x > y,
-        "<=" => x <= y,
-        ">=" => x >= y,
-        "==" => x == y,
-        "!=" => x != y,
+        "<" => a < b,
+        ">" => a > b,
+        "<=" => a <= b,
+        ">=" => a >= b,
+        "==" => a == b,
+        "!=" => a != b,
         _ => return None,
     };
-    given(i64::from(truth), Ty::INT, [a, b])
+    Some(Number::constant(truth.into()))
 }

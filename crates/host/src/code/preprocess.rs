@@ -1,12 +1,11 @@
 //! What the preprocessor makes of host code: macros, and the lines that are compiled.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::HostCode;
-use super::values::{Known, Value, parts};
-use warpwright_cudac::macros::{Macro, Macros, substitute};
-use warpwright_cudac::words::{Token, closed, line, plain, tokens};
+use super::values::{Known, Value};
+use warpwright_cudac::macros::{Macro, Macros};
+use warpwright_cudac::words::{Token, line, plain, tokens};
 
 /// The parameters of a macro, if it takes any, and its body; nothing for an `#undef`.
 type Meaning = Option<(Option<Vec<String>>, String)>;
@@ -43,120 +42,55 @@ const OWN: [(&str, bool); 11] = [
 ];
 
 /// The tokens of a text without those that are not compiled for sure, and the macros of it, of its headers and of nvcc's
-/// options that mean one thing all over them.
-pub(super) fn compiled(text: &str, options: &[String], headers: &[String]) -> (Vec<Token>, Macros) {
+/// options that mean one thing all over them, and those that do something.
+pub(super) fn compiled(
+    text: &str,
+    options: &[String],
+    headers: &[String],
+) -> (Vec<Token>, Macros, Acting) {
     let mut meanings = Meanings::stated(options);
     // Those that others include are last.
     for header in headers.iter().rev() {
         meanings.read(header);
     }
     let kept = meanings.read(text);
-    (kept, meanings.macros(false))
+    let acting = meanings.acting();
+    (kept, meanings.macros(false), acting)
 }
 
-/// Macros within macros, so many at most.
-const DEEPEST: u32 = 3;
-
-/// A text with the uses of macros that launch something, or write a variable, as what they stand for, each in as many
-/// lines.
-pub fn expanded<'t>(text: &'t str, options: &[String], headers: &[String]) -> Cow<'t, str> {
-    let mut whole = Cow::Borrowed(text);
-    for _ in 0..DEEPEST {
-        match expanded_once(&whole, options, headers) {
-            Some(more) => whole = Cow::Owned(more),
-            None => break,
-        }
-    }
-    whole
+/// Macros that do more than stand for a number.
+#[derive(Debug, Default)]
+pub(super) struct Acting {
+    /// Names of variables that they write.
+    pub(super) written: BTreeSet<String>,
+    /// They write what they are handed.
+    pub(super) writing: BTreeSet<String>,
+    /// They launch something.
+    pub(super) launching: BTreeSet<String>,
 }
 
-/// Does the body of a macro write what it is handed, or a name that it does not declare?
-fn writes(body: &str, parameters: &[String]) -> bool {
+/// The words that the body of a macro writes, or hands on by their address.
+fn written(body: &str) -> BTreeSet<&str> {
     let all = tokens(body);
     let word = |at: usize| all.get(at).map_or("", |t: &Token| &body[t.at.clone()]);
     let before = |at: usize, n: usize| at.checked_sub(n).map_or("", word);
     let is_assigned = |at: usize| match (word(at), word(at + 1), word(at + 2)) {
         ("=", second, _) => second != "=",
         ("+" | "-" | "*" | "/" | "%" | "|" | "&" | "^", "=", third) => third != "=",
-        ("+", "+", _) | ("-", "-", _) => true,
-        ("<", "<", "=") | (">", ">", "=") => true,
+        ("+", "+", _) | ("-", "-", _) | ("<", "<", "=") | (">", ">", "=") => true,
         _ => false,
     };
-    (0..all.len()).filter(|&at| all[at].word).any(|at| {
+    let is_written = |&at: &usize| {
+        // `(v).x = …`
         let mut end = at + 1;
-        while word(end) == "." && all.get(end + 1).is_some_and(|t| t.word) {
-            end += 2;
+        while word(end) == ")" || word(end) == "." && word(end + 1) != "." {
+            end += if word(end) == ")" { 1 } else { 2 };
         }
-        let is_declared = all
-            .get(at.wrapping_sub(1))
-            .is_some_and(|t| t.word && !matches!(before(at, 1), "else" | "do"))
-            || matches!(before(at, 1), "*" | "&" | "." | ",");
-        let is_handed = parameters.iter().any(|own| own == word(at));
-        // `(v) = …`
-        let mut behind = end;
-        while is_handed && word(behind) == ")" {
-            behind += 1;
-        }
-        let is_changed = [["+", "+"], ["-", "-"]].contains(&[before(at, 2), before(at, 1)]);
-        let is_handed_on = is_handed && before(at, 1) == "&" && matches!(before(at, 2), "(" | ",");
-        is_handed_on || is_changed || is_assigned(behind) && (is_handed || !is_declared)
-    })
-}
-
-fn expanded_once(text: &str, options: &[String], headers: &[String]) -> Option<String> {
-    let (all, macros) = compiled(text, options, headers);
-    let word = |at: usize| all.get(at).map_or("", |t: &Token| &text[t.at.clone()]);
-    let acting = |name: &str| {
-        let own = macros.named(name).next()?;
-        let body = own.body.as_deref()?;
-        let parameters = own.parameters.as_deref();
-        let launches = body.contains("<<<") && parameters.is_some();
-        let is_it = launches || writes(body, parameters.unwrap_or_default());
-        is_it.then_some((parameters, body, launches))
+        let signs = [before(at, 2), before(at, 1)];
+        is_assigned(end) || matches!(signs, ["+", "+"] | ["-", "-"] | ["(" | ",", "&"])
     };
-    let (mut out, mut from) = (String::new(), 0);
-    for (at, token) in all.iter().enumerate().filter(|(_, t)| t.word) {
-        let Some((parameters, body, launches)) = acting(word(at)) else {
-            continue;
-        };
-        if token.directive && !launches || token.at.start < from {
-            continue;
-        }
-        let Some(parameters) = parameters else {
-            out += &text[from..token.at.start];
-            out += &body.replace('\n', " ");
-            from = token.at.end;
-            continue;
-        };
-        let close = closed(text, &all, at + 1).filter(|_| word(at + 1) == "(");
-        let Some(close) = close else {
-            continue;
-        };
-        let end = all[close].at.end;
-        if token.directive {
-            // Its body is no launch of its own.
-            let end = token.at.start + line(&text.as_bytes()[token.at.start..]);
-            out += &text[from..token.at.start];
-            out += &text[token.at.start..end].replace("<<<", "   ");
-            from = end;
-            continue;
-        }
-        let mut arguments: Vec<String> = parts(&text[all[at + 1].at.end..all[close].at.start])
-            .into_iter()
-            .map(str::to_owned)
-            .collect();
-        let rest = arguments.split_off(parameters.len().min(arguments.len()));
-        let mut names = parameters.to_vec();
-        names.push("__VA_ARGS__".to_owned());
-        arguments.resize(parameters.len(), String::new());
-        arguments.push(rest.join(", "));
-        let body = body.replace("##", "");
-        out += &text[from..token.at.start];
-        out += &substitute(&body, &names, &arguments).replace('\n', " ");
-        out += &"\n".repeat(text[token.at.start..end].matches('\n').count());
-        from = end;
-    }
-    (from > 0).then(|| out + &text[from..])
+    let own = (0..all.len()).filter(|&at| all[at].word).filter(is_written);
+    own.map(word).collect()
 }
 
 fn both(a: Option<bool>, b: Option<bool>) -> Option<bool> {
@@ -322,10 +256,30 @@ impl Meanings {
             }
         }
         out += rest;
-        let code = HostCode::of("", Vec::new(), self.macros(true));
+        let code = HostCode::of("", Vec::new(), (self.macros(true), Acting::default()));
         let number = code.value(&out, 0, &Known::default());
-        let number = number.and_then(Value::number)?.number()?;
-        Some(number != 0)
+        Some(number.and_then(Value::number)?.is_true())
+    }
+
+    /// Those that do something.
+    fn acting(&self) -> Acting {
+        let mut found = Acting::default();
+        for (name, (meanings, _)) in &self.all {
+            for (parameters, body) in meanings.iter().flatten() {
+                let parameters = parameters.as_deref().unwrap_or_default();
+                let is_handed = |word: &&str| parameters.iter().any(|own| own == word);
+                let (handed, own): (Vec<&str>, Vec<&str>) =
+                    written(body).into_iter().partition(is_handed);
+                found.written.extend(own.into_iter().map(str::to_owned));
+                if !handed.is_empty() {
+                    found.writing.insert(name.clone());
+                }
+                if body.contains("<<<") {
+                    found.launching.insert(name.clone());
+                }
+            }
+        }
+        found
     }
 
     /// As macros: what they mean now, or else those that mean one thing all over.

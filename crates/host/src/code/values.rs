@@ -2,16 +2,14 @@
 
 use std::ops::Range;
 
-use super::amount::Amount;
+use super::HostCode;
 use super::names::{Declaration, Kind};
-use super::number::{Number, Ty, binary, combined, either, given, is_narrowed};
-use super::{HostCode, is_extended};
+use super::number::{Number, Ty, binary, either, is_narrowed};
 use warpwright_cudac::Literal;
 use warpwright_cudac::ast::{Expr, ExprKind, Type};
 use warpwright_cudac::macros::Expanded;
 use warpwright_cudac::words::tokens;
 use warpwright_cudac::{parse_expr, print};
-use warpwright_launch::Op;
 
 /// Names that are looked up for one launch, at most.
 pub(super) const MOST: u32 = 500;
@@ -44,7 +42,7 @@ impl Value {
 }
 
 /// What becomes of a variable where its name stands.
-pub(super) enum Change {
+enum Change {
     /// It becomes this.
     Whole(Range<usize>),
     /// A member becomes this.
@@ -54,7 +52,7 @@ pub(super) enum Change {
 }
 
 /// Functions of the standard library that write what they are handed.
-pub(super) const SWAPS: [&str; 3] = ["swap", "exchange", "tie"];
+const SWAPS: [&str; 3] = ["swap", "exchange", "tie"];
 
 /// The members of a `dim3`.
 const AXES: [&str; 3] = ["x", "y", "z"];
@@ -81,7 +79,7 @@ pub(super) fn parts(text: &str) -> Vec<&str> {
 }
 
 /// What stands between a bracket at the start of a text and the one at its end that closes it.
-pub(super) fn inside(text: &str) -> Option<&str> {
+fn inside(text: &str) -> Option<&str> {
     let all = Some(tokens(text)).filter(|_| text.starts_with(['(', '{']))?;
     let close = warpwright_cudac::words::closed(text, &all, 0)?;
     let is_whole = all.first()?.at.start == 0 && all[close].at.end == text.len();
@@ -89,7 +87,7 @@ pub(super) fn inside(text: &str) -> Option<&str> {
 }
 
 /// Sizes of types in bytes, for `sizeof`.
-pub(super) fn size(ty: &str) -> Option<u32> {
+fn size(ty: &str) -> Option<u32> {
     Some(match ty {
         "char" | "unsigned char" | "signed char" | "bool" | "uint8_t" | "int8_t" | "uchar" => 1,
         "half" | "__half" | "__nv_bfloat16" | "short" | "uchar2" | "unsigned short"
@@ -108,28 +106,13 @@ pub(super) fn size(ty: &str) -> Option<u32> {
     })
 }
 
-/// What a `sizeof` in front of a text is of, and where that ends: `(float)` or `*p`.
-pub(super) fn operand(behind: &str) -> Option<(&str, usize)> {
+/// The type in parentheses behind a `sizeof`, and where they end.
+fn operand(behind: &str) -> Option<(&str, usize)> {
     let all = tokens(behind);
-    let word = |at: usize| all.get(at).map_or("", |t| &behind[t.at.clone()]);
-    if word(0) == "(" {
-        let close = warpwright_cudac::words::closed(behind, &all, 0)?;
-        let inside = &behind[all[0].at.end..all[close].at.start];
-        return Some((inside.trim(), all[close].at.end));
-    }
-    let mut at = (0..all.len()).find(|&at| word(at) != "*")?;
-    all.get(at).filter(|token| token.word)?;
-    at += 1;
-    loop {
-        match word(at) {
-            "[" => at = warpwright_cudac::words::closed(behind, &all, at)? + 1,
-            "." => at += 2,
-            "-" if word(at + 1) == ">" => at += 3,
-            _ => break,
-        }
-    }
-    let end = all.get(at - 1)?.at.end;
-    Some((behind[..end].trim(), end))
+    let close = warpwright_cudac::words::closed(behind, &all, 0)?;
+    let is_it = behind[all[0].at.clone()] == *"(";
+    let inside = &behind[all[0].at.end..all[close].at.start];
+    is_it.then_some((inside.trim(), all[close].at.end))
 }
 
 /// A text in which calls name no types: `min(a, b)` for `std::min<int>(a, b)`.
@@ -152,69 +135,27 @@ fn without_types(text: &str) -> String {
     out + &text[from..]
 }
 
-/// What stands for the size of something that is not known here.
-const ELEMENT: &str = "__sizeof_element";
 /// What stands in front of a `sizeof` that is known.
 const SIZE: &str = "__sizeof_";
 
+/// A text with a name for the number in place of each `sizeof`; none where one is not known.
+fn without_sizeof(text: &str) -> Option<String> {
+    let (mut out, mut from) = (text.to_owned(), 0);
+    while let Some(at) = out[from..].find("sizeof").map(|at| at + from) {
+        let is_inside = |b: Option<char>| b.is_some_and(|c| c == '_' || c.is_alphanumeric());
+        let behind = &out[at + "sizeof".len()..];
+        if is_inside(out[..at].chars().next_back()) || is_inside(behind.chars().next()) {
+            from = at + "sizeof".len();
+            continue;
+        }
+        let (ty, end) = operand(behind)?;
+        out = format!("{}{SIZE}{}{}", &out[..at], size(ty)?, &behind[end..]);
+        from = at + SIZE.len();
+    }
+    Some(out)
+}
+
 impl HostCode<'_> {
-    /// A text with a name for the number in place of each `sizeof`.
-    fn without_sizeof(&self, text: &str, place: usize) -> Option<String> {
-        let mut out = text.to_owned();
-        let mut from = 0;
-        while let Some(at) = out[from..].find("sizeof").map(|at| at + from) {
-            let is_inside = |b: Option<char>| b.is_some_and(|c| c == '_' || c.is_alphanumeric());
-            let behind = &out[at + "sizeof".len()..];
-            if is_inside(out[..at].chars().next_back()) || is_inside(behind.chars().next()) {
-                from = at + "sizeof".len();
-                continue;
-            }
-            let (ty, end) = operand(behind)?;
-            self.fuel.set(self.fuel.get().checked_sub(1)?);
-            let name = match size(ty).map(|bytes| format!("{SIZE}{bytes}")) {
-                Some(name) => name,
-                None => match self.array(ty, place) {
-                    Some(product) => product,
-                    None => ELEMENT.to_owned(),
-                },
-            };
-            from = at;
-            out = format!("{}{name}{}", &out[..at], &behind[end..]);
-        }
-        Some(out)
-    }
-
-    /// The size of an array by its name, as its declaration says it: `(8*(512))` for `float *h[512]`.
-    fn array(&self, name: &str, at: usize) -> Option<String> {
-        let is_name = tokens(name).len() == 1;
-        let of = self.declaration(name, at).filter(|_| is_name)?;
-        let mut open = of.at + 1;
-        let mut product = String::new();
-        while self.word(open) == "[" {
-            let close = self.close(open);
-            let extent = self.tokens[open].at.end..self.tokens.get(close)?.at.start;
-            let extent = Some(self.text[extent].trim()).filter(|text| !text.is_empty())?;
-            product += &format!("*({extent})");
-            open = close + 1;
-        }
-        let start = self.tokens[self.statement(of.at)].at.start;
-        let before = self.text[start..self.tokens[of.at].at.start].trim();
-        let bytes = match before.ends_with('*') {
-            true => 8,
-            false => {
-                // `float a, h[4]` has a name behind its type.
-                let first = before.split(',').next()?;
-                let mut words: Vec<&str> = first.split_whitespace().collect();
-                words.retain(|word| !["static", "const", "constexpr"].contains(word));
-                if first.len() < before.len() {
-                    words.pop();
-                }
-                size(&words.join(" "))?
-            }
-        };
-        (!product.is_empty()).then(|| format!("({SIZE}{bytes}{product})"))
-    }
-
     /// A text with the bodies of macros that are no expressions of their own, as the preprocessor puts them there.
     pub(super) fn with_loose_macros(&self, text: &str) -> Option<String> {
         let mut out = text.to_owned();
@@ -258,16 +199,9 @@ impl HostCode<'_> {
         if let Some(list) = inside(list).filter(|_| is_list) {
             return self.listed(&parts(list), at, known);
         }
-        let text = &without_types(&self.without_sizeof(text, at)?);
+        let text = &without_types(&without_sizeof(text)?);
         let read = |text: &str| {
             let expr = parse_expr(text, 0..0, |word| word.ends_with("_t"))?;
-            if let ExprKind::Number(digits) = &expr.bare().kind
-                && let Some(Literal::Double(whole)) = Literal::parse(digits)
-            {
-                // `int n = 1e6`
-                let is_exact = whole.fract() == 0.0 && whole.abs() < 1e15;
-                return is_exact.then_some(Value::Number(Number::constant(whole as i64)));
-            }
             self.evaluated(&expr, at, known)
         };
         let own = read(text);
@@ -277,15 +211,7 @@ impl HostCode<'_> {
             return own;
         }
         let apart = read(&expanded);
-        let numbers = |value: &Option<Value>| -> Option<Vec<Option<i64>>> {
-            let all = value.clone()?.extents();
-            Some(
-                all.iter()
-                    .map(|n| n.as_ref().and_then(Number::number))
-                    .collect(),
-            )
-        };
-        match numbers(&own) == numbers(&apart) {
+        match own == apart {
             true => own,
             false => apart,
         }
@@ -319,113 +245,87 @@ impl HostCode<'_> {
             && let Some(meaning) = self.macro_meaning(expr)
         {
             self.fuel.set(self.fuel.get().checked_sub(1)?);
-            let value = self.evaluated(&meaning, at, known);
-            return match (&expr.kind, value) {
-                (ExprKind::Name(name), Some(Value::Number(n))) => {
-                    Some(Value::Number(self.rooted(n, name, usize::MAX, true)))
-                }
-                (_, value) => value,
-            };
+            return self.evaluated(&meaning, at, known);
         }
         Some(Value::Number(match &expr.kind {
             ExprKind::Number(digits) => match Literal::parse(digits)? {
-                Literal::Integer(number) => {
-                    Number::new(Amount::Number(number), Ty::of_literal(digits, number))?
-                }
-                _ => return None,
+                Literal::Integer(number) => Number::new(number, Ty::of_literal(digits, number))?,
+                Literal::Float(number) => Number::Real(number.into(), true),
+                Literal::Double(number) => Number::Real(number, false),
             },
             ExprKind::Bool(value) => Number::constant(i64::from(*value)),
-            ExprKind::Name(name) if name == ELEMENT => Number::new(Amount::Element, Ty::SIZE)?,
             ExprKind::Name(name) if name.starts_with(SIZE) => {
-                let bytes = name[SIZE.len()..].parse().ok()?;
-                Number::new(Amount::Number(bytes), Ty::SIZE)?
+                Number::new(name[SIZE.len()..].parse().ok()?, Ty::SIZE)?
             }
             ExprKind::Name(name) => return self.named(name, at, known),
+            ExprKind::Member(_, member) if member == "multiProcessorCount" => {
+                Number::constant(self.processors?)
+            }
             ExprKind::Member(base, member) => {
-                let axis = AXES.iter().position(|axis| axis == member);
-                match (axis, self.evaluated(base, at, known)) {
-                    (Some(axis), Some(Value::Extents(all))) => match all.get(axis) {
-                        Some(extent) => extent.clone()?,
+                let axis = AXES.iter().position(|axis| axis == member)?;
+                match self.evaluated(base, at, known)? {
+                    Value::Extents(all) => match all.get(axis) {
+                        Some(extent) => (*extent)?,
                         None => Number::constant(1),
                     },
-                    _ => self.member(base, member, at)?,
+                    Value::Number(_) => return None,
                 }
             }
             ExprKind::Call(name, arguments) => {
                 let last = name.text.rsplit("::").next().unwrap_or(&name.text);
-                if let ("ceil" | "ceilf", [argument]) = (last, &arguments[..]) {
-                    return Some(Value::Number(self.rounded_up(argument, at, known)?));
-                }
                 let values: Vec<Option<Number>> = arguments.iter().map(number).collect();
-                match (last, &values[..]) {
-                    ("dim3" | "make_uint3" | "uint3", [_] | [_, _] | [_, _, _]) => {
-                        return Some(Value::Extents(values));
-                    }
-                    ("min" | "max", [a, b]) => {
-                        let op = if last == "min" { Op::Min } else { Op::Max };
-                        combined(op, a.clone()?, b.clone()?)?
-                    }
-                    ("int" | "unsigned" | "size_t" | "uint32_t", [value]) => {
-                        Number::new(value.clone()?.amount, Ty::of(last))?
-                    }
-                    _ => {
-                        let (names, text, at, ty) = self.returned(last)?;
-                        let names = names.into_iter().map(str::to_owned);
-                        let values: Option<Vec<Number>> = values.into_iter().collect();
-                        let values = values.filter(|v| v.len() == names.len())?;
-                        let known: Known = names.zip(values).collect();
-                        let value = self.value(text, at, &known)?;
-                        return match &value {
-                            Value::Number(number) if is_narrowed(ty, number) => None,
-                            _ => Some(value),
-                        };
-                    }
-                }
+                return self.called(last, &values);
             }
-            ExprKind::Unary(sign, inner) => {
-                let inner = number(inner)?;
-                match &**sign {
-                    "-" => combined(
-                        Op::Sub,
-                        Number {
-                            amount: Amount::Number(0),
-                            ..inner
-                        },
-                        inner,
-                    )?,
-                    "+" => inner,
-                    "!" => given(i64::from(inner.number()? == 0), Ty::INT, [inner])?,
-                    "~" => given(!inner.number()?, inner.ty, [inner])?,
-                    _ => return None,
-                }
-            }
+            ExprKind::Unary(sign, inner) => match (&**sign, number(inner)?) {
+                ("-", inner) => binary("-", Number::constant(0), inner)?,
+                ("+", inner) => inner,
+                ("!", inner) => Number::constant(i64::from(!inner.is_true())),
+                _ => return None,
+            },
             ExprKind::Binary(sign, a, b) if matches!(&**sign, "&&" | "||") => {
                 either(sign == "||", number(a), number(b))?
             }
-            ExprKind::Binary(sign, a, b) if sign == "+" => {
-                let (whole, rest) = (number(a)?, number(b)?);
-                match self.rest_added(&whole, b, &number) {
-                    Some(rounded) => rounded,
-                    None => binary(sign, whole, rest)?,
-                }
-            }
             ExprKind::Binary(sign, a, b) => binary(sign, number(a)?, number(b)?)?,
             ExprKind::Conditional(condition, a, b) => {
-                return self.chosen(condition, (a, b), at, known);
+                let chosen = if number(condition)?.is_true() { a } else { b };
+                return self.evaluated(chosen, at, known);
             }
-            ExprKind::Cast(_, ty, inner) if ty.is_integer() => {
+            ExprKind::Cast(_, ty, inner) => {
                 let Type::Named(words) = ty.bare() else {
                     return None;
                 };
-                if let Some(inner) = number(inner)
-                    && is_narrowed(words, &inner)
-                {
-                    return None;
-                }
-                Number::new(number(inner)?.amount, Ty::of(words))?
+                number(inner)?.declared(words)?
             }
             ExprKind::Paren(inner) => return self.evaluated(inner, at, known),
             _ => return None,
+        }))
+    }
+
+    /// What a function makes of numbers.
+    fn called(&self, name: &str, values: &[Option<Number>]) -> Option<Value> {
+        Some(Value::Number(match (name, values) {
+            ("ceil" | "ceilf", [Some(argument)]) => argument.ceil(),
+            ("dim3" | "make_uint3" | "uint3", [_] | [_, _] | [_, _, _]) => {
+                return Some(Value::Extents(values.to_vec()));
+            }
+            ("min" | "max", [Some(a), Some(b)]) => {
+                let is_less = binary("<", *a, *b)?.is_true();
+                if is_less == (name == "min") { *a } else { *b }
+            }
+            ("int" | "unsigned" | "size_t" | "uint32_t" | "float" | "double", [Some(value)]) => {
+                value.declared(name)?
+            }
+            _ => {
+                let (names, text, at, ty) = self.returned(name)?;
+                let names = names.into_iter().map(str::to_owned);
+                let values: Option<Vec<Number>> = values.iter().copied().collect();
+                let values = values.filter(|v| v.len() == names.len())?;
+                let value = self.value(text, at, &names.zip(values).collect())?;
+                return match &value {
+                    Value::Number(number) if is_narrowed(ty, number.integer()?) => None,
+                    _ => Some(value),
+                };
+            }
         }))
     }
 
@@ -434,55 +334,85 @@ impl HostCode<'_> {
         let last = name.rsplit("::").next().unwrap_or(name);
         let found = self.declaration(name, at).filter(|_| last == name);
         // `Type::NAME`, or a name that `using` brings in.
-        let found = found.or_else(|| self.only_constant(last));
-        let Some(found) = found else {
-            return self.unknown(name, usize::MAX - 1, true);
-        };
-        let is_shared = self.is_shared(self.around[found.at]);
-        let value = match found.kind {
+        let found = found.or_else(|| self.only_constant(last))?;
+        match found.kind {
             Kind::Parameter => {
                 let value = known.iter().find(|(own, _)| own == name);
-                let value = value.map(|(_, value)| Value::Number(value.clone()));
-                return value
-                    .or_else(|| self.handed(&found))
-                    .or_else(|| self.unknown(name, found.at, false));
+                let value = value.map(|(_, value)| Value::Number(*value));
+                value.or_else(|| self.handed(&found))
             }
-            Kind::Integer | Kind::Extents if found.is_fixed => self.initial(&found, None, known),
-            Kind::Integer | Kind::Extents => self.variable(&found, None, at, known),
-            Kind::Config => return None,
+            Kind::Integer | Kind::Extents if found.is_fixed => self.initial(&found, known),
+            Kind::Integer | Kind::Extents => self.variable(&found, at, known),
             Kind::Unknown => None,
-        };
-        match value {
-            Some(Value::Number(n)) => {
-                Some(Value::Number(self.rooted(n, last, found.at, is_shared)))
-            }
-            None if found.kind == Kind::Extents => None,
-            None => self.first(&found, last, at, known),
-            value => value,
         }
     }
 
-    /// A member of the launch configuration that a token names, at another.
-    pub(super) fn field(
-        &self,
-        config: usize,
-        field: &str,
-        at: usize,
-        known: &Known,
-    ) -> Option<Value> {
-        let found = self.declaration(self.word(config), at)?;
-        (found.kind == Kind::Config)
-            .then(|| self.variable(&found, Some(field), at, known))
-            .flatten()
+    /// What all calls of a function hand over for its parameter, which stays what it is.
+    fn handed(&self, of: &Declaration) -> Option<Value> {
+        self.fuel.set(self.fuel.get().checked_sub(1)?);
+        let (name, all) = (self.word(of.at), self.handed_texts(of)?);
+        let is_changed = |&place: &usize| {
+            place != of.at
+                && self.change(place).is_some()
+                && self.declaration(name, place).is_some_and(|d| d.at == of.at)
+        };
+        let mut values = all.into_iter().map(|(text, call)| {
+            let number = self.value(text, call, &Known::default())?.number()?;
+            number.declared(self.type_of(of))
+        });
+        let first = values.next()??;
+        let is_one = values.all(|other| other == Some(first));
+        let is_kept = is_one && !self.places(name).iter().any(is_changed);
+        is_kept.then_some(Value::Number(first))
+    }
+
+    /// What the calls of a function hand over for its parameter, each with the token of that call.
+    fn handed_texts(&self, of: &Declaration) -> Option<Vec<(&str, usize)>> {
+        let open = self.around[of.at].filter(|&open| self.word(open) == "(" && open > 0)?;
+        let body = self.body(open)?;
+        let function = self.word(open - 1);
+        let commas =
+            (open + 1..of.at).filter(|&at| self.around[at] == Some(open) && self.word(at) == ",");
+        let index = commas.count();
+        let mut found = Vec::new();
+        for &place in self.places(function) {
+            self.fuel.set(self.fuel.get().checked_sub(1)?);
+            let before = self.word_before(place);
+            let is_typed = before.starts_with(|c: char| c.is_alphabetic() || c == '_')
+                && !["return", "else", "do"].contains(&before);
+            let is_call = place + 1 != open
+                && !self.tokens[place].directive
+                && !is_typed
+                && !self.is_inside(place, Some(body))
+                && !self.is_shared(self.around[place]);
+            if is_call {
+                let all = self.call_arguments(place)?;
+                found.push((*all.get(index)?, place));
+            }
+        }
+        Some(found)
+    }
+
+    /// The arguments of the call that a token names.
+    fn call_arguments(&self, call: usize) -> Option<Vec<&str>> {
+        let mut open = call + 1;
+        if self.word(open) == "<" {
+            open = (open..self.tokens.len().min(open + 40)).find(|&at| self.word(at) == "(")?;
+        }
+        let close = self.tokens.get(self.close(open));
+        let close = close.filter(|_| self.word(open) == "(")?;
+        Some(parts(&self.text[self.tokens[open].at.end..close.at.start]))
+    }
+
+    /// The words in front of a declared name: its type.
+    fn type_of(&self, of: &Declaration) -> &str {
+        let start = self.tokens[self.statement(of.at)].at.start;
+        let words = &self.text[start..self.tokens[of.at].at.start];
+        words.split([',', '=']).next().unwrap_or("").trim()
     }
 
     /// What a variable is declared with.
-    pub(super) fn initial(
-        &self,
-        of: &Declaration,
-        field: Option<&str>,
-        known: &Known,
-    ) -> Option<Value> {
+    fn initial(&self, of: &Declaration, known: &Known) -> Option<Value> {
         self.fuel.set(self.fuel.get().checked_sub(1)?);
         let open = of.at + 1;
         let text = match self.word(open) {
@@ -495,26 +425,8 @@ impl HostCode<'_> {
         };
         let text = text.trim();
         let list = text.starts_with(['{', '(']).then(|| inside(text)).flatten();
-        match (of.kind, field) {
-            (Kind::Config, Some(field)) => {
-                let all = parts(list.unwrap_or(""));
-                let by_name = |part: &&str| {
-                    let rest = part.strip_prefix('.')?.trim_start().strip_prefix(field)?;
-                    rest.trim_start().strip_prefix('=').map(str::to_owned)
-                };
-                let fields = ["gridDim", "blockDim", "dynamicSmemBytes"];
-                let position = fields.iter().position(|f| *f == field)?;
-                let is_named = all.iter().any(|part| part.starts_with('.'));
-                let own = match is_named {
-                    true => all.iter().find_map(by_name),
-                    false => all.get(position).map(|part| (*part).to_owned()),
-                };
-                match own {
-                    Some(own) => self.value(&own, of.at, known),
-                    None => Some(Value::Number(Number::constant(i64::from(position < 2)))),
-                }
-            }
-            (Kind::Extents, _) => match (text, list) {
+        match of.kind {
+            Kind::Extents => match (text, list) {
                 ("", _) => Some(Value::Extents(vec![Some(Number::constant(1))])),
                 (_, Some(list)) => match &parts(list)[..] {
                     // `dim3 a(b)`: a copy, or one extent.
@@ -526,15 +438,19 @@ impl HostCode<'_> {
                 },
                 _ => Some(Value::Extents(self.value(text, of.at, known)?.extents())),
             },
-            (_, _) => {
+            _ => {
                 let value = self.value(list.unwrap_or(text), of.at, known)?;
-                self.declared_as(value, of)
+                Some(match value {
+                    Value::Number(number) => Value::Number(number.declared(self.type_of(of))?),
+                    // `auto b = dim3(64);`
+                    extents => extents,
+                })
             }
         }
     }
 
     /// What stands behind the `=` at a token.
-    pub(super) fn assigned(&self, equals: usize) -> Range<usize> {
+    fn assigned(&self, equals: usize) -> Range<usize> {
         let level = self.around[equals];
         let behind = equals + 1..self.tokens.len();
         let mut behind = behind.filter(|&at| self.around[at] == level);
@@ -546,17 +462,14 @@ impl HostCode<'_> {
     }
 
     /// What a variable is at a token: what it was declared with, and what the code on the way makes of it.
-    fn variable(
-        &self,
-        of: &Declaration,
-        field: Option<&str>,
-        at: usize,
-        known: &Known,
-    ) -> Option<Value> {
+    fn variable(&self, of: &Declaration, at: usize, known: &Known) -> Option<Value> {
         let home = self.around[of.at];
         let name = self.word(of.at);
+        if self.acting.written.contains(name) {
+            return None;
+        }
         let is_shared = self.is_shared(home);
-        let mut value = self.initial(of, field, known);
+        let mut value = self.initial(of, known);
         for &place in self.places(name) {
             let is_it = || {
                 let seen = self.declaration(name, place);
@@ -566,7 +479,7 @@ impl HostCode<'_> {
             if place == of.at || place == at {
                 continue;
             }
-            let Some(change) = self.change(place, field) else {
+            let Some(change) = self.change(place) else {
                 continue;
             };
             self.fuel.set(self.fuel.get().checked_sub(1)?);
@@ -592,7 +505,11 @@ impl HostCode<'_> {
                     let new = self.value(&self.text[text], place, known);
                     match of.kind {
                         Kind::Extents => new.map(|new| Value::Extents(new.extents())),
-                        _ => new.and_then(|new| self.declared_as(new, of)),
+                        _ => {
+                            let new = new.and_then(Value::number);
+                            let new = new.and_then(|new| new.declared(self.type_of(of)));
+                            new.map(Value::Number)
+                        }
                     }
                 }
                 Change::Member(axis, text) if is_sure => {
@@ -630,25 +547,14 @@ impl HostCode<'_> {
     }
 
     /// What becomes of the variable that a token names.
-    pub(super) fn change(&self, at: usize, field: Option<&str>) -> Option<Change> {
+    fn change(&self, at: usize) -> Option<Change> {
         let before = [1, 2].map(|n| at.checked_sub(n).map_or("", |at| self.word(at)));
         if before[0] == "." || before == [":", ":"] {
             return None;
         }
         let member = (self.word(at + 1) == ".").then(|| self.word(at + 2));
-        if let (Some(field), Some(member)) = (field, member)
-            && field != member
-        {
-            return None;
-        }
-        let mut last = if member.is_some() { at + 2 } else { at };
+        let last = if member.is_some() { at + 2 } else { at };
         let axis = member.and_then(|member| AXES.iter().position(|axis| *axis == member));
-        // `config.blockDim.x = …`
-        let mut of_field = None;
-        if field.is_some() && self.word(last + 1) == "." {
-            of_field = AXES.iter().position(|axis| *axis == self.word(last + 2));
-            last += 2;
-        }
         let next = [1, 2, 3].map(|n| self.word(last + n));
         let is_arithmetic = |sign: &str| "+-*/%&|^".contains(sign) && !sign.is_empty();
         let is_touching = |n: usize| {
@@ -658,13 +564,11 @@ impl HostCode<'_> {
         match (next, before) {
             (["=", second, _], _) if second != "=" || !is_touching(1) => {
                 let text = self.assigned(last + 1);
-                match (field, axis, of_field) {
-                    (Some(_), _, Some(axis)) => Some(Change::Member(axis, text)),
-                    (Some(_), None, None) if member.is_some() => Some(Change::Whole(text)),
-                    (None, Some(axis), _) => Some(Change::Member(axis, text)),
-                    (None, None, _) if member.is_none() => Some(Change::Whole(text)),
-                    _ => Some(Change::Anything),
-                }
+                Some(match axis {
+                    Some(axis) => Change::Member(axis, text),
+                    None if member.is_none() => Change::Whole(text),
+                    None => Change::Anything,
+                })
             }
             ([sign, "=", third], _) if is_arithmetic(sign) && is_touching(1) && third != "=" => {
                 Some(Change::Anything)
@@ -679,15 +583,13 @@ impl HostCode<'_> {
             }
             // `int &r = n;`: what happens to the one happens to the other.
             (["," | ";" | ".", ..], ["=", _]) if self.is_referred(at) => Some(Change::Anything),
-            (_, ["&", "(" | "," | "=" | "{"]) => {
-                let call = self.around[at].and_then(|open| open.checked_sub(1));
-                let is_launch = call.is_some_and(|call| is_extended(self.word(call)));
-                (!is_launch).then_some(Change::Anything)
-            }
+            (_, ["&", "(" | "," | "=" | "{"]) => Some(Change::Anything),
             (["," | ")", ..], ["(" | ",", _]) => {
                 let call = self.around[at].and_then(|open| open.checked_sub(1));
                 let writes = call.is_some_and(|call| {
-                    SWAPS.contains(&self.word(call))
+                    let function = self.word(call);
+                    SWAPS.contains(&function)
+                        || self.acting.writing.contains(function)
                         || member.is_none() && self.takes_references(self.word(call))
                 });
                 writes.then_some(Change::Anything)
