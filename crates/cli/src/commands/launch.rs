@@ -1,17 +1,19 @@
 //! `warpwright launch`: the start of a launch description, from the code's own launch or from a trace. What is guessed
 //! says so.
 
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use std::time::Instant;
 
 use warpwright::Counted;
 use warpwright::own_launch::own_headers;
-use warpwright::ran::given;
+use warpwright::ran::{Contents, given};
 use warpwright::source::read::read;
+use warpwright::trace::Trace;
 use warpwright_cudac::File;
 use warpwright_host::{Code, Described, Stated, Traced, Trial};
-use warpwright_launch::LaunchFile;
+use warpwright_launch::{Launch, LaunchFile};
 use warpwright_pass::names::{base_name, is_named, selected, source_name};
 use warpwright_ptx::Module;
 
@@ -205,7 +207,10 @@ impl Job<'_> {
         let kernel = self.code.kernel(wanted)?;
         let symbol = &kernel.symbol;
         let of = |ran: &Ran| given(&ran.trace, &ran.contents, self.module, symbol);
-        let seen = self.ran.and_then(of);
+        let seen = match &self.args.trace {
+            Some(path) => recorded(&document::read(path)?, self.module, symbol),
+            None => self.ran.and_then(of),
+        };
         let stated = Stated {
             block: self.args.block,
             dynamic_smem: self.args.dynamic_smem,
@@ -302,11 +307,13 @@ pub fn counted_launches(
     };
     let read = |symbol: &String| {
         let block = kernels.block_of(symbol);
+        let trace = kernels.traced_in.as_deref();
+        let seen = trace.and_then(|trace| recorded(trace, &module, symbol));
         let stated = Stated {
             block: block.filter(|_| kernels.traced.is_none()),
             dynamic_smem: kernels.dynamic_smem,
             traced: kernels.traced,
-            seen: None,
+            seen: seen.as_ref(),
         };
         code.counted(symbol, &stated, until)
     };
@@ -407,6 +414,15 @@ fn way(from: &Path, to: &Path) -> PathBuf {
     let same = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
     let up = from[same..].iter().map(|_| Component::ParentDir);
     up.chain(to[same..].iter().copied()).collect()
+}
+
+/// What a trace says that a launch was given, without what lay in memory; none of a trace that does not.
+fn recorded(trace: &Trace, module: &Module, symbol: &str) -> Option<Launch> {
+    let nothing = Contents {
+        folder: PathBuf::new(),
+        digests: BTreeSet::new(),
+    };
+    given(trace, &nothing, module, symbol)
 }
 
 /// The launch of a kernel that a trace saw.

@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod belongs;
 pub mod bug;
 pub mod check;
 pub mod explain;

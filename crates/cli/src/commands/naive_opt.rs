@@ -113,12 +113,13 @@ fn print(document: &Document) {
     let why = all.filter_map(|row| Some((&*row.schedule, row.rejected.as_deref()?)));
     print!("{}", dropped(why));
     if document.chosen.is_none() {
+        let all = &document.versions;
         println!(
-            "stays as it is: no {}schedule is predicted to gain enough",
-            if document.versions.is_empty() {
-                ""
-            } else {
-                "other "
+            "stays as it is: {}",
+            match all.is_empty() {
+                true => "no schedule is predicted to gain enough",
+                false if all.iter().all(|row| row.rejected.is_some()) => "all schedules that were tried were dropped",
+                false => "no other schedule is predicted to gain enough",
             }
         );
     }

@@ -24,6 +24,7 @@ use warpwright_ptx::Module;
 use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, Invocation, NvccJob, ToolError};
 
+use super::belongs::{self, has_word};
 use super::explain::counted;
 use super::inplace::no_gpu;
 use crate::args::{Cli, KernelArgs, NoGpuArgs, OwnArgs};
@@ -94,6 +95,8 @@ pub fn sizes(
 pub struct Ran {
     pub trace: Trace,
     pub contents: Contents,
+    /// The file of its `main`, where that is another one.
+    other: Option<String>,
     /// How it ended, where that leaves something to be said.
     ended: Option<Ended>,
     /// The file of its `main`, by name, and what its functions call; none where names do not say that.
@@ -197,6 +200,9 @@ pub fn run(cli: &Cli, input: &Input, wanted: Wanted<'_>) -> Option<Ran> {
     let name = &input.name;
     match attempt(cli, input, wanted) {
         Ok(ran) => {
+            if let Some(main) = &ran.other {
+                complain!("note: `{main}` ran without a GPU: it uses `{name}`");
+            }
             let unseen = format!("the launches of `{name}` are read, not seen: its program");
             let launches = ran.trace.launches.iter().map(|l| l.launches + l.in_graphs);
             match (launches.sum::<u64>(), &ran.ended) {
@@ -211,6 +217,8 @@ pub fn run(cli: &Cli, input: &Input, wanted: Wanted<'_>) -> Option<Ran> {
             Some(ran)
         }
         Err(Unseen::NoMain) => None,
+        // What nvcc refuses in the file itself is an error that the command ends with.
+        Err(Unseen::NotBuilt(_)) if session::module(cli, input, None, wanted.nvcc, false).is_err() => None,
         Err(why) => {
             complain!("note: the launches of `{name}` are read, not seen: {why}");
             None
@@ -262,6 +270,7 @@ fn attempt(cli: &Cli, input: &Input, wanted: Wanted<'_>) -> Result<Ran, Unseen> 
         trace,
         contents,
         ended,
+        other: sources.other(input),
         calls: sources.calls(wanted.nvcc),
         _folder: folder,
     })
@@ -275,6 +284,29 @@ fn gpu(wanted: Wanted<'_>) -> Result<String, Unseen> {
             .board
             .map_or_else(|| gpu.target(), |b| b.name.to_owned()),
         (None, stated) => stated.unwrap_or_else(|| GPU.to_owned()),
+    })
+}
+
+/// Builds the program that a file belongs to, of the sources beside it that it needs.
+///
+/// # Errors
+/// What nvcc or its linker says; it has no `main`, nor has a program that uses it.
+pub fn program_of(
+    cli: &Cli,
+    input: &Input,
+    (folder, gpu, time): (&Path, &Gpu, Duration),
+) -> Result<PathBuf, Failure> {
+    let wanted = Wanted {
+        own: &OwnArgs::default(),
+        nvcc: &[],
+        budget: time.as_secs_f64(),
+        gpu: Some(gpu),
+    };
+    let made = Sources::of(input)
+        .and_then(|sources| build(cli, (input, &sources), folder, wanted, &|| time));
+    made.map_err(|why| match why {
+        Unseen::Failed(failure) => failure,
+        why => Failure::input(format!("`{}`: {why}", input.name)),
     })
 }
 
@@ -374,16 +406,6 @@ fn undefined(log: &str) -> Vec<String> {
     names.filter(|name| !name.is_empty()).collect()
 }
 
-/// Has a text a word that is no part of a longer one?
-fn has_word(text: &str, word: &str) -> bool {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    text.match_indices(word).any(|(at, _)| {
-        let before = text[..at].chars().next_back();
-        let after = text[at + word.len()..].chars().next();
-        !before.is_some_and(is_word) && !after.is_some_and(is_word)
-    })
-}
-
 /// What nvcc takes a host's source for.
 fn language(source: &Path) -> Option<&'static str> {
     match source.extension()?.to_str()? {
@@ -407,7 +429,7 @@ struct Sources {
 const MOST_SOURCES: usize = 16;
 
 impl Sources {
-    /// Those of the program that a file belongs to: it has the `main`, or one file beside it does.
+    /// Those of the program that a file belongs to: it has the `main`, or one file beside it does and uses it.
     fn of(input: &Input) -> Result<Sources, Unseen> {
         let text = input.text().map_err(Failure::from)?;
         if input.path.as_os_str().is_empty() {
@@ -444,7 +466,7 @@ impl Sources {
             .collect();
         let main = match (has_main(text), &mains[..]) {
             (true, _) => input.path.clone(),
-            (false, [only]) => (*only).clone(),
+            (false, [only]) if belongs::to(input, text, only, &all) => (*only).clone(),
             _ => return Err(Unseen::NoMain),
         };
         let beside = all
@@ -464,6 +486,12 @@ impl Sources {
             beside,
             main: Some(main),
         })
+    }
+
+    /// The file of the `main` where it is not the input.
+    fn other(&self, input: &Input) -> Option<String> {
+        let main = self.main.as_ref().filter(|main| **main != input.path)?;
+        Some(main.file_name()?.to_string_lossy().into_owned())
     }
 
     /// The file of the `main`, and what the functions of the program call.
@@ -498,7 +526,12 @@ fn in_folder(source: &Path) -> Vec<(PathBuf, String)> {
 
 /// The line of a log that says what is wrong.
 fn complaint(log: &str) -> String {
-    let is_it = |line: &&str| line.contains("error") || line.contains("undefined reference");
+    let mut missing = undefined(log);
+    missing.dedup();
+    if !missing.is_empty() {
+        return format!("nothing beside it defines `{}`", missing.join("`, `"));
+    }
+    let is_it = |line: &&str| line.contains("error");
     let line = log.lines().find(is_it).or(log.lines().next());
     line.unwrap_or("nvcc does not say why").trim().to_owned()
 }

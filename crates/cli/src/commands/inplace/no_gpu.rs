@@ -11,6 +11,7 @@ use warpwright_supervise::program::{Program, STANDIN, library, loadable};
 use warpwright_target::{Gpu, lookup};
 use warpwright_toolkit::patience;
 
+use crate::commands::own_run::program_of;
 use crate::args::{Cli, NoGpuArgs};
 use crate::failure::Failure;
 use crate::session;
@@ -78,26 +79,9 @@ pub fn built(
     let Some(source) = source.filter(|_| args.no_gpu) else {
         return Ok(words.to_vec());
     };
-    let text = crate::input::text(source)?;
-    let toolkit = session::toolkit(cli)?;
+    let input = crate::input::read(source)?;
     let gpu = lookup(&args.gpu).map_err(|error| Failure::input(error.to_string()))?;
-    let program = toolkit.nvcc()?.program(&gpu.target(), patience())?;
-    // Its own headers stand beside it.
-    let beside = source
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty());
-    let beside = beside.unwrap_or(Path::new("."));
-    let beside = std::fs::canonicalize(beside).unwrap_or_else(|_| beside.to_owned());
-    let more = [
-        "-cudart".into(),
-        "shared".into(),
-        "-I".into(),
-        beside.into(),
-    ];
-    let made = program.executable("program", &text, &more)?;
-    let kept = folder.join("program");
-    std::fs::copy(&made, &kept)
-        .map_err(|e| Failure::input(format!("`{}`: {e}", kept.display())))?;
+    let kept = program_of(cli, &input, (folder, &gpu, patience()))?;
     let own = std::iter::once(kept.into_os_string());
     Ok(own.chain(words.iter().skip(1).cloned()).collect())
 }

@@ -237,14 +237,14 @@ fn print_without(without: &WithoutGpu) {
         (_, None) => println!("all kernels ran in the emulator: the program saw their results"),
         (until, Some(first)) => {
             println!(
-                "from launch {} on kernels were not computed: {}: {}",
+                "kernels were not computed, the first in launch {}: {}: {}",
                 first.launch,
                 shortened(&demangled(&first.kernel)),
                 first.why.lines().next().unwrap_or_default()
             );
             match until {
                 Some(until) => println!(
-                    "launches up to the {until}th are exact; later ones may rest on results that were not computed"
+                    "launches up to number {until} are exact; later ones may rest on results that were not computed"
                 ),
                 None => println!("no launch can rest on a result that was not computed"),
             }
@@ -252,7 +252,7 @@ fn print_without(without: &WithoutGpu) {
     }
     if let Some(first) = &without.rounded {
         println!(
-            "launches behind the {}th may rest on results that a GPU rounds otherwise ({})",
+            "launches behind number {} may rest on results that a GPU rounds otherwise ({})",
             first.launch,
             shortened(&demangled(&first.kernel))
         );

@@ -392,6 +392,10 @@ fn try_all(
 
 /// The table goes to standard error: standard output is the program's.
 fn print(document: &Document) {
+    if document.kernels.is_empty() {
+        eprintln!("no kernel was measured");
+        return;
+    }
     let mut table = Table::new(&["share", "µs", "was", "faster", "what", "kernel"]);
     for row in &document.kernels {
         let us = |ns: Option<f64>| ns.map_or("–".to_owned(), |ns| format!("{:.1}", ns * 1e-3));
