@@ -751,9 +751,18 @@ fn a_program_that_does_not_use_the_file_does_not_run() {
     std::fs::write(at.join("k.cu"), kernel).unwrap();
     let trace = at.join("ran");
     for (main, runs) in [
-        ("int main() { RAN; for (int k = 0; k < 3; k++) RAN; }", false),
-        ("__global__ void k(float *x, int n);\nint main() { RAN; k<<<3, 96>>>(0, 0); }", true),
-        ("#include \"k.cu\"\nint main() { RAN; k<<<3, 96>>>(0, 0); }", true),
+        (
+            "int main() { RAN; for (int k = 0; k < 3; k++) RAN; }",
+            false,
+        ),
+        (
+            "__global__ void k(float *x, int n);\nint main() { RAN; k<<<3, 96>>>(0, 0); }",
+            true,
+        ),
+        (
+            "#include \"k.cu\"\nint main() { RAN; k<<<3, 96>>>(0, 0); }",
+            true,
+        ),
     ] {
         let _ = std::fs::remove_file(&trace);
         let write = format!("fclose(fopen(\"{}\", \"w\"))", trace.display());
@@ -763,6 +772,10 @@ fn a_program_that_does_not_use_the_file_does_not_run() {
         let err = text(&made.stderr);
         assert!(made.status.success(), "{err}");
         assert_eq!(trace.exists(), runs, "{main}: {err}");
-        assert_eq!(err.contains("`aaa.cu` ran without a GPU"), runs, "{main}: {err}");
+        assert_eq!(
+            err.contains("`aaa.cu` ran without a GPU"),
+            runs,
+            "{main}: {err}"
+        );
     }
 }

@@ -542,12 +542,26 @@ fn a_build_with_other_macros_launches_kernels_as_written() {
         std::fs::write(at(""), format!("{head}{kernel}")).expect("it is written");
         let (input, out) = (at("").display().to_string(), at("-out"));
         let output = warpwright(&[
-            "opt", &input, "-o", &out.display().to_string(), "--gpu", "h200", "--grid", "n=1024", "--unchecked",
+            "opt",
+            &input,
+            "-o",
+            &out.display().to_string(),
+            "--gpu",
+            "h200",
+            "--grid",
+            "n=1024",
+            "--unchecked",
         ]);
         assert!(output.status.success(), "{name}: {}", stderr(&output));
         let text = std::fs::read_to_string(&out).expect("it is written");
-        assert!(text.contains("#if defined(NCOL) && (NCOL) == (1024)"), "{text}");
-        assert!(text.contains("!defined(TWICE)") && !text.contains("(UNUSED)"), "{text}");
+        assert!(
+            text.contains("#if defined(NCOL) && (NCOL) == (1024)"),
+            "{text}"
+        );
+        assert!(
+            text.contains("!defined(TWICE)") && !text.contains("(UNUSED)"),
+            "{text}"
+        );
         let kernels = |options: &[&str]| {
             let mut job = NvccJob::new(&out, "sm_90");
             job.extra = options.iter().map(Into::into).collect();
@@ -561,10 +575,22 @@ fn a_build_with_other_macros_launches_kernels_as_written() {
             assert_eq!(kernels(&[other]), Ok(1), "{name} {other}");
         }
         let other = kernels(&["-DREAL=double"]).expect_err("other numbers");
-        assert!(other.contains("REAL is not what these kernels were generated for"), "{other}");
+        assert!(
+            other.contains("REAL is not what these kernels were generated for"),
+            "{other}"
+        );
         // As the file means it there, it is generated so.
         let output = warpwright(&[
-            "opt", &input, "-o", &out.display().to_string(), "--grid", "n=1024", "--unchecked", "--", "-DNCOL=2048", "-DN=5",
+            "opt",
+            &input,
+            "-o",
+            &out.display().to_string(),
+            "--grid",
+            "n=1024",
+            "--unchecked",
+            "--",
+            "-DNCOL=2048",
+            "-DN=5",
         ]);
         assert!(output.status.success(), "{name}: {}", stderr(&output));
         let text = std::fs::read_to_string(&out).expect("it is written");

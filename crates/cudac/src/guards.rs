@@ -168,7 +168,13 @@ impl File {
             all.extend(members.map(|m| print::declared(&m.ty, &m.name)));
         }
         for instance in self.instances.iter().filter(|i| i.name.text == name) {
-            all.push(self.source.text.get(line_of(self, instance.name.span.start)).unwrap_or("").to_owned());
+            all.push(
+                self.source
+                    .text
+                    .get(line_of(self, instance.name.span.start))
+                    .unwrap_or("")
+                    .to_owned(),
+            );
         }
         all.join(" ; ")
     }
@@ -186,7 +192,11 @@ impl File {
         let mut found = BTreeSet::new();
         let headers = self.headers.iter();
         let headers = headers.filter_map(|path| std::fs::read_to_string(path).ok());
-        for (number, text) in [self.source.text.to_string()].into_iter().chain(headers).enumerate() {
+        for (number, text) in [self.source.text.to_string()]
+            .into_iter()
+            .chain(headers)
+            .enumerate()
+        {
             for group in groups(&text) {
                 let span = &group.span;
                 let meets = |own: &crate::diag::Span| own.start < span.end && span.start < own.end;
@@ -289,7 +299,14 @@ fn names_of(line: &str) -> Vec<String> {
     let is_own = |word: &String| {
         let directive = matches!(
             &**word,
-            "if" | "ifdef" | "ifndef" | "elif" | "elifdef" | "elifndef" | "else" | "endif" | "defined"
+            "if" | "ifdef"
+                | "ifndef"
+                | "elif"
+                | "elifdef"
+                | "elifndef"
+                | "else"
+                | "endif"
+                | "defined"
         );
         !directive && !word.starts_with("__") && !word.starts_with(|c: char| c.is_ascii_digit())
     };
@@ -364,7 +381,11 @@ mod tests {
         let found = guards(&format!("{before}{KERNEL}"));
         assert_eq!(
             found.conditions,
-            ["!defined(BIG)", "defined(LEVEL) && (LEVEL) == (1)", "!defined(SLOW)"]
+            [
+                "!defined(BIG)",
+                "defined(LEVEL) && (LEVEL) == (1)",
+                "!defined(SLOW)"
+            ]
         );
     }
 

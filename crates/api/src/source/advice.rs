@@ -176,8 +176,7 @@ fn what_to_do(file: &File, stencils: &[Stencil], arguments: &str) -> Option<Advi
         } else {
             format!(" --kernel {kernel}")
         };
-        let text =
-            format!("a stencil: `warpwright opt {name} -o OUT.cu{named}{arguments}` {what}");
+        let text = format!("a stencil: `warpwright opt {name} -o OUT.cu{named}{arguments}` {what}");
         rewrite(file, kernel, text, Gives::Unknown)
     };
     Some(Advice {

@@ -10,8 +10,13 @@ use warpwright_cudac::diag::Source;
 /// Does the program of a `main` use a file, by its text: is the file included, or is one of its kernels or functions
 /// named as such, in the file of the `main` or in one beside it that the `main` uses itself?
 pub fn to(input: &Input, text: &str, main: &Path, all: &[(PathBuf, String)]) -> bool {
-    let others: Vec<&(PathBuf, String)> = all.iter().filter(|(path, _)| *path != input.path).collect();
-    let mut open: Vec<&(PathBuf, String)> = others.iter().copied().filter(|(path, _)| path == main).collect();
+    let others: Vec<&(PathBuf, String)> =
+        all.iter().filter(|(path, _)| *path != input.path).collect();
+    let mut open: Vec<&(PathBuf, String)> = others
+        .iter()
+        .copied()
+        .filter(|(path, _)| path == main)
+        .collect();
     let mut reached: Vec<&Path> = Vec::new();
     while let Some((path, own)) = open.pop() {
         reached.push(path);
@@ -20,7 +25,9 @@ pub fn to(input: &Input, text: &str, main: &Path, all: &[(PathBuf, String)]) -> 
         let uses = |path: &Path, text: &str| {
             let names = names(text);
             let includes = |own: &String| own.lines().any(|line| includes(line, path));
-            texts.iter().any(|own| includes(own) || names.iter().any(|name| is_used(own, name)))
+            texts
+                .iter()
+                .any(|own| includes(own) || names.iter().any(|name| is_used(own, name)))
         };
         if uses(&input.path, text) {
             return true;
@@ -42,7 +49,10 @@ fn names(text: &str) -> Vec<String> {
 }
 
 fn includes(line: &str, file: &Path) -> bool {
-    let name = file.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    let name = file
+        .file_name()
+        .map(|name| name.to_string_lossy())
+        .unwrap_or_default();
     let line = line.trim_start();
     let quoted = line.split(['"', '<', '>', '/']).any(|part| part == name);
     line.starts_with('#') && line.contains("include") && quoted
@@ -54,11 +64,15 @@ fn is_used(text: &str, name: &str) -> bool {
         let before = text[..at].trim_end().chars().next_back();
         let after = text[at + name.len()..].trim_start();
         let is_template = after.starts_with('<')
-            && after.split(';').next().is_some_and(|own| own.contains(">(") || own.contains("<<<"));
+            && after
+                .split(';')
+                .next()
+                .is_some_and(|own| own.contains(">(") || own.contains("<<<"));
         after.starts_with('(')
             || after.starts_with("<<<")
             || is_template
-            || matches!(before, Some('"' | '&' | ')')) && !after.starts_with(['=', '+', '-', '*', '['])
+            || matches!(before, Some('"' | '&' | ')'))
+                && !after.starts_with(['=', '+', '-', '*', '['])
     })
 }
 
@@ -94,7 +108,12 @@ mod tests {
         ] {
             assert!(is_used(text, "k"), "{text}");
         }
-        for text in ["for (int k = 0; k < n; k++) a[k] = k;", "int ok(int);", "// k is not used", "a.k = 1"] {
+        for text in [
+            "for (int k = 0; k < n; k++) a[k] = k;",
+            "int ok(int);",
+            "// k is not used",
+            "a.k = 1",
+        ] {
             assert!(!is_used(text, "k"), "{text}");
         }
         assert!(includes("# include \"../src/k.cu\"", Path::new("a/k.cu")));

@@ -118,7 +118,8 @@ fn print(document: &Document) {
             "stays as it is: {}",
             match all.is_empty() {
                 true => "no schedule is predicted to gain enough",
-                false if all.iter().all(|row| row.rejected.is_some()) => "all schedules that were tried were dropped",
+                false if all.iter().all(|row| row.rejected.is_some()) =>
+                    "all schedules that were tried were dropped",
                 false => "no other schedule is predicted to gain enough",
             }
         );

@@ -218,7 +218,11 @@ pub fn run(cli: &Cli, input: &Input, wanted: Wanted<'_>) -> Option<Ran> {
         }
         Err(Unseen::NoMain) => None,
         // What nvcc refuses in the file itself is an error that the command ends with.
-        Err(Unseen::NotBuilt(_)) if session::module(cli, input, None, wanted.nvcc, false).is_err() => None,
+        Err(Unseen::NotBuilt(_))
+            if session::module(cli, input, None, wanted.nvcc, false).is_err() =>
+        {
+            None
+        }
         Err(why) => {
             complain!("note: the launches of `{name}` are read, not seen: {why}");
             None

@@ -132,7 +132,10 @@ impl File {
 impl File {
     /// Lines that macros of the command line are not to change: `-DN=…` is no word of a toolkit's header.
     fn without_given(&self, lines: &str) -> String {
-        let given = self.macros.iter().filter(|m| m.span == (0..0) && m.body.is_some());
+        // nvcc defines two by itself.
+        let is_users = |name: &str| !name.starts_with('_') && name != "CUDA_DOUBLE_MATH_FUNCTIONS";
+        let given = self.macros.iter();
+        let given = given.filter(|m| m.span == (0..0) && m.body.is_some() && is_users(&m.name));
         let names: BTreeSet<&str> = given.map(|m| &*m.name).collect();
         let each = |line: fn(&str) -> String| names.iter().map(|n| line(n)).collect::<String>();
         let before = each(|n| format!("#pragma push_macro(\"{n}\")\n#undef {n}\n"));

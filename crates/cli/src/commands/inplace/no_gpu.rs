@@ -11,8 +11,8 @@ use warpwright_supervise::program::{Program, STANDIN, library, loadable};
 use warpwright_target::{Gpu, lookup};
 use warpwright_toolkit::patience;
 
-use crate::commands::own_run::program_of;
 use crate::args::{Cli, NoGpuArgs};
+use crate::commands::own_run::program_of;
 use crate::failure::Failure;
 use crate::session;
 
