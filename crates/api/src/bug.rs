@@ -48,6 +48,9 @@ pub fn report(tools: &Tools<'_>, input: &Input, told: Told<'_>) -> Result<String
             // What changes stands first.
             reports.sort_by_key(|report| report.chosen == 0);
             text += "\n## The choice\n\n";
+            if input.level == Level::Cuda {
+                text += "Without a run of the file's own program, by which `opt` may choose otherwise (`opt --no-run` does not).\n\n";
+            }
             for report in &reports {
                 let _ = writeln!(
                     text,

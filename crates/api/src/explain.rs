@@ -372,6 +372,7 @@ fn of_cubin(
         let (dims, source) = match (stated, kernel.max_threads) {
             (Some(dims), _) if options.grid.is_some() => (dims, BlockSource::Traced),
             (Some(dims), _) => (dims, BlockSource::Option),
+            (None, Some(dims)) if kernel.is_exact_block => (dims, BlockSource::Required),
             (None, Some(dims)) => (dims, BlockSource::Bound),
             (None, None) => (ASSUMED_BLOCK, BlockSource::Assumed),
         };

@@ -104,6 +104,9 @@ impl fmt::Display for Document {
         if self.gpu.is_empty() {
             return Ok(());
         }
+        if self.kernels.is_empty() {
+            return writeln!(f, "no kernel was measured");
+        }
         let mut table = Table::new(&["share", "µs", "was", "faster", "what", "kernel"]);
         for row in &self.kernels {
             let us =

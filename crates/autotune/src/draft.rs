@@ -1,14 +1,16 @@
 //! The start of a launch description, from the code's own launch or from a trace. What is guessed says so.
 
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use std::time::Instant;
 
 use warpwright_api::Error;
+use warpwright_api::ran::{Contents, given};
 use warpwright_api::trace::Trace;
 use warpwright_diag::Problem;
 use warpwright_host::{Code, Described, Stated, Traced, Trial};
-use warpwright_launch::LaunchFile;
+use warpwright_launch::{Launch, LaunchFile};
 use warpwright_pass::names::source_name;
 use warpwright_ptx::Module;
 
@@ -85,7 +87,10 @@ impl Job<'_> {
     ) -> Result<Made, Error> {
         let kernel = self.code.kernel(wanted)?;
         let symbol = &kernel.symbol;
-        let seen = self.ran.and_then(|ran| ran.given(self.module, symbol));
+        let seen = match self.trace {
+            Some((_, trace)) => recorded(trace, self.module, symbol),
+            None => self.ran.and_then(|ran| ran.given(self.module, symbol)),
+        };
         let stated = Stated {
             block: self.block,
             dynamic_smem: self.dynamic_smem,
@@ -128,6 +133,15 @@ impl Job<'_> {
         }
         Ok(Some((launched.grid, launched.block, launched.dynamic_smem)))
     }
+}
+
+/// What a trace says that a launch was given, without what lay in memory; none of a trace that does not.
+pub fn recorded(trace: &Trace, module: &Module, symbol: &str) -> Option<Launch> {
+    let nothing = Contents {
+        folder: PathBuf::new(),
+        digests: BTreeSet::new(),
+    };
+    given(trace, &nothing, module, symbol)
 }
 
 /// `--block` says another one than the trace.

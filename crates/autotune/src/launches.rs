@@ -7,6 +7,7 @@ use std::time::Instant;
 use warpwright_api::front::target;
 use warpwright_api::own_launch::own_headers;
 use warpwright_api::source::Tools;
+use warpwright_api::trace::Trace;
 use warpwright_api::{Counted, Input, Level};
 use warpwright_cudac::File;
 use warpwright_diag::Problem;
@@ -16,6 +17,7 @@ use warpwright_launch::{Launch, LaunchFile, Source};
 use warpwright_pass::names::is_named;
 use warpwright_target::Gpu;
 
+use crate::draft::recorded;
 use crate::own_run::Ran;
 
 /// What somebody states of launches.
@@ -30,6 +32,8 @@ pub struct Stated<'a> {
     pub dynamic_smem: Option<u32>,
     /// The launch of a trace that counts.
     pub traced: Option<Traced>,
+    /// The trace that this launch is from.
+    pub traced_in: Option<&'a Trace>,
     /// Is a trace named?
     pub is_traced: bool,
     /// The launch description.
@@ -127,10 +131,13 @@ fn counted_launches(
     };
     let read = |symbol: &String| {
         let block = (kernels.block_of)(symbol);
+        let seen = kernels.traced_in;
+        let seen = seen.and_then(|trace| recorded(trace, &module, symbol));
         let stated = Known {
             block: block.filter(|_| kernels.traced.is_none()),
             dynamic_smem: kernels.dynamic_smem,
             traced: kernels.traced,
+            seen: seen.as_ref(),
             ..Known::default()
         };
         code.counted(symbol, &stated, until)

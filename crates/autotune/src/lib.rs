@@ -17,6 +17,7 @@
 //!   caches of other tools.
 
 pub mod alone;
+mod belongs;
 pub mod builds;
 pub mod caches;
 pub mod candidates;

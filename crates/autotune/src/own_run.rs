@@ -25,6 +25,7 @@ use warpwright_ptx::Module;
 use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, Invocation, NvccJob, ToolError};
 
+use crate::belongs::{self, has_word};
 use warpwright_supervise::signals::WorkFolder;
 use warpwright_supervise::work;
 
@@ -69,6 +70,8 @@ pub fn until(seconds: f64) -> Instant {
 pub struct Ran {
     /// As it was to run, then with other arguments, for kernels that it launches with those alone.
     runs: Vec<Run>,
+    /// The file of its `main`, where that is another one.
+    other: Option<String>,
     /// The file of its `main`, by name, and what its functions call; none where names do not say that.
     calls: Option<(String, Calls)>,
     /// What was kept lies there.
@@ -181,6 +184,11 @@ pub fn run(tools: &Tools<'_>, input: &Input, wanted: Wanted<'_>, watch: &dyn Wat
     let name = &input.name;
     match attempt(tools, input, wanted) {
         Ok(ran) => {
+            if let Some(main) = &ran.other {
+                watch.warn(&format!(
+                    "note: `{main}` ran without a GPU: it uses `{name}`"
+                ));
+            }
             let unseen = format!("the launches of `{name}` are read, not seen: its program");
             let (first, others) = ran.runs.split_first()?;
             let launches = first.trace.launches.iter();
@@ -257,6 +265,7 @@ fn attempt(tools: &Tools<'_>, input: &Input, wanted: Wanted<'_>) -> Result<Ran, 
     let first = program.run(folder.path(), environment, arguments(stated), first)?;
     let mut ran = Ran {
         runs: vec![first],
+        other: sources.other(input),
         calls: sources.calls(wanted.nvcc),
         _folder: folder,
     };
@@ -453,16 +462,6 @@ fn undefined(log: &str) -> Vec<String> {
     names.filter(|name| !name.is_empty()).collect()
 }
 
-/// Has a text a word that is no part of a longer one?
-fn has_word(text: &str, word: &str) -> bool {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    text.match_indices(word).any(|(at, _)| {
-        let before = text[..at].chars().next_back();
-        let after = text[at + word.len()..].chars().next();
-        !before.is_some_and(is_word) && !after.is_some_and(is_word)
-    })
-}
-
 /// What nvcc takes a host's source for.
 fn language(source: &Path) -> Option<&'static str> {
     match source.extension()?.to_str()? {
@@ -486,7 +485,7 @@ struct Sources {
 const MOST_SOURCES: usize = 16;
 
 impl Sources {
-    /// Those of the program that a file belongs to: it has the `main`, or one file beside it does.
+    /// Those of the program that a file belongs to: it has the `main`, or one file beside it does and uses it.
     fn of(input: &Input) -> Result<Sources, Unseen> {
         let text = input.text()?;
         if input.path.as_os_str().is_empty() {
@@ -523,7 +522,7 @@ impl Sources {
             .collect();
         let main = match (has_main(text), &mains[..]) {
             (true, _) => input.path.clone(),
-            (false, [only]) => (*only).clone(),
+            (false, [only]) if belongs::to(input, text, only, &all) => (*only).clone(),
             _ => return Err(Unseen::NoMain),
         };
         let beside = all
@@ -543,6 +542,12 @@ impl Sources {
             beside,
             main: Some(main),
         })
+    }
+
+    /// The file of the `main` where it is not the input.
+    fn other(&self, input: &Input) -> Option<String> {
+        let main = self.main.as_ref().filter(|main| **main != input.path)?;
+        Some(main.file_name()?.to_string_lossy().into_owned())
     }
 
     /// The file of the `main`, and what the functions of the program call.
@@ -577,7 +582,12 @@ fn in_folder(source: &Path) -> Vec<(PathBuf, String)> {
 
 /// The line of a log that says what is wrong.
 fn complaint(log: &str) -> String {
-    let is_it = |line: &&str| line.contains("error") || line.contains("undefined reference");
+    let mut missing = undefined(log);
+    missing.dedup();
+    if !missing.is_empty() {
+        return format!("nothing beside it defines `{}`", missing.join("`, `"));
+    }
+    let is_it = |line: &&str| line.contains("error");
     let line = log.lines().find(is_it).or(log.lines().next());
     line.unwrap_or("nvcc does not say why").trim().to_owned()
 }

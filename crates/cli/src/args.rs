@@ -242,6 +242,9 @@ pub struct KernelArgs {
     /// The launch that counts; from the trace
     #[arg(skip)]
     pub traced: Option<warpwright_host::Traced>,
+    /// The trace that this launch is from
+    #[arg(skip)]
+    pub traced_in: Option<Arc<Trace>>,
     /// The trace, where it has launches of several kernels
     #[arg(skip)]
     pub seen: Option<Arc<Trace>>,

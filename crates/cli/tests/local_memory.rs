@@ -164,7 +164,7 @@ fn arrays_and_parameters_in_local_memory_are_named() {
     // Pointers that branches set to one element or another; a line that names one of the arrays alone tells them apart.
     let either = |name: &str| {
         format!(
-            "{name} k.cu:26 16 run-time: the index at k.cu:32 goes by branches\n  \
+            "{name} k.cu:26 16 run-time: the index at k.cu:32 goes by branches or the turns of a loop\n  \
              k.cu:32: a `switch` over the index, with constant indices in its cases\n  {}",
             shared(2048, 32)
         )

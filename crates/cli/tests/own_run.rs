@@ -888,3 +888,44 @@ int main() {
         "{said}"
     );
 }
+
+/// A program beside a file that does not use it is somebody else's: it does not run.
+#[test]
+fn a_program_that_does_not_use_the_file_does_not_run() {
+    if require_toolkit("programs of others").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let kernel = "__global__ void k(float *x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] *= 2; }\n";
+    std::fs::write(at.join("k.cu"), kernel).unwrap();
+    let trace = at.join("ran");
+    for (main, runs) in [
+        (
+            "int main() { RAN; for (int k = 0; k < 3; k++) RAN; }",
+            false,
+        ),
+        (
+            "__global__ void k(float *x, int n);\nint main() { RAN; k<<<3, 96>>>(0, 0); }",
+            true,
+        ),
+        (
+            "#include \"k.cu\"\nint main() { RAN; k<<<3, 96>>>(0, 0); }",
+            true,
+        ),
+    ] {
+        let _ = std::fs::remove_file(&trace);
+        let write = format!("fclose(fopen(\"{}\", \"w\"))", trace.display());
+        let text_of = format!("#include <cstdio>\n{}\n", main.replace("RAN", &write));
+        std::fs::write(at.join("aaa.cu"), text_of).unwrap();
+        let made = run_in(at, &["explain", "k.cu", "--json", "--budget", "200"]);
+        let err = text(&made.stderr);
+        assert!(made.status.success(), "{err}");
+        assert_eq!(trace.exists(), runs, "{main}: {err}");
+        assert_eq!(
+            err.contains("`aaa.cu` ran without a GPU"),
+            runs,
+            "{main}: {err}"
+        );
+    }
+}

@@ -520,3 +520,83 @@ fn kernels_that_stay_and_instances_are_named() {
         String::from_utf8_lossy(&instance.stderr)
     );
 }
+
+/// What a file means with one `-D` is not launched where it means something else.
+#[test]
+fn a_build_with_other_macros_launches_kernels_as_written() {
+    let Some(toolkit) = require_toolkit("generated kernels under other macros") else {
+        return;
+    };
+    let nvcc = toolkit.nvcc().expect("nvcc");
+    let folder = tempfile::tempdir().expect("a folder");
+    let head = "#ifndef NCOL\n#define NCOL 1024\n#endif\n#ifndef REAL\n#define REAL float\n#endif\n\
+                #ifdef TWICE\nconst int PART = 2;\n#else\nconst int PART = 1;\n#endif\n#define UNUSED 7\n";
+    let naive = "__global__ void k(int n, REAL *A, REAL *p, REAL *q) {\n\
+                 int i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+                 if (i < n) { q[i] = 0.0f; for (int j = 0; j < n; j++) q[i] += A[i * NCOL + PART * j] * p[j]; }\n}\n\
+                 void f(float *p) { k<<<4, 256>>>(1024, p, p, p); }\n";
+    let stencil = "__global__ void k(int n, const REAL *a, REAL *b) {\n\
+                   int j = blockIdx.x * blockDim.x + threadIdx.x, i = blockIdx.y * blockDim.y + threadIdx.y;\n\
+                   if (i > 0 && i < n - 1 && j > 0 && j < n - 1)\n\
+                   b[i * NCOL + j] = a[i * NCOL + j - PART] + a[i * NCOL + j + 1] + a[(i - 1) * NCOL + j] + a[(i + 1) * NCOL + j] + a[i * NCOL + j];\n}\n\
+                   void f(float *p) { k<<<dim3(32, 128), dim3(32, 8)>>>(1024, p, p); }\n";
+    for (name, kernel) in [("naive", naive), ("stencil", stencil)] {
+        let at = |end: &str| folder.path().join(format!("{name}{end}.cu"));
+        std::fs::write(at(""), format!("{head}{kernel}")).expect("it is written");
+        let (input, out) = (at("").display().to_string(), at("-out"));
+        let output = warpwright(&[
+            "opt",
+            &input,
+            "-o",
+            &out.display().to_string(),
+            "--gpu",
+            "h200",
+            "--grid",
+            "n=1024",
+            "--unchecked",
+        ]);
+        assert!(output.status.success(), "{name}: {}", stderr(&output));
+        let text = std::fs::read_to_string(&out).expect("it is written");
+        assert!(
+            text.contains("#if defined(NCOL) && (NCOL) == (1024)"),
+            "{text}"
+        );
+        assert!(
+            text.contains("!defined(TWICE)") && !text.contains("(UNUSED)"),
+            "{text}"
+        );
+        let kernels = |options: &[&str]| {
+            let mut job = NvccJob::new(&out, "sm_90");
+            job.extra = options.iter().map(Into::into).collect();
+            let made = nvcc.to_ptx(&job).map_err(|error| error.to_string())?;
+            Ok::<usize, String>(made.ptx.matches(".entry").count())
+        };
+        let own = kernels(&[]).expect("it compiles");
+        assert!(own > 1, "{name}: {text}");
+        assert_eq!(kernels(&["-DNCOL=1024"]), Ok(own), "{name}");
+        for other in ["-DNCOL=2048", "-DTWICE"] {
+            assert_eq!(kernels(&[other]), Ok(1), "{name} {other}");
+        }
+        let other = kernels(&["-DREAL=double"]).expect_err("other numbers");
+        assert!(
+            other.contains("REAL is not what these kernels were generated for"),
+            "{other}"
+        );
+        // As the file means it there, it is generated so.
+        let output = warpwright(&[
+            "opt",
+            &input,
+            "-o",
+            &out.display().to_string(),
+            "--grid",
+            "n=1024",
+            "--unchecked",
+            "--",
+            "-DNCOL=2048",
+            "-DN=5",
+        ]);
+        assert!(output.status.success(), "{name}: {}", stderr(&output));
+        let text = std::fs::read_to_string(&out).expect("it is written");
+        assert!(text.contains("(NCOL) == (2048)"), "{text}");
+    }
+}

@@ -17,6 +17,7 @@ pub mod def_use;
 pub mod definitions;
 mod device;
 pub mod diag;
+mod guards;
 pub mod instance;
 pub mod launches;
 mod literal;
@@ -88,6 +89,8 @@ pub struct File {
     type_parameters: Vec<String>,
     /// The file, then its headers.
     parts: Vec<Part>,
+    /// The files of those headers.
+    headers: Vec<String>,
 }
 
 /// A text with its tree.
@@ -160,6 +163,7 @@ impl File {
             is_preprocessed,
             type_parameters: Vec::new(),
             parts: Vec::new(),
+            headers: known.files,
         };
         for (text, place) in texts {
             let tree = if text.len() > LARGEST {

@@ -21,6 +21,8 @@ pub(crate) struct Preprocessed {
     pub(crate) macros: Vec<Macro>,
     /// The text of headers, each part with the place of the `#include` in the file.
     pub(crate) headers: Vec<(Span, String)>,
+    /// The files of those headers.
+    pub(crate) files: Vec<String>,
     /// Parts of the file that are not compiled, and lines that only the preprocessor reads.
     pub(crate) hidden: Vec<Span>,
 }
@@ -82,6 +84,35 @@ fn conditionals(text: &str) -> Vec<Conditional> {
         }
         at = after_line(text, line);
     }
+    found
+}
+
+/// An `#if` with all that belongs to it.
+pub(crate) struct Group {
+    /// From its first line to the end of its last.
+    pub(crate) span: Span,
+    /// Its lines `#if`, `#elif`, `#else` and `#endif`, each with those that continue it.
+    pub(crate) conditions: Vec<String>,
+}
+
+/// Every `#if` of a text, inner ones before those around them.
+pub(crate) fn groups(text: &str) -> Vec<Group> {
+    let (mut open, mut found): (Vec<Group>, _) = (Vec::new(), Vec::new());
+    for Conditional { kind, line } in conditionals(text) {
+        if kind == Kind::If {
+            let (span, conditions) = (line.clone(), Vec::new());
+            open.push(Group { span, conditions });
+        }
+        let Some(group) = open.last_mut() else {
+            continue;
+        };
+        group.span.end = line.end;
+        group.conditions.push(text[line].to_owned());
+        if kind == Kind::End {
+            found.extend(open.pop());
+        }
+    }
+    found.extend(open);
     found
 }
 
@@ -158,6 +189,9 @@ impl Preprocessed {
         for line in output.lines() {
             if let Some(marker) = line.strip_prefix("# ") {
                 reader.go_to(marker, name);
+                if reader.is_header() && !found.files.contains(&reader.file) {
+                    found.files.push(reader.file.clone());
+                }
                 continue;
             }
             let here = lines.of(reader.main);

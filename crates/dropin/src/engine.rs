@@ -125,6 +125,12 @@ pub enum Unchanged {
     /// It does not spill, no step of occupancy is near, and usage levels would change its neighbours.
     #[error("no build is likely to be better without more spilling")]
     Nothing,
+    /// Fewer of its blocks may not reside.
+    #[error(
+        "its blocks may wait for each other ({0}): no build of which fewer blocks reside, or more shared memory is wanted, is \
+         tried"
+    )]
+    Waits(String),
     /// The best build promises too little.
     #[error(
         "the best of the builds, {recipe}, is predicted to take {predicted:.2} of the time: at most {wanted:.2} is taken"
@@ -519,7 +525,10 @@ fn choose(
             predicted: *predicted,
             wanted: wanted(default, candidate),
         },
-        None => why_none(&candidates),
+        None => match standing.reliance.waits {
+            Some(wait) if candidates.is_empty() => Unchanged::Waits(wait.to_string()),
+            _ => why_none(&candidates),
+        },
     };
     Ok(Err(
         match stays && standing.has_block && bench.setting.dynamic_smem.is_some() {

@@ -138,15 +138,31 @@ pub fn main() -> ExitCode {
     ran.pass_on()
 }
 
+/// Time for the kernels of a call, as the variable states it: for each.
+#[derive(Debug, Clone, Copy)]
+struct Budget {
+    one: Duration,
+    kernels: u32,
+}
+
+impl std::fmt::Display for Budget {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.kernels {
+            1 => write!(f, "{:?}", self.one),
+            all => write!(f, "{:?} for each of {all} kernels", self.one),
+        }
+    }
+}
+
 /// Why a build of ptxas stands.
 #[derive(Debug, thiserror::Error)]
 enum Unchanged {
     #[error("its input or its output cannot be read")]
     Unreadable,
-    #[error("ptxas alone takes longer than the budget of {0:?} ({BUDGET} raises it)")]
-    Slow(Duration),
-    #[error("the budget of {0:?} is spent ({BUDGET} raises it)")]
-    Spent(Duration),
+    #[error("ptxas alone takes longer than the budget of {0} ({BUDGET} raises it)")]
+    Slow(Budget),
+    #[error("the budget of {0} is spent ({BUDGET} raises it)")]
+    Spent(Budget),
     #[error("an internal error; please report it")]
     Panicked,
     #[error(transparent)]
@@ -170,9 +186,14 @@ fn improved(
     let ptx = ptx.ok_or(Unchanged::Unreadable)?;
     let said = String::from_utf8(said.to_vec()).map_err(|_| Unchanged::Unreadable)?;
     let kernels = ptx.matches(".entry").count().max(1);
-    let budget = settings.budget * u32::try_from(kernels).unwrap_or(u32::MAX);
+    let kernels = u32::try_from(kernels).unwrap_or(u32::MAX);
+    let budget = settings.budget * kernels;
+    let in_words = Budget {
+        one: settings.budget,
+        kernels,
+    };
     if settings.policy == Policy::Safe && took > budget {
-        return Err(Unchanged::Slow(budget));
+        return Err(Unchanged::Slow(in_words));
     }
     let (sender, receiver) = mpsc::channel();
     let (settings_there, request_there) = (settings.clone(), request.clone());
@@ -192,7 +213,7 @@ fn improved(
         // Compilers that are still running end, and their files go.
         Err(mpsc::RecvTimeoutError::Timeout) => {
             warpwright_toolkit::shut_down();
-            return Err(Unchanged::Spent(budget));
+            return Err(Unchanged::Spent(in_words));
         }
         Err(mpsc::RecvTimeoutError::Disconnected) => return Err(Unchanged::Panicked),
     };

@@ -32,6 +32,9 @@ pub enum Kept {
     /// Code for a debugger.
     #[error("a debug build (-G)")]
     Debug,
+    /// What nvcc's -G says beside that, alone.
+    #[error("a call with --{0}, as debug builds have it, is left alone")]
+    AsDebug(&'static str),
     /// nvcc has PTX checked that it keeps as PTX.
     #[error("ptxas only checks this PTX: no code is made for a compute_ architecture")]
     Check,
@@ -132,13 +135,13 @@ const OPTIONS: &[(&str, &str, bool, Meaning)] = &[
         "dont-merge-basicblocks",
         "no-bb-merging",
         false,
-        Meaning::Special(Kept::Debug),
+        Meaning::Special(Kept::AsDebug("dont-merge-basicblocks")),
     ),
     (
         "return-at-end",
         "ret-end",
         false,
-        Meaning::Special(Kept::Debug),
+        Meaning::Special(Kept::AsDebug("return-at-end")),
     ),
     ("entry", "e", true, Meaning::Special(Kept::Option("entry"))),
     (

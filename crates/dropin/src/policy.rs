@@ -154,16 +154,10 @@ impl Settings {
                 wanted: "declared",
             });
         }
-        let named_alone = !recipes.is_empty() && text(POLICY).is_none();
+        // `recorded` is what nothing means.
+        let named_alone = !recipes.is_empty() && policy == Policy::Recorded;
         if named_alone {
             policy = Policy::Safe;
-        }
-        if !recipes.is_empty() && policy == Policy::Recorded {
-            mistakes.push(Mistake {
-                name: POLICY,
-                value: policy.name().to_owned(),
-                wanted: "safe, or nothing, beside WARPWRIGHT_PTXAS_RECIPES",
-            });
         }
         if !mistakes.is_empty() {
             policy = Policy::Off;
@@ -336,7 +330,7 @@ mod tests {
             POLICY => Some("recorded".into()),
             _ => None,
         });
-        assert_eq!((both.policy, both.mistakes[0].name), (Policy::Off, POLICY));
+        assert!(both.policy == Policy::Safe && both.named_alone && both.mistakes.is_empty());
         for slip in [
             "lu",
             "lu=",

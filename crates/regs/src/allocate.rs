@@ -47,11 +47,15 @@ pub struct Limits {
     pub merges: u64,
 }
 
+/// Rounds of spilling at most: who needs many more spills one value after the other, and ends without registers (978
+/// rounds for a product of matrices whose operands of tensor cores alone take the file).
+pub const ROUNDS: usize = 64;
+
 /// Why there is no allocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AllocateError {
-    /// The registers do not suffice for what must be in registers at once; an instruction of the
-    /// function where that is so.
+    /// The registers do not suffice for what must be in registers at once, or not after [`ROUNDS`] rounds of spilling; an
+    /// instruction of the function where that is so.
     TooFew(Option<Inst>),
     /// Operands ask for what cannot be at once (a value first and second of a pair, a fixed register
     /// taken twice); an instruction that does, if it is one alone.
@@ -155,7 +159,7 @@ fn color_with(
         }
     }
     rounds.add_bases(bases, limits);
-    loop {
+    for round in 1.. {
         let facts = Facts::new(&rounds.draft);
         let graph = Graph::new(&rounds.draft, &facts);
         let cost = rounds.costs(&facts);
@@ -166,13 +170,14 @@ fn color_with(
             return Ok(Allocation { merged, ..done });
         }
         let victims = victims(&graph, &cost, &found.uncoloured);
-        if victims.is_empty() {
+        if victims.is_empty() || round > ROUNDS {
             let tight = found.uncoloured.first();
             let at = tight.and_then(|&value| rounds.own_access(&facts, value));
             return Err(AllocateError::TooFew(at));
         }
         rounds.spill(&facts, limits, &victims);
     }
+    Err(AllocateError::TooFew(None))
 }
 
 /// What to spill so that everything finds a register: the values that found none or, where such a

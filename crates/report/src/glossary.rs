@@ -231,7 +231,7 @@ pub const TERMS: &[Term] = &[
         "margin",
         &["promise"],
         "The share of time that a change must promise to save before the default is given up, because the model errs: \
-         5%; 15% where one thing is traded for another (more spilling for more warps); 30% where no block more would fit \
+         5%; 6% for a version for the launch that is known, beside the original; 15% where one thing is traded for another (more spilling for more warps); 30% where no block more would fit \
          beside those of the launch; 40% where blocks are only kept out.",
     ),
     term(

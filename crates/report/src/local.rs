@@ -313,7 +313,10 @@ impl Reader<'_> {
                 "goes by a special register, such as the thread's number".to_owned(),
             ),
             Index::Parameter => (Cause::RunTime, "goes by a parameter".to_owned()),
-            Index::Computed => (Cause::RunTime, "goes by branches".to_owned()),
+            Index::Computed => (
+                Cause::RunTime,
+                "goes by branches or the turns of a loop".to_owned(),
+            ),
         }
     }
 

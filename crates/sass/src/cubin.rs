@@ -35,6 +35,8 @@ pub struct Kernel {
     pub shared_bytes: u32,
     /// `.maxntid` or `.reqntid`, if the kernel states one.
     pub max_threads: Option<[u32; 3]>,
+    /// It is `.reqntid`: no other block may be launched.
+    pub is_exact_block: bool,
     /// The kernel's own instructions; helper functions placed behind it are left out.
     pub code: Vec<Instruction>,
     /// Where its indirect branches lead.
@@ -72,6 +74,11 @@ impl Cubin {
                 frame_bytes: fact(&frames),
                 shared_bytes: u32::try_from(elf.shared_bytes(kernel)).unwrap_or(u32::MAX),
                 max_threads: block_bound(&elf.info_of(kernel)?),
+                is_exact_block: elf
+                    .info_of(kernel)?
+                    .records
+                    .iter()
+                    .any(|record| record.attribute == Attribute::REQNTID),
                 code,
                 targets: elf.branch_targets(kernel)?,
             })

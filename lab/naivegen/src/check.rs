@@ -86,10 +86,9 @@ impl warpwright_sourcegen::Subject for Subject {
         for subject in subjects {
             text += &subject.kernel.text;
             for (number, (_, _, generated)) in subject.ways.iter().enumerate() {
-                if let Ok((part, _)) =
-                    emit::launcher(&subject.ir, generated, &names(subject, number))
-                {
-                    text += &part;
+                if let Ok(part) = emit::launcher(&subject.ir, generated, &names(subject, number)) {
+                    text += &part.text;
+                    text += &part.launch;
                 }
             }
             text += "\n";

@@ -137,8 +137,9 @@ impl Program {
         let mut versions = Vec::new();
         for (at, (_, choices, generated)) in subject.ways.iter().enumerate() {
             let names = names(&subject, at);
-            if let Ok((text, _)) = emit::launcher(&subject.ir, generated, &names) {
-                self.kernels += &text;
+            if let Ok(made) = emit::launcher(&subject.ir, generated, &names) {
+                self.kernels += &made.text;
+                self.kernels += &made.launch;
                 versions.push((
                     format!("{}: {choices}", subject.kernel.name),
                     format!(

@@ -36,11 +36,13 @@ pub fn advice(
     let stated = architecture(None, nvcc).ok().and_then(|(stated, _)| stated);
     let named = gpu.or(stated.as_deref());
     let gpu = target(named).ok()?;
+    let arguments = &behind_dashes(nvcc);
     let (naive, _) = naive::wanted_in(file, kernel).ok()?;
     if !naive.is_empty() {
         // Of several kernels the others would be written as well, or be in the way.
         let is_one_of_many = file.kernels.len() > 1;
-        return what_pays((file, own), naive, (named, &gpu), is_one_of_many);
+        let place = (named, &gpu);
+        return what_pays((file, own, arguments), naive, place, is_one_of_many);
     }
     let headers = match kernel {
         None => extract::choose_all(file).ok()?,
@@ -55,18 +57,27 @@ pub fn advice(
         .filter_map(|header| extract::extract(file, header).ok());
     let stencils = stencils.filter(|stencil| stencil::can_be_written(stencil, &gpu));
     let stencils: Vec<Stencil> = stencils.collect();
-    let mut advice = what_to_do(file, &stencils, named)?;
+    let mut advice = what_to_do(file, &stencils, named, arguments)?;
     // Beside stencils naive kernels are left alone, unless they are named.
     let is_other = |name: &str| kernel.is_none() && stencils.iter().all(|s| s.name != name);
     let others = file.kernels.iter().map(|header| &*header.name.text);
     let others = others.filter(|name| is_other(name));
     let found = others.filter_map(|name| naive::wanted_in(file, Some(name)).ok());
     let found: Vec<_> = found.flat_map(|(found, _)| found).collect();
-    if let Some(more) = what_pays((file, own), found, (named, &gpu), true) {
+    if let Some(more) = what_pays((file, own, arguments), found, (named, &gpu), true) {
         advice.text = format!("{}; {}", advice.text, more.text);
         advice.rewrites.extend(more.rewrites);
     }
     Some(advice)
+}
+
+/// The arguments for nvcc as a command ends with them.
+pub fn behind_dashes(nvcc: &[String]) -> String {
+    let all: Vec<String> = nvcc.iter().map(|word| quoted(word)).collect();
+    match all.is_empty() {
+        true => String::new(),
+        false => format!(" -- {}", all.join(" ")),
+    }
 }
 
 /// A rewrite of a kernel as an edit at its definition.
@@ -102,7 +113,7 @@ pub fn place(edits: &mut [KernelEdits], file: &File) {
 /// What `opt FILE -o OUT.cu` would do with the naive kernels that it finds, in a sentence; nothing where none is
 /// predicted to gain.
 fn what_pays(
-    (file, own): (&File, &OwnSizes),
+    (file, own, arguments): (&File, &OwnSizes, &str),
     found: Vec<naive::Found>,
     (named, gpu): (Option<&str>, &Gpu),
     wants_name: bool,
@@ -128,7 +139,7 @@ fn what_pays(
         };
         let name = &file.source.name;
         format!(
-            "`warpwright opt {name} -o OUT.cu{gpu_option}{kernel}` writes a tuned kernel in CUDA C"
+            "`warpwright opt {name} -o OUT.cu{gpu_option}{kernel}{arguments}` writes a tuned kernel in CUDA C"
         )
     };
     let rewrites = gains.iter().map(|(part, kernel, sizes)| {
@@ -153,7 +164,12 @@ fn gpu_option(named: Option<&str>) -> String {
 }
 
 /// What can be done with the stencils of a file, in a sentence; nothing where there are none.
-fn what_to_do(file: &File, stencils: &[Stencil], named: Option<&str>) -> Option<Advice> {
+fn what_to_do(
+    file: &File,
+    stencils: &[Stencil],
+    named: Option<&str>,
+    arguments: &str,
+) -> Option<Advice> {
     let names: Vec<String> = stencils.iter().map(|s| format!("`{}`", s.name)).collect();
     let (is, one) = match stencils {
         [] => return None,
@@ -171,12 +187,13 @@ fn what_to_do(file: &File, stencils: &[Stencil], named: Option<&str>) -> Option<
         } else {
             format!(" --kernel {kernel}")
         };
-        let text = format!("a stencil: `warpwright opt {name} -o OUT.cu{gpu}{named}` {what}");
+        let text =
+            format!("a stencil: `warpwright opt {name} -o OUT.cu{gpu}{named}{arguments}` {what}");
         rewrite(file, kernel, text, Gives::Unknown)
     };
     Some(Advice {
         text: format!(
-            "{} {is}: `warpwright opt {name} -o OUT.cu{gpu}{one}` {what}",
+            "{} {is}: `warpwright opt {name} -o OUT.cu{gpu}{one}{arguments}` {what}",
             names.join(", ")
         ),
         rewrites: stencils.iter().map(own).collect(),

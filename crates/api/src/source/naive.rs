@@ -445,15 +445,15 @@ impl fmt::Display for Document {
         let why = all.filter_map(|row| Some((&*row.schedule, row.rejected.as_deref()?)));
         write!(f, "{}", dropped(why))?;
         if self.chosen.is_none() {
-            writeln!(
-                f,
-                "stays as it is: no {}schedule is predicted to gain enough",
-                if self.versions.is_empty() {
-                    ""
-                } else {
-                    "other "
+            let all = &self.versions;
+            let why = match all.is_empty() {
+                true => "no schedule is predicted to gain enough",
+                false if all.iter().all(|row| row.rejected.is_some()) => {
+                    "all schedules that were tried were dropped"
                 }
-            )?;
+                false => "no other schedule is predicted to gain enough",
+            };
+            writeln!(f, "stays as it is: {why}")?;
         }
         for step in &self.steps {
             writeln!(f, "{}", wrap(step, "", "  ").join("\n"))?;

@@ -110,7 +110,7 @@ impl WithoutGpu {
             (until, Some(first)) => {
                 writeln!(
                     f,
-                    "from launch {} on kernels were not computed: {}: {}",
+                    "kernels were not computed, the first in launch {}: {}: {}",
                     first.launch,
                     shortened(&source_name(&first.kernel)),
                     first.why.lines().next().unwrap_or_default()
@@ -118,7 +118,7 @@ impl WithoutGpu {
                 match until {
                     Some(until) => writeln!(
                         f,
-                        "launches up to the {until}th are exact; later ones may rest on results that were not computed"
+                        "launches up to number {until} are exact; later ones may rest on results that were not computed"
                     )?,
                     None => writeln!(f, "no launch can rest on a result that was not computed")?,
                 }
@@ -127,7 +127,7 @@ impl WithoutGpu {
         if let Some(first) = &self.rounded {
             writeln!(
                 f,
-                "launches behind the {}th may rest on results that a GPU rounds otherwise ({})",
+                "launches behind number {} may rest on results that a GPU rounds otherwise ({})",
                 first.launch,
                 shortened(&source_name(&first.kernel))
             )?;

@@ -134,6 +134,11 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
             );
             println!("{}", wrap(&note, "", "  ").join("\n"));
         }
+        if worst == "refuted" && args.run {
+            let note = "note: where threads of the launch race for an element either value is right; what `check` proves \
+                        without --run assumes that none do";
+            println!("{}", wrap(note, "", "  ").join("\n"));
+        }
         let are_sources = a.level == Level::Cuda && b.level == Level::Cuda;
         if worst == "undecided" && are_sources && !args.run {
             // Of several kernels the command wants one by name.

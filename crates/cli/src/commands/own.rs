@@ -72,6 +72,7 @@ pub fn counted(
         block_of: &|symbol| kernel.block_of(symbol),
         dynamic_smem: kernel.dynamic_smem,
         traced: kernel.traced,
+        traced_in: kernel.traced_in.as_deref(),
         is_traced: kernel.trace.is_some(),
         launch: kernel.launch.as_deref(),
         size: kernel.size.as_deref(),

@@ -45,8 +45,12 @@ pub enum Use {
 /// What stands behind a kernel, and what its launches become.
 #[derive(Clone, Copy, Debug)]
 pub struct Insertion<'a> {
-    /// Device code and host functions.
+    /// Device code, and the host function that launches it where it can.
     pub text: &'a str,
+    /// That function's name: it returns `cudaErrorNotSupported` where the kernel as written has to be launched.
+    pub attempt: &'a str,
+    /// The function that takes the place of a launch.
+    pub launcher: &'a str,
     /// A header that it needs, included where the file's code begins: before any macro that would change its words.
     pub header: Option<&'a str>,
     /// The function that takes the place of `NAME<<<…>>>`: `launch(grid, block, shared, stream, …)`.
@@ -66,7 +70,9 @@ impl File {
             notes,
             declaration,
         } = find(text, kernel, &header.span, header.template.is_none());
-        let mut inserted = format!("\n\nextern \"C++\" {{\n\n{}", insertion.text);
+        let generated = self.guards(header);
+        let generated = generated.around(insertion.text, kernel, insertion.attempt);
+        let mut inserted = format!("\n\nextern \"C++\" {{\n\n{generated}{}", insertion.launcher);
         let by_pointers = launches.iter().any(|l| matches!(l.form, Form::Function(_)));
         if by_pointers {
             inserted += insertion.by_pointers;
@@ -76,9 +82,10 @@ impl File {
         let mut edits = vec![(end..end, inserted)];
         if let Some(name) = insertion.header {
             let (at, is_fresh) = beginning(text);
+            let line = self.without_given(&format!("#include <{name}>\n"));
             let line = match is_fresh {
-                true => format!("#include <{name}>\n\n"),
-                false => format!("\n#include <{name}>\n"),
+                true => format!("{line}\n"),
+                false => format!("\n{line}"),
             };
             edits.push((at..at, line));
         }
@@ -119,6 +126,21 @@ impl File {
             launches: count,
             notes,
         }
+    }
+}
+
+impl File {
+    /// Lines that macros of the command line are not to change: `-DN=…` is no word of a toolkit's header.
+    fn without_given(&self, lines: &str) -> String {
+        // nvcc defines two by itself.
+        let is_users = |name: &str| !name.starts_with('_') && name != "CUDA_DOUBLE_MATH_FUNCTIONS";
+        let given = self.macros.iter();
+        let given = given.filter(|m| m.span == (0..0) && m.body.is_some() && is_users(&m.name));
+        let names: BTreeSet<&str> = given.map(|m| &*m.name).collect();
+        let each = |line: fn(&str) -> String| names.iter().map(|n| line(n)).collect::<String>();
+        let before = each(|n| format!("#pragma push_macro(\"{n}\")\n#undef {n}\n"));
+        let after = each(|n| format!("#pragma pop_macro(\"{n}\")\n"));
+        before + lines + &after
     }
 }
 
@@ -174,6 +196,8 @@ mod tests {
         let file = File::parse(Source::new("k.cu", text)).expect("it is read");
         let insertion = Insertion {
             text: "// new\n",
+            attempt: "k_try",
+            launcher: "",
             header,
             launch: "k_launch",
             by_pointers: "// by pointers\n",

@@ -76,12 +76,23 @@ impl Names {
         format!("{}{}_first", self.stem, entry.suffix)
     }
 
-    fn attempt(&self) -> String {
+    /// The function that launches a generated kernel where it can.
+    pub fn attempt(&self) -> String {
         format!("{}_try", self.stem)
     }
 }
 
-/// The kernels, and the functions that launch them; the second text is for launches by `cudaLaunchKernel`.
+/// The kernels, and the functions that launch them.
+pub struct Launcher {
+    /// The kernels, and the function that launches one of them where it can.
+    pub text: String,
+    /// The function that takes the place of a launch.
+    pub launch: String,
+    /// That for launches by `cudaLaunchKernel`.
+    pub by_pointers: String,
+}
+
+/// The kernels, and the functions that launch them.
 ///
 /// # Errors
 /// See [`NoLauncher`].
@@ -89,7 +100,7 @@ pub fn launcher(
     kernel: &Kernel,
     generated: &Generated,
     names: &Names,
-) -> Result<(String, String), NoLauncher> {
+) -> Result<Launcher, NoLauncher> {
     let mut text = String::new();
     for note in &generated.notes {
         let _ = writeln!(text, "// {note}");
@@ -129,8 +140,11 @@ pub fn launcher(
         );
     }
     text += &attempt(kernel, generated, names)?;
-    text += &launch(kernel, names);
-    Ok((text, by_pointers(kernel, names)))
+    Ok(Launcher {
+        text,
+        launch: launch(kernel, names),
+        by_pointers: by_pointers(kernel, names),
+    })
 }
 
 /// What a kernel says about its blocks.

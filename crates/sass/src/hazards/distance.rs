@@ -78,6 +78,12 @@ const ARITHMETIC: Side = Side {
     port: Port::Any,
 };
 
+/// What moves predicates into a register: the same pipe, and a result no sooner than arithmetic's.
+const PREDICATES: Side = Side {
+    class: Class("p2r"),
+    port: Port::Any,
+};
+
 /// One side of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Side {
@@ -356,12 +362,26 @@ impl Distances {
     /// however rarely, and nothing that was seen of other readers (a device found a guard wrong that came behind its
     /// UISETP as soon as data may; ptxas leaves 11 cycles). Where too few kernels come down to the smallest
     /// distance of the pair, the smallest behind the same class counts; where nothing behind that class was
-    /// seen, the smallest of all; and where nothing like it was seen at all, no distance is enough.
+    /// seen, the smallest of all; and where nothing like it was seen at all, no distance is enough. That sources are
+    /// read late is not taken from a single kernel, nor from what is no slower than arithmetic.
     pub fn needed(&self, pair: Pair) -> u16 {
+        let own = self.seen(pair);
+        match (pair.kind, pair.later) {
+            (Kind::War, Some(PREDICATES)) => own.min(self.seen(Pair {
+                later: Some(ARITHMETIC),
+                ..pair
+            })),
+            _ => own,
+        }
+    }
+
+    fn seen(&self, pair: Pair) -> u16 {
         let known = |pair: Pair| {
-            let coarse = |side| {
-                self.coarse
-                    .get(&(pair.kind, pair.has_wait, pair.file, side))
+            let coarse = |side: Option<Side>| {
+                let place = (pair.kind, pair.has_wait, pair.file, side);
+                let is_chance = |seen: &Seen| pair.kind == Kind::War && seen.kernels < 2;
+                let seen = self.coarse.get(&place);
+                seen.filter(|seen| side.is_none() || !is_chance(seen))
             };
             let own = self.pairs.get(&pair);
             if pair.is_guarded() && own.is_some() {
@@ -756,6 +776,27 @@ mod tests {
             ..pair(Class("fma"))
         };
         assert_eq!(distances.needed(behind_a_wait), 5);
+        // What one kernel shows of a reader is chance; what several show is not.
+        let reader = |class| Pair {
+            kind: Kind::War,
+            earlier: Some(side(Class(class))),
+            ..pair(Class("fma"))
+        };
+        distances.add(reader("fma"), seen(1, 1000));
+        distances.add(reader("shared"), seen(4, 1));
+        distances.add(reader("control"), seen(5, 3));
+        assert_eq!(distances.needed(reader("shared")), 1);
+        assert_eq!(distances.needed(reader("control")), 5);
+        // Predicates come into a register no sooner than sums do.
+        let overwritten = |class| Pair {
+            later: Some(side(Class(class))),
+            ..reader("wide")
+        };
+        distances.add(overwritten("alu"), seen(1, 1000));
+        distances.add(overwritten("p2r"), seen(11, 18));
+        distances.add(overwritten("fma"), seen(4, 300));
+        assert_eq!(distances.needed(overwritten("p2r")), 1);
+        assert_eq!(distances.needed(overwritten("fma")), 4);
         distances.add(behind_a_wait, seen(2, 1000));
         assert_eq!(distances.needed(behind_a_wait), 2);
         assert_eq!(distances.needed(pair(Class("fma"))), 5);

@@ -81,7 +81,9 @@ impl Subject<'_> {
         let generated = device(self.stencil, sweep, &names, "") + &host.attempt(sweep);
         let generated = avoid(&generated, &self.macros());
         let insertion = Insertion {
-            text: &format!("{generated}\n{}", host.launch()),
+            text: &format!("{generated}\n"),
+            attempt: &names.attempt(),
+            launcher: &host.launch(),
             header: None,
             launch: &names.launch(),
             by_pointers: &host.launch_by_pointers(),

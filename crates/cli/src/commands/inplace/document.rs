@@ -65,6 +65,7 @@ pub fn apply(args: &KernelArgs, is_of_all: bool) -> Result<KernelArgs, Failure> 
         args.dynamic_smem = args.dynamic_smem.or(Some(launched.dynamic_smem));
         args.traced = Some((launched.grid, launched.block, launched.dynamic_smem));
         args.gpu = args.gpu.or_else(|| gpu(&trace));
+        args.traced_in = Some(Arc::new(trace));
     }
     Ok(args)
 }

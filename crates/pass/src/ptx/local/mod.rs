@@ -98,7 +98,7 @@ pub enum Index {
     Thread,
     /// A parameter.
     Parameter,
-    /// Constants, along ways that meet: branches decide.
+    /// Constants, along ways that meet: branches and loops decide.
     Computed,
 }
 
