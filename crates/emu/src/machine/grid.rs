@@ -394,7 +394,9 @@ fn next_wave(before: u64, spent: u64, left: u64) -> u64 {
         return FIRST_WAVE;
     };
     let most = WAVE.min(GROWTH * before);
-    (left / each.max(1) + 1).clamp(FIRST_WAVE, most)
+    (left / each.max(1))
+        .saturating_add(1)
+        .clamp(FIRST_WAVE, most)
 }
 
 /// What all blocks of a launch share.
