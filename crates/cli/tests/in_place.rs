@@ -1,6 +1,7 @@
 //! `trace`, `tune -- PROGRAM`, `with` and `db` at the program itself, with the driver that computes on the host
 //! and the program of the library's own tests (crates/inject/tests/program).
 
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -548,6 +549,14 @@ fn exports_and_stores_are_kept_apart() {
     assert!(bench.path("made").is_file() && bench.path("to-be-made").is_symlink());
     let whole = run(&["db", "export", "whole"]);
     assert!(whole.status.success(), "{}", err(&whole));
+    // Whoever may read a file may read what replaces it, and nobody else.
+    for mode in [0o600, 0o640, 0o644] {
+        let access = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(bench.path("whole"), access).expect("set");
+        assert!(run(&["db", "export", "whole"]).status.success());
+        let written = std::fs::metadata(bench.path("whole")).expect("an export");
+        assert_eq!(written.permissions().mode() & 0o777, mode);
+    }
     let whole = std::fs::read(bench.path("whole")).expect("an export");
     // What waits to be proved is no part of an export, and an export of nothing is none.
     let other = |args: &[&str]| run(&[&["db", "--db", "other"], args].concat());
@@ -1122,7 +1131,6 @@ fn signals_end_programs() {
 /// A command without a program ends by the signal that ends it; nothing is written, no compiler goes on, no folder stays.
 #[test]
 fn signals_end_commands() {
-    use std::os::unix::fs::PermissionsExt;
     let Some(bench) = Bench::new() else { return };
     std::fs::create_dir_all(bench.path("slow/bin")).expect("made");
     std::fs::create_dir(bench.path("tmp")).expect("made");

@@ -60,7 +60,7 @@ pub fn stage(path: &Path, bytes: &[u8]) -> Result<Staged, Problem> {
     if std::fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
         return Ok(Staged::Stream(bytes.to_vec(), path));
     }
-    let file = written(folder_of(&path), bytes).map_err(fail)?;
+    let file = written(&path, bytes).map_err(fail)?;
     Ok(Staged::File(file, path))
 }
 
@@ -191,15 +191,22 @@ pub fn write_into(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Problem
         return Err(is_an_input(&path));
     }
     let fail = |e: std::io::Error| cannot_write(&path, &e);
-    let file = written(folder, bytes).map_err(fail)?;
+    let file = written(&path, bytes).map_err(fail)?;
     file.commit(&path).map_err(fail)
 }
 
-/// A file in a folder that everybody may read, not yet in its place.
-fn written(folder: &Path, bytes: &[u8]) -> std::io::Result<Aside> {
-    let mut aside = Aside::new_in(folder)?;
+/// A file, not yet in its place: whoever may read or write what it replaces may do so, and everybody may read a new one.
+fn written(path: &Path, bytes: &[u8]) -> std::io::Result<Aside> {
+    const ACCESS: u32 = 0o777;
+    let mut aside = Aside::new_in(folder_of(path))?;
     aside.file().write_all(bytes)?;
-    let readable = std::fs::Permissions::from_mode(0o644);
-    aside.file().set_permissions(readable)?;
+    let replaced = std::fs::symlink_metadata(path).ok();
+    let mode = match replaced.filter(std::fs::Metadata::is_file) {
+        Some(replaced) => replaced.permissions().mode() & ACCESS,
+        None => 0o644,
+    };
+    aside
+        .file()
+        .set_permissions(std::fs::Permissions::from_mode(mode))?;
     Ok(aside)
 }

@@ -36,6 +36,8 @@ pub struct Slot {
     pub ours: *const c_void,
     /// The driver's.
     pub real: AtomicPtr<c_void>,
+    /// What whoever links the driver calls, once the driver was met: what stands behind us, another tool perhaps.
+    pub linked: AtomicPtr<c_void>,
 }
 
 // SAFETY: the pointer is a function's.
@@ -53,8 +55,11 @@ impl Slot {
         found
     }
 
-    /// Whoever links the driver calls what stands behind us: another tool, perhaps.
+    /// See [`Slot::linked`].
     fn next(&self) -> *mut c_void {
+        if driver::meet() {
+            return self.linked.load(Ordering::Relaxed);
+        }
         match behind(self.name) {
             found if found.is_null() => driver::symbol(self.name),
             found => found,
@@ -75,6 +80,19 @@ impl Slot {
         }
         self.real.store(real, Ordering::Relaxed);
         Some(self.ours.cast_mut())
+    }
+}
+
+/// Finds what whoever links the driver calls, where the dynamic linker may be asked.
+pub fn meet() {
+    let names = SLOTS.each_ref().map(|slot| slot.name);
+    let own = driver::look(&names);
+    for (at, slot) in SLOTS.iter().enumerate() {
+        let found = match (behind(slot.name), &own) {
+            (found, Some(own)) if found.is_null() => own[at],
+            (found, _) => found,
+        };
+        slot.linked.store(found, Ordering::Relaxed);
     }
 }
 
@@ -172,6 +190,9 @@ unsafe extern "C" fn hand_out(ask: Dlsym, handle: *mut c_void, name: *const c_ch
         Some(slot) => {
             let real = real();
             let is_other = !real.is_null() && !is_own(real);
+            if is_other {
+                driver::meet();
+            }
             is_other.then(|| slot.hand_out(real)).flatten()
         }
     };

@@ -1,7 +1,7 @@
 //! The driver's own functions, for calls that we make ourselves.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use warpwright_linkage::captured;
 
@@ -35,34 +35,61 @@ unsafe extern "C" fn has(object: *mut libc::dl_phdr_info, _: usize, at: *mut c_v
     c_int::from(has)
 }
 
-/// A function of the driver by its exported name, or null. The dynamic linker is asked what it has loaded, and nothing by name: an
-/// error of its that the program has not asked for yet stays.
-pub fn symbol(name: &CStr) -> *mut c_void {
-    let Some(found) = in_table(name) else {
-        // Linked into the program, perhaps under another name; ours come before it.
-        return behind(name);
-    };
-    let is_readable = || in_table(c"cuInit").is_some_and(|init| !init.is_null());
-    let found = match found.is_null() && !is_readable() {
-        true => by_name(name),
-        false => found,
-    };
-    if !found.is_null() {
-        MET.store(found, Ordering::Release);
+/// Are all of the driver's functions known that were looked for? What is not among them the driver does not have.
+static IS_MET: AtomicBool = AtomicBool::new(false);
+
+/// Finds all functions of the driver that are called or stood in for, at once and while the program may ask the dynamic linker:
+/// later its locks may be held by a thread that waits for this one, or that a forked child does not have. Are they known?
+pub fn meet() -> bool {
+    if IS_MET.load(Ordering::Acquire) {
+        return true;
     }
-    found
+    let own = look(&NAMES);
+    let known = own.is_some_and(|own| {
+        keep(own);
+        crate::door::meet();
+        true
+    });
+    IS_MET.store(known, Ordering::Release);
+    known
 }
 
-/// What the driver's own table says of a name: null where it has none. `None` where it is not loaded.
-fn in_table(name: &CStr) -> Option<*mut c_void> {
+/// Functions of the driver by their exported names, or nulls; `None` where there is no driver yet. The dynamic linker is asked what
+/// it has loaded, and nothing by name: an error of its that the program has not asked for yet stays.
+pub fn look<const N: usize>(names: &[&CStr; N]) -> Option<[*mut c_void; N]> {
+    let Some(mut found) = in_table(names) else {
+        // Linked into the program, perhaps under another name; ours come before it.
+        let is_linked = !behind(c"cuInit").is_null();
+        return is_linked.then(|| names.map(behind));
+    };
+    let is_readable = in_table(&[c"cuInit"]).is_some_and(|[init]| !init.is_null());
+    for (name, found) in names.iter().zip(&mut found) {
+        if found.is_null() && !is_readable {
+            *found = by_name(name);
+        }
+        if !found.is_null() {
+            MET.store(*found, Ordering::Release);
+        }
+    }
+    Some(found)
+}
+
+/// The same of one, whoever has it.
+pub fn symbol(name: &CStr) -> *mut c_void {
+    look(&[name]).map_or_else(|| behind(name), |[found]| found)
+}
+
+/// What the driver's own table says of names: nulls where it has none. `None` where it is not loaded.
+fn in_table<const N: usize>(names: &[&CStr; N]) -> Option<[*mut c_void; N]> {
+    let mut found = [std::ptr::null_mut(); N];
     let mut wanted = Wanted {
-        name,
+        names,
         is_loaded: false,
-        found: std::ptr::null_mut(),
+        found: &mut found,
     };
     // SAFETY: the callback reads what the dynamic linker gives it, and writes what was found.
     unsafe { libc::dl_iterate_phdr(Some(find), (&raw mut wanted).cast()) };
-    wanted.is_loaded.then_some(wanted.found)
+    wanted.is_loaded.then_some(found)
 }
 
 /// What the dynamic linker finds by a name, where the driver's own table is of a form that is not read.
@@ -76,6 +103,9 @@ fn by_name(name: &CStr) -> *mut c_void {
             return std::ptr::null_mut();
         }
         let found = real_dlsym(library, name.as_ptr());
+        if found.is_null() {
+            libc::dlerror();
+        }
         if cfg!(target_arch = "x86_64") {
             libc::dlclose(library);
         }
@@ -85,12 +115,12 @@ fn by_name(name: &CStr) -> *mut c_void {
 
 /// What is looked for in the driver, and in what was loaded behind it: it may have it from there.
 struct Wanted<'a> {
-    name: &'a CStr,
+    names: &'a [&'a CStr],
     is_loaded: bool,
-    found: *mut c_void,
+    found: &'a mut [*mut c_void],
 }
 
-/// Looks for it in an object.
+/// Looks for them in an object.
 unsafe extern "C" fn find(object: *mut libc::dl_phdr_info, _: usize, to: *mut c_void) -> c_int {
     // SAFETY: the dynamic linker's, and the caller's, for the time of the call.
     let (object, wanted) = unsafe { (&*object, &mut *to.cast::<Wanted<'_>>()) };
@@ -106,11 +136,16 @@ unsafe extern "C" fn find(object: *mut libc::dl_phdr_info, _: usize, to: *mut c_
     // SAFETY: tables of an object that stays for the time of the call, and C strings.
     unsafe {
         wanted.is_loaded |= captured::is_called(base, table, c"libcuda.so.1".as_ptr());
-        if wanted.is_loaded {
-            wanted.found = captured::in_object(base, table, wanted.name.as_ptr());
+        if !wanted.is_loaded {
+            return 0;
+        }
+        for (name, found) in wanted.names.iter().zip(&mut *wanted.found) {
+            if found.is_null() {
+                *found = captured::in_object(base, table, name.as_ptr());
+            }
         }
     }
-    c_int::from(!wanted.found.is_null())
+    c_int::from(wanted.found.iter().all(|found| !found.is_null()))
 }
 
 macro_rules! driver {
@@ -120,8 +155,11 @@ macro_rules! driver {
         enum Index { $($name),* }
 
         /// All of them, or null.
-        static FOUND: [AtomicPtr<c_void>; [$(stringify!($name)),*].len()] =
-            [const { AtomicPtr::new(std::ptr::null_mut()) }; [$(stringify!($name)),*].len()];
+        static FOUND: [AtomicPtr<c_void>; NAMES.len()] =
+            [const { AtomicPtr::new(std::ptr::null_mut()) }; NAMES.len()];
+
+        /// Their names.
+        static NAMES: [&CStr; [$($symbol),*].len()] = [$($symbol),*];
 
         $(
             $(#[$meta])*
@@ -130,14 +168,9 @@ macro_rules! driver {
             /// As the driver's documentation asks for.
             #[allow(clippy::too_many_arguments)]
             pub unsafe fn $name($($arg: $ty),*) -> Code {
-                let place = &FOUND[Index::$name as usize];
-                let mut function = place.load(Ordering::Relaxed);
+                let function = function(Index::$name);
                 if function.is_null() {
-                    function = symbol($symbol);
-                    if function.is_null() {
-                        return NOT_FOUND;
-                    }
-                    place.store(function, Ordering::Relaxed);
+                    return NOT_FOUND;
                 }
                 // SAFETY: the driver's function of that name has this signature.
                 let function: unsafe extern "C-unwind" fn($($ty),*) -> Code =
@@ -273,8 +306,24 @@ driver! {
     node_attribute = c"cuGraphKernelNodeGetAttribute" (node: Handle, attribute: u32, value: *mut [u64; 8]);
 }
 
+/// It, or null.
+fn function(index: Index) -> *mut c_void {
+    let place = &FOUND[index as usize];
+    if place.load(Ordering::Relaxed).is_null() && !meet() {
+        place.store(symbol(NAMES[index as usize]), Ordering::Relaxed);
+    }
+    place.load(Ordering::Relaxed)
+}
+
+fn keep(found: [*mut c_void; NAMES.len()]) {
+    for (place, found) in FOUND.iter().zip(found) {
+        place.store(found, Ordering::Relaxed);
+    }
+}
+
 /// For a driver that was unloaded: another one may be loaded.
 pub fn forget() {
+    IS_MET.store(false, Ordering::Release);
     for place in &FOUND {
         place.store(std::ptr::null_mut(), Ordering::Relaxed);
     }

@@ -241,7 +241,7 @@ pub unsafe fn bytes<'a>(image: *const c_void) -> Result<&'a [u8], &'static str> 
 }
 
 /// Is there memory behind an address for so many bytes?
-fn is_mapped(at: *const u8, bytes: usize) -> bool {
+pub fn is_mapped(at: *const u8, bytes: usize) -> bool {
     /// Pages that are asked about at a time.
     const AT_ONCE: usize = 4096;
     let Some(last) = (at as usize).checked_add(bytes.max(1) - 1) else {

@@ -90,7 +90,10 @@ impl Passed<'_> {
     }
 }
 
-/// The buffer among a launch's `extra`; `None` where they hold something unknown. Pairs of a number (1: the buffer, 2:
+/// Bytes of the longest buffer; the driver takes up to 32,764 bytes of parameters.
+const LONGEST: usize = 64 << 10;
+
+/// The buffer among a launch's `extra`; `None` where they hold something unknown, or what no driver takes. Pairs of a number (1: the buffer, 2:
 /// a pointer to its size) and a pointer, up to a zero.
 pub fn buffer<'a>(extra: Params) -> Option<Option<&'a [u8]>> {
     let (mut start, mut bytes) = (std::ptr::null::<u8>(), 0usize);
@@ -105,6 +108,9 @@ pub fn buffer<'a>(extra: Params) -> Option<Option<&'a [u8]>> {
                 _ => return None,
             }
             at = at.add(2);
+        }
+        if bytes > LONGEST {
+            return None;
         }
         let has_one = !start.is_null();
         Some(has_one.then(|| std::slice::from_raw_parts(start, bytes)))

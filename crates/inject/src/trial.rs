@@ -43,7 +43,7 @@ use crate::helpers::Helpers;
 use crate::launch::Launch;
 use crate::memory::{Closed, Kind, Unclear, has_gates, pass, reachable};
 use crate::mirrors::{Brought, Mirror, Owner};
-use crate::modules::load_kernel;
+use crate::modules::{is_mapped, load_kernel};
 use crate::notes::{folder, note, quietly, say, write};
 use crate::params::{Passed, buffer};
 use crate::state::{Mode, guarded, mode, open_guarded, settings, stand_aside, state};
@@ -1113,6 +1113,9 @@ fn parameter_words(launch: &Launch) -> Result<Vec<u64>, NoTrial> {
     if launch.params.is_null() && !launch.extra.is_null() {
         let passed = buffer(launch.extra).ok_or(NoTrial::UnknownParameters)?;
         if let Some(bytes) = passed {
+            if !is_mapped(bytes.as_ptr(), bytes.len()) {
+                return Err(NoTrial::UnknownParameters);
+            }
             take(bytes.as_ptr(), bytes.len());
         }
         return Ok(words);

@@ -6,6 +6,8 @@
 
 use std::ffi::c_int;
 
+use warpwright_linkage::held::{DISABLE, pthread_setcancelstate};
+
 use crate::state::is_sealed;
 
 /// Signals of what the thread itself does: who serves such faults (memory that is read in at its first use) is to go on.
@@ -25,46 +27,6 @@ const LAST: c_int = 64;
 pub struct Whole {
     cancel: c_int,
     numbers: Numbers,
-}
-
-// Of pthread.h, which the crate for the C library leaves out.
-unsafe extern "C-unwind" {
-    fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
-    fn pthread_setcanceltype(kind: c_int, before: *mut c_int) -> c_int;
-}
-/// PTHREAD_CANCEL_ENABLE and PTHREAD_CANCEL_DISABLE.
-const ENABLE: c_int = 0;
-const DISABLE: c_int = 1;
-/// PTHREAD_CANCEL_DEFERRED and PTHREAD_CANCEL_ASYNCHRONOUS.
-const DEFERRED: c_int = 0;
-const ASYNCHRONOUS: c_int = 1;
-
-/// Holds the calling thread where it may be cancelled at any instruction: from there nobody can unwind through what has something
-/// to undo. Is it such a thread?
-pub fn hold() -> bool {
-    let (mut kind, mut state) = (DEFERRED, ENABLE);
-    // SAFETY: the calling thread's own, and outputs of the right types.
-    unsafe {
-        pthread_setcanceltype(DEFERRED, &raw mut kind);
-        if kind == DEFERRED {
-            return false;
-        }
-        pthread_setcancelstate(DISABLE, &raw mut state);
-        if state == DISABLE {
-            pthread_setcanceltype(ASYNCHRONOUS, &raw mut kind);
-        }
-    }
-    state != DISABLE
-}
-
-/// It may be cancelled at any instruction again, and is if somebody has asked for it meanwhile.
-pub fn let_go() {
-    let mut before = 0;
-    // SAFETY: as above.
-    unsafe {
-        pthread_setcancelstate(ENABLE, &raw mut before);
-        pthread_setcanceltype(ASYNCHRONOUS, &raw mut before);
-    }
 }
 
 impl Whole {

@@ -3,10 +3,11 @@
 use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
 use std::sync::atomic::AtomicPtr;
 
+use warpwright_linkage::held::{hold, let_go};
+
 use crate::abi::{Code, Handle, LaunchConfig, NOT_FOUND, Out, Text};
 use crate::door::{self, Slot};
 use crate::state::{Mode, mode};
-use crate::whole::{hold, let_go};
 use crate::within::Within;
 use crate::{abi, compilers, functions, grafts, graph, launch, memory, modules};
 
@@ -43,6 +44,7 @@ macro_rules! wrapped {
             modes: $modes,
             ours: $name as *const c_void,
             real: AtomicPtr::new(std::ptr::null_mut()),
+            linked: AtomicPtr::new(std::ptr::null_mut()),
         }),*];
 
         $(

@@ -9,6 +9,7 @@
 
 pub mod captured;
 mod functions;
+pub mod held;
 
 use core::ffi::{CStr, c_char, c_void};
 

@@ -4,6 +4,7 @@ use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use warpwright_linkage::captured::is_captured;
+use warpwright_linkage::held::{hold, let_go};
 
 use crate::inside::{inside, of_driver};
 use crate::pending::Pending;
@@ -36,15 +37,19 @@ extern "C" fn not_found() -> u32 {
     500
 }
 
-/// Where the calls of a name go on, from now on.
-unsafe extern "C" fn find(entry: &Entry) -> *mut c_void {
+/// Where the calls of a name go on, from now on. Whoever is cancelled in the dynamic linker leaves it locked.
+unsafe extern "C-unwind" fn find(entry: &Entry) -> *mut c_void {
     // What takes the error may be the program's own.
     if is_captured() {
         return look(entry);
     }
+    let is_held = hold();
     let pending = Pending::take();
     let found = look(entry);
     pending.give_back();
+    if is_held {
+        let_go();
+    }
     found
 }
 

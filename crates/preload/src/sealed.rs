@@ -1,5 +1,6 @@
-//! A program that forbids itself system calls (seccomp) would be ended by those of this library, and one that forbids itself to read
-//! the processor's clock (`PR_SET_TSC`) by looking at the time. So what was seen is written before, and nothing is read or written from then on; winners that are in place stay. A filter that is set by a call of the
+//! A program that forbids itself system calls (seccomp) would be ended by those of this library, one that serves them itself
+//! (`PR_SET_SYSCALL_USER_DISPATCH`) would see them, and one that forbids itself to read the processor's clock (`PR_SET_TSC`) would
+//! be ended by looking at the time. So what was seen is written before, and nothing is read or written from then on; winners that are in place stay. A filter that is set by a call of the
 //! kernel itself is not seen.
 
 use std::ffi::{c_int, c_void};
@@ -9,6 +10,9 @@ use warpwright_linkage::captured::{is_captured, kernel};
 
 use crate::inside::opened;
 use crate::ways::{Way, known, ways};
+
+/// `PR_SET_SYSCALL_USER_DISPATCH` of linux/prctl.h.
+const SET_USER_DISPATCH: usize = 59;
 
 /// The first, second, third and fourth argument.
 ///
@@ -97,6 +101,10 @@ unsafe extern "C" fn of_process(way: &Way, saved: *const usize) -> *mut c_void {
     }
     if option == libc::PR_SET_TSC as usize && mode == libc::PR_TSC_SIGSEGV as usize {
         before(true, 0);
+    }
+    // Calls of ours lie where none may be.
+    if option == SET_USER_DISPATCH {
+        before(mode != 0, 0);
     }
     way.next()
 }

@@ -9,11 +9,18 @@
  *   tsc        the time-stamp counter may not be read
  *   stack      all of it in a handler on a small stack of its own
  *   vfork      a launch between `vfork` and exec, and one behind that
+ *   locked     a thread loads and launches for the first time while another one holds the dynamic linker's locks and waits for it
+ *   busy       forked children launch, whatever other threads do in the dynamic linker
+ *   dispatch   system calls from outside the C library are served by a handler, which ends the program
+ *   size       a launch with a buffer of parameters as large as the address space
+ *   first      (-DLINKED, with the driver) a thread is cancelled in its first call of the driver
+ * -DWAITS: a library that calls what HOOK says, under the dynamic linker's locks.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fenv.h>
+#include <link.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -26,6 +33,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#ifdef WAITS
+static int calls(struct dl_phdr_info *i, size_t n, void *x) {
+    ((void (*)(void))strtoul(getenv("HOOK"), 0, 16))();
+    return 1;
+}
+__attribute__((constructor)) static void waits(void) { dl_iterate_phdr(calls, 0); }
+#else
 typedef void *H;
 struct params { H function; unsigned grid[3], block[3], shared; void **params, **extra; H kernel, context; };
 
@@ -200,7 +214,124 @@ static void pending(void) {
     printf("%u %s\n", codes, (why = dlerror()) ? why : "none");
 }
 
+static volatile int is_done;
+static void *loads(void *x) {
+    H own = 0;
+    unsigned codes = load(&own) | launch(memory, own) | launch(memory, own) | unload(module);
+    is_done = codes ? 2 : 1;
+    return x;
+}
+
+static void waits(void) {
+    pthread_t thread;
+    pthread_create(&thread, 0, loads, 0);
+    for (int i = 0; i < 1000 && !is_done; i++) usleep(10000);
+    printf("done %d\n", is_done);
+    fflush(stdout);
+    if (!is_done) _exit(4);
+    pthread_join(thread, 0);
+}
+
+static void locked(void) {
+    char at[32];
+    snprintf(at, sizeof at, "%lx", (unsigned long)waits);
+    setenv("HOOK", at, 1);
+    printf("%d\n", !!dlopen("waits.so", RTLD_NOW));
+}
+
+static void *opens(void *x) {
+    while (!is_done) {
+        void *library = dlopen("libutil.so.1", RTLD_NOW);
+        dlsym(library, "of_nobody");
+        dlclose(library);
+    }
+    return x;
+}
+
+static void busy(void) {
+    int ends = 0, status;
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++) pthread_create(&threads[i], 0, opens, 0);
+    for (int i = 0; i < 40; i++) {
+        usleep(500);
+        pid_t child = fork();
+        if (!child) {
+            alarm(10);
+            _exit(launch(memory, function) | launch(memory, function));
+        }
+        waitpid(child, &status, 0);
+        ends += !status;
+        if (status) break;
+    }
+    is_done = 1;
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
+    printf("ends %d\n", ends);
+}
+
+static volatile char selector;
+static void served(int s) { _exit(88); }
+static void dispatch(void) {
+    char line[512];
+    unsigned long start = 0, end = 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (fgets(line, sizeof line, maps))
+        if (strstr(line, "libc.so.6") && strstr(line, "r-xp")) sscanf(line, "%lx-%lx", &start, &end);
+    fclose(maps);
+    signal(SIGSYS, served);
+    fflush(stdout);
+    selector = 1;
+    int code = prctl(59, 1, start, end - start, &selector);
+    unsigned codes = launch(memory, function) | launch(memory, function);
+    selector = 0;
+    prctl(59, 0, 0, 0, 0);
+    printf("%d %u\n", code, codes);
+}
+
+static void sized(void) {
+    struct { uint64_t at; unsigned count; } buffer = {memory, count};
+    size_t size = -1;
+    void *extra[] = {(void *)1, &buffer, (void *)2, &size, 0};
+    for (int i = 0; i < 3; i++) printf("%u\n", launch_kernel(function, 4, 1, 1, 256, 1, 1, 0, 0, 0, extra));
+    size = 12;
+    printf("%u\n", launch_kernel(function, 4, 1, 1, 256, 1, 1, 0, 0, 0, extra));
+}
+
+#ifdef LINKED
+unsigned cuDevicePrimaryCtxRelease_v2(int);
+static volatile int is_there;
+static void *asks(void *x) {
+    int before;
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &before);
+    is_there = 1;
+    cuDevicePrimaryCtxRelease_v2(0);
+    for (;;);
+}
+
+static void *sleeps(void *x) {
+    for (;;) pause();
+}
+
+static void first(void) {
+    pthread_t thread;
+    void *result = 0;
+    /* The C library opens what it unwinds with at the first cancellation. */
+    pthread_create(&thread, 0, sleeps, 0);
+    pthread_cancel(thread);
+    pthread_join(thread, 0);
+    pthread_create(&thread, 0, asks, 0);
+    while (!is_there);
+    usleep(20);
+    pthread_cancel(thread);
+    pthread_join(thread, &result);
+    puts(result == PTHREAD_CANCELED ? "cancelled" : "not cancelled");
+    alarm(20);
+}
+#endif
+
 int main(int n, char **all) {
+#ifdef LINKED
+    first();
+#endif
     FILE *file = fopen(all[1], "rb");
     if (!file || !fread(image, 1, sizeof image, file)) return 2;
     fclose(file);
@@ -210,6 +341,7 @@ int main(int n, char **all) {
 #define IS(name) !strcmp(all[2], name)
     if (IS("numbers")) numbers();
     if (IS("error")) pending();
+    if (IS("locked")) locked();
     printf("%u\n", load(&function));
     if (IS("tsc")) printf("%d\n", prctl(PR_SET_TSC, PR_TSC_SIGSEGV));
     if (IS("handler")) handlers(0);
@@ -220,6 +352,9 @@ int main(int n, char **all) {
         handlers(SA_ONSTACK);
     }
     if (IS("jump")) jumps();
+    if (IS("busy")) busy();
+    if (IS("dispatch")) dispatch();
+    if (IS("size")) sized();
     if (IS("cancel")) cancels();
     if (IS("graph") || IS("gone")) graph(IS("gone"));
     if (IS("vfork")) {
@@ -237,3 +372,4 @@ int main(int n, char **all) {
     show();
     return 3;
 }
+#endif

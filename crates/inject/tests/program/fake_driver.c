@@ -408,6 +408,7 @@ static Code launch_in(unsigned cluster, const char *flavour, struct function *f,
     if (sticky) return sticky;
     if (grid[0] == 0) return INVALID_VALUE;
     void *unpacked[3];
+    if (!params && extra && extra[0] == (void *)1 && extra[2] == (void *)2 && *(size_t *)extra[3] > 4096) return INVALID_VALUE;
     if (!params && extra && extra[0] == (void *)1) { /* a buffer with our kernels' parameters */
         unpacked[0] = extra[1];
         unpacked[1] = (char *)extra[1] + 8;

@@ -118,6 +118,10 @@ fn workshop() -> Option<&'static Workshop> {
             );
             cc(&["asks.c", "-ldl", "-lpthread"], "asks");
             cc(&["amid.c", "-ldl", "-lpthread", "-lm"], "amid");
+            cc(
+                &["-shared", "-fPIC", "-DWAITS", "amid.c", "-ldl"],
+                "waits.so",
+            );
             for (define, out) in [("HOOKS", "hooks.so"), ("EXPORTS", "exports.so")] {
                 let define = format!("-D{define}");
                 cc(&["-shared", "-fPIC", &define, "tool.c", "-ldl"], out);
@@ -135,6 +139,18 @@ fn workshop() -> Option<&'static Workshop> {
             );
             // So that whoever is preloaded finds the driver behind itself.
             let linked = linked.display().to_string();
+            cc(
+                &[
+                    "-DLINKED",
+                    "-Wl,-z,now",
+                    "amid.c",
+                    &linked,
+                    "-ldl",
+                    "-lpthread",
+                    "-lm",
+                ],
+                "amid-linked",
+            );
             cc(
                 &[
                     "between.c",
@@ -2882,7 +2898,12 @@ fn own_kernels_stay_hidden() {
 /// Runs `amid` without the library and in each of these modes: all say the same. The last run.
 fn amid(store: &Path, deed: &str, modes: &[&str]) -> Run {
     let place = |name: &str| workshop().expect("a toolkit").dir.path().join(name);
-    let [program, cubin] = ["amid", "scale.cubin"].map(|name| place(name).display().to_string());
+    let program = if deed == "first" {
+        "amid-linked"
+    } else {
+        "amid"
+    };
+    let [program, cubin] = [program, "scale.cubin"].map(|name| place(name).display().to_string());
     let one = |mode: &str| {
         run(&Setup {
             mode,
@@ -2923,8 +2944,18 @@ fn nothing_comes_between() {
 /// A thread has what it had: how it computes, an error of the dynamic linker's; and whoever may not read the clock does not.
 fn threads_keep_what_they_hold() {
     let (store, _) = store(&variant("fake_fast"));
-    for deed in ["numbers", "error", "tsc"] {
+    for deed in ["numbers", "error", "tsc", "dispatch", "size"] {
         amid(store.path(), deed, &MODES);
+    }
+}
+
+/// Whoever loads and launches asks the dynamic linker for nothing: its locks may be held by a thread that waits for this one, or
+/// that a forked child does not have.
+fn the_dynamic_linker_may_be_locked() {
+    let (store, _) = store(&variant("fake_fast"));
+    for deed in ["locked", "busy", "first"] {
+        let with = amid(store.path(), deed, &MODES);
+        assert!(with.log.contains("is replaced"), "{deed}: {}", with.log);
     }
 }
 
@@ -2955,9 +2986,13 @@ fn children_lose_nothing() {
 }
 
 fn main() {
-    let tests: [(&str, fn()); 60] = [
+    let tests: [(&str, fn()); 61] = [
         ("nothing_comes_between", nothing_comes_between),
         ("threads_keep_what_they_hold", threads_keep_what_they_hold),
+        (
+            "the_dynamic_linker_may_be_locked",
+            the_dynamic_linker_may_be_locked,
+        ),
         (
             "graphs_that_are_refused_get_their_own_kernels",
             graphs_that_are_refused_get_their_own_kernels,
