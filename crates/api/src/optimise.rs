@@ -201,9 +201,6 @@ pub struct Report {
 const WAITING: &str = "atomic operations that wait for each other bound it at the launch that was counted: the predicted \
                        gain does not know of them";
 
-/// What is said of a gain beside loops that were counted: the emulator counts instructions of the PTX that was given.
-const UNCOUNTED: &str = " (only the build as it is was counted)";
-
 /// What would make nvcc build the choice of one kernel.
 #[derive(Debug, Clone, Serialize)]
 pub struct KernelEdits {
@@ -240,10 +237,6 @@ impl Report {
             let accesses = found.and_then(|found| found.accesses.as_ref());
             kernel.wasted = accesses.and_then(|accesses| accesses.wasted.clone());
             kernel.counted = cycles.filter(|cycles| cycles.turns != Turns::Assumed);
-            let is_counted = (kernel.counted.as_ref()).is_some_and(|c| c.turns != Turns::None);
-            if let (true, Some(gained)) = (is_counted, &mut kernel.gained) {
-                gained.push_str(UNCOUNTED);
-            }
             let bound = kernel.counted.as_ref().map(|cycles| &*cycles.bound);
             if bound == Some("atomics") && kernel.chosen != 0 {
                 kernel.notes.push(WAITING.to_owned());

@@ -14,7 +14,7 @@ use warpwright_sass::function::{Calls, Code};
 use warpwright_sass::profile::LOOP_WEIGHT;
 use warpwright_sass::{Cubin, Elf};
 
-use crate::screen::{assumed, wrap};
+use crate::screen::wrap;
 use crate::table::Table;
 
 /// How many places are listed.
@@ -190,14 +190,7 @@ impl CyclesReport {
             true => String::new(),
             false => format!(": {} {after:.0}%, not {before:.0}%", most.name()),
         };
-        let is_assumed = [self, default]
-            .map(|report| report.turns)
-            .contains(&Turns::Assumed);
-        let goes_by = match is_assumed {
-            true => format!(" {}", assumed()),
-            false => String::new(),
-        };
-        (ratio < TOLD).then(|| format!("a warp alone takes {took} of the cycles{goes_by}{why}"))
+        (ratio < TOLD).then(|| format!("a warp alone takes {took} of the cycles{why}"))
     }
 
     /// The causes in a line.

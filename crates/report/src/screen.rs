@@ -397,7 +397,7 @@ pub fn bound_by(bound: &str, turns: Turns, more: &[String]) -> String {
 }
 
 /// What a prediction goes by that counts no turns of loops.
-pub(crate) fn assumed() -> String {
+fn assumed() -> String {
     format!("if loops have {LOOP_WEIGHT:.0} turns")
 }
 
