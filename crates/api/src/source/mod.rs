@@ -147,7 +147,7 @@ fn for_every_input(proved: usize, compared: usize) -> String {
     match proved {
         0 => String::new(),
         all if all == compared => ", proved there".to_owned(),
-        some => format!(", {some} of {compared} comparisons there proved"),
+        some => format!(", {some} of {compared} proved"),
     }
 }
 
