@@ -555,7 +555,7 @@ struct Judge<F> {
 /// none.
 const TIMES: [f64; 2] = [16.0, 128.0];
 /// Rounding is less than this of the largest number.
-const MOST_NOISE: f64 = 1.0 / 65536.0;
+const MOST_NOISE: f64 = 1.525_878_906_25e-5;
 
 /// The first difference of an output that is larger than rounding and tolerance are, else the first one.
 fn difference(

@@ -130,7 +130,7 @@ const OF_CLI: [&str; 15] = [
 ];
 
 /// Lines of it without tests. Less is better; what decides belongs into another room.
-const MOST_OF_CLI: usize = 6_037;
+const MOST_OF_CLI: usize = 6_079;
 
 /// The lines of a file without its modules of tests.
 fn lines_without_tests(text: &str) -> usize {
