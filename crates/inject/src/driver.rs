@@ -7,15 +7,31 @@ use warpwright_linkage::captured;
 
 use crate::abi::{Code, Handle, NOT_FOUND, Out, SUCCESS, Text};
 use crate::door::{behind, real_dlsym};
+use crate::modules::is_mapped;
+use crate::state::is_sealed;
 
 /// A function of the driver, by which it is found out whether the driver is still loaded.
 static MET: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
+/// Is this process a forked child? Another thread may have held a lock of the dynamic linker's at the fork.
+static IS_CHILD: AtomicBool = AtomicBool::new(false);
+
+/// From now on this process is a forked child.
+pub fn in_child() {
+    IS_CHILD.store(true, Ordering::Relaxed);
+}
+
 /// Was the driver loaded, and is it not any more?
 pub fn is_gone() -> bool {
     let met = MET.load(Ordering::Acquire);
+    if met.is_null() {
+        return false;
+    }
+    if IS_CHILD.load(Ordering::Relaxed) {
+        return !is_sealed() && !is_mapped(met.cast(), 1);
+    }
     // SAFETY: the callback reads what the dynamic linker gives it, and compares the address alone.
-    !met.is_null() && unsafe { libc::dl_iterate_phdr(Some(has), met) } == 0
+    unsafe { libc::dl_iterate_phdr(Some(has), met) == 0 }
 }
 
 /// Does an object have this address?

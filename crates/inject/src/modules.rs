@@ -19,7 +19,8 @@ use crate::grafts::{Effect, Grafted, Of, Plan, Version, effect};
 use crate::notes::{folder, note, say, write};
 use crate::reserve::{has_room, has_stack};
 use crate::state::{
-    Mode, State, fall_asleep, guarded, is_sealed, mode, replacing, settings, stand_aside, state,
+    Mode, State, fall_asleep, finish_at_exit, guarded, is_sealed, mode, replacing, settings,
+    stand_aside, state,
 };
 use crate::trial;
 
@@ -354,6 +355,7 @@ fn look(
             Err(e) => return unknown(&e.to_string()),
         };
         if mode() == Mode::Trace {
+            finish_at_exit();
             if code.ptx.is_none() {
                 let remembered = state().compilers.ptx_of(&sha256(&code.cubin));
                 code.ptx = remembered.or_else(|| image::linked_ptx(&parts(), gpu.sm));

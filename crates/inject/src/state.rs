@@ -286,6 +286,7 @@ pub fn state() -> MutexGuard<'static, State> {
 extern "C" fn in_child() {
     abandon();
     crate::functions::abandon();
+    crate::driver::in_child();
     // No trials: a lock may be held by a thread of the parent.
     match mode() {
         Mode::Off | Mode::Try => MODE.store(Mode::Off as u8, Ordering::Relaxed),
@@ -296,7 +297,8 @@ extern "C" fn in_child() {
 static FINISHES: AtomicBool = AtomicBool::new(false);
 
 /// Has the trace finished when the program ends. What is registered last runs first, and the driver takes itself
-/// down in a handler that it registers when it is initialised: so this is for the first launch.
+/// down in a handler that it registers when it is initialised: so this is for the first load of a module, and for the first
+/// launch where none was seen. Later another thread may hold the lock of what is registered when the program forks.
 pub fn finish_at_exit() {
     if !FINISHES.swap(true, Ordering::Relaxed) {
         // SAFETY: the handler takes no arguments, and this library is never unloaded.
