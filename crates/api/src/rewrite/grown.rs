@@ -80,15 +80,27 @@ pub(super) fn largest(
     let described = sizes.filter(|(other, _)| *other == name);
     let mut value = described.map(|(_, value)| value).max()?;
     while value > own.max(1) {
-        let times = usize::try_from(value / own.max(1)).ok()?;
         let at = smallest.derived(name, value);
-        let is_small = terms.max(1).saturating_mul(times) <= MOST_TERMS;
-        if is_small && resolved(options, &at).is_ok_and(|all| work(&all) <= MOST_WORK / 4) {
+        let times = value / own.max(1);
+        if is_afforded(options, &at, (terms, times), (MOST_TERMS, MOST_WORK / 4)) {
             return Some(at);
         }
         value /= 2;
     }
     None
+}
+
+/// Can a launch be afforded that is so many times the smallest one, which takes so many terms? `most`: terms, and what
+/// [`work`] measures.
+fn is_afforded(
+    options: &RewriteOptions<'_>,
+    at: &Try,
+    (terms, times): (usize, i64),
+    most: (usize, u64),
+) -> bool {
+    let times = usize::try_from(times).unwrap_or(usize::MAX);
+    terms.max(1).saturating_mul(times) <= most.0
+        && resolved(options, at).is_ok_and(|all| work(&all) <= most.1)
 }
 
 /// Elements at which integers of 8 and 16 bits end, with a sign and without, from the largest on.
@@ -122,18 +134,13 @@ pub(super) fn wide(
     let mut values: Vec<i64> = edges.filter_map(|(at, edge)| least(at, edge)).collect();
     values.sort_unstable();
     values.dedup();
-    let is_small = |at: &Try, value: i64| {
-        let times = usize::try_from(value / own).unwrap_or(usize::MAX);
-        terms.max(1).saturating_mul(times) <= MOST_WIDE
-            && resolved(options, at).is_ok_and(|all| work(&all) <= MOST_WORK)
-    };
     let mut tries = values.into_iter().rev().filter(|&value| value > own);
     tries.find_map(|value| {
         let at = Try {
             wide: true,
             ..smallest.derived(name, value)
         };
-        is_small(&at, value).then_some(at)
+        is_afforded(options, &at, (terms, value / own), (MOST_WIDE, MOST_WORK)).then_some(at)
     })
 }
 

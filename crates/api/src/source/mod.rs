@@ -11,9 +11,12 @@ pub mod read;
 pub mod sizes;
 pub mod stencil;
 
+use std::fmt;
+
 use warpwright_driver::source::Kept;
 use warpwright_pass::{Artifact, Language, SourceFile};
 use warpwright_ptx::Module;
+use warpwright_report::screen::wrap;
 use warpwright_stencil::replace::{Note, Use};
 use warpwright_target::Gpu;
 use warpwright_toolkit::{NotFound, Toolkit};
@@ -148,6 +151,26 @@ fn for_every_input(proved: usize, compared: usize) -> String {
         0 => String::new(),
         all if all == compared => ", proved there".to_owned(),
         some => format!(", {some} of {compared} proved"),
+    }
+}
+
+/// The end of a rewrite's screen: why it was not compared, uses that stay as they are, and how many launches do not.
+fn write_rest(
+    f: &mut fmt::Formatter<'_>,
+    unchecked: Option<&str>,
+    left: &[String],
+    launches: Option<usize>,
+) -> fmt::Result {
+    if let Some(why) = unchecked {
+        let text = format!("NOT CHECKED against the input: {why}");
+        writeln!(f, "{}", wrap(&text, "", "  ").join("\n"))?;
+    }
+    for left in left {
+        writeln!(f, "{}", wrap(left, "", "").join("\n"))?;
+    }
+    match launches {
+        Some(launches) => writeln!(f, "launches rewritten: {launches}"),
+        None => Ok(()),
     }
 }
 

@@ -23,7 +23,7 @@ use warpwright_target::Gpu;
 use super::build::with_builders;
 use super::read::{read, read_again, rendered};
 use super::sizes::{Sizes, state};
-use super::{Request, Rewritten, Tools, for_every_input, source, uses_left};
+use super::{Request, Rewritten, Tools, for_every_input, source, uses_left, write_rest};
 use crate::{Error, Input, Level};
 
 /// The JSON document of `opt` for a naive kernel.
@@ -482,16 +482,7 @@ impl fmt::Display for Document {
             );
             writeln!(f, "{}", wrap(&text, "", "").join("\n"))?;
         }
-        if let Some(why) = &self.unchecked {
-            let text = format!("NOT CHECKED against the input: {why}");
-            writeln!(f, "{}", wrap(&text, "", "  ").join("\n"))?;
-        }
-        for left in &self.uses {
-            writeln!(f, "{}", wrap(left, "", "").join("\n"))?;
-        }
-        if let Some(launches) = self.launches {
-            writeln!(f, "launches rewritten: {launches}")?;
-        }
+        write_rest(f, self.unchecked.as_deref(), &self.uses, self.launches)?;
         for Left { kernel, reason } in &self.left {
             let text = format!("{kernel} stays as written: {reason}");
             writeln!(f, "{}", wrap(&text, "", "  ").join("\n"))?;

@@ -21,7 +21,7 @@ use warpwright_target::Gpu;
 use super::build::with_builders;
 use super::read::{named, read, read_again, rendered};
 use super::sizes::OwnSizes;
-use super::{Request, Rewritten, Tools, for_every_input, source, uses_left};
+use super::{Request, Rewritten, Tools, for_every_input, source, uses_left, write_rest};
 use crate::{Error, Input, Level};
 
 /// Versions of each family that are shown.
@@ -191,17 +191,8 @@ impl Rewrite {
             );
             writeln!(f, "{}", wrap(&text, "", "").join("\n"))?;
         }
-        if let Some(why) = &document.unchecked {
-            let text = format!("NOT CHECKED against the input: {why}");
-            writeln!(f, "{}", wrap(&text, "", "  ").join("\n"))?;
-        }
-        for left in &document.left {
-            writeln!(f, "{}", wrap(left, "", "").join("\n"))?;
-        }
-        if let Some(launches) = document.launches {
-            writeln!(f, "launches rewritten: {launches}")?;
-        }
-        Ok(())
+        let unchecked = document.unchecked.as_deref();
+        write_rest(f, unchecked, &document.left, document.launches)
     }
 }
 
