@@ -103,8 +103,13 @@ fn in_table<const N: usize>(names: &[&CStr; N]) -> Option<[*mut c_void; N]> {
         is_loaded: false,
         found: &mut found,
     };
-    // SAFETY: the callback reads what the dynamic linker gives it, and writes what was found.
-    unsafe { libc::dl_iterate_phdr(Some(find), (&raw mut wanted).cast()) };
+    // SAFETY: the callback reads what the dynamic linker gives it, and writes what was found. A forked child has this thread alone.
+    unsafe {
+        match IS_CHILD.load(Ordering::Relaxed) {
+            true => captured::each(|base, table| wanted.look_into(base, table)),
+            false => _ = libc::dl_iterate_phdr(Some(find), (&raw mut wanted).cast()),
+        }
+    }
     wanted.is_loaded.then_some(found)
 }
 
@@ -136,7 +141,29 @@ struct Wanted<'a> {
     found: &'a mut [*mut c_void],
 }
 
-/// Looks for them in an object.
+impl Wanted<'_> {
+    /// Looks for them in an object, which lies at `base` and has this dynamic section. Were all found?
+    ///
+    /// # Safety
+    /// The object stays for the time of the call.
+    unsafe fn look_into(&mut self, base: usize, table: usize) -> bool {
+        // SAFETY: the caller's, and C strings.
+        unsafe {
+            self.is_loaded |= captured::is_called(base, table, c"libcuda.so.1".as_ptr());
+            if !self.is_loaded {
+                return false;
+            }
+            for (name, found) in self.names.iter().zip(&mut *self.found) {
+                if found.is_null() {
+                    *found = captured::in_object(base, table, name.as_ptr());
+                }
+            }
+        }
+        self.found.iter().all(|found| !found.is_null())
+    }
+}
+
+/// Looks for them in an object of the dynamic linker's.
 unsafe extern "C" fn find(object: *mut libc::dl_phdr_info, _: usize, to: *mut c_void) -> c_int {
     // SAFETY: the dynamic linker's, and the caller's, for the time of the call.
     let (object, wanted) = unsafe { (&*object, &mut *to.cast::<Wanted<'_>>()) };
@@ -148,20 +175,8 @@ unsafe extern "C" fn find(object: *mut libc::dl_phdr_info, _: usize, to: *mut c_
     let Some(dynamic) = parts.find(|part| part.p_type == libc::PT_DYNAMIC) else {
         return 0;
     };
-    let table = base.wrapping_add(dynamic.p_vaddr as usize);
-    // SAFETY: tables of an object that stays for the time of the call, and C strings.
-    unsafe {
-        wanted.is_loaded |= captured::is_called(base, table, c"libcuda.so.1".as_ptr());
-        if !wanted.is_loaded {
-            return 0;
-        }
-        for (name, found) in wanted.names.iter().zip(&mut *wanted.found) {
-            if found.is_null() {
-                *found = captured::in_object(base, table, name.as_ptr());
-            }
-        }
-    }
-    c_int::from(wanted.found.iter().all(|found| !found.is_null()))
+    // SAFETY: it stays for the time of the call.
+    c_int::from(unsafe { wanted.look_into(base, base.wrapping_add(dynamic.p_vaddr as usize)) })
 }
 
 macro_rules! driver {

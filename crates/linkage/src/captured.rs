@@ -377,6 +377,20 @@ pub unsafe extern "C" fn behind(name: *const c_char) -> *mut c_void {
     }
 }
 
+/// Shows all that is loaded, where it lies and its dynamic section, until one is wanted. No lock is taken.
+///
+/// # Safety
+/// Nobody loads or unloads meanwhile.
+pub unsafe fn each(mut is_last: impl FnMut(usize, usize) -> bool) {
+    // SAFETY: the list, which ends in a null.
+    unsafe {
+        let mut map = _r_debug.first;
+        while !map.is_null() && !is_last((*map).base, (*map).dynamic.expose_provenance()) {
+            map = (*map).next;
+        }
+    }
+}
+
 /// Do others ask for an object by this name? It lies at `base`, and its dynamic section is `table`.
 ///
 /// # Safety
