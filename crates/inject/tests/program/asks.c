@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -100,20 +101,35 @@ static void *first(void *driver) {
     return (void *)(long)(load ? count : 99);
 }
 
-/* Many threads ask first, while children are forked. */
+static int holds(struct dl_phdr_info *i, size_t n, void *x) {
+    for (int turn = 0; turn < 2; turn++) pthread_barrier_wait(&barrier);
+    return 1;
+}
+static void *locks(void *x) { return (void *)(long)dl_iterate_phdr(holds, x); }
+
+static void child(void *driver) {
+    int status, child = fork();
+    if (!child) _exit(dlsym(driver, "cuLaunchKernel") ? 3 : 4);
+    waitpid(child, &status, 0);
+    printf("child %d\n", WEXITSTATUS(status));
+}
+
+/* Many threads ask first, while children are forked; before that one is forked while a thread holds a lock of the dynamic linker's. */
 static void race(void) {
     pthread_t threads[16];
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY), *result;
     ((unsigned (*)(unsigned))dlsym(driver, "cuInit"))(0);
+    pthread_barrier_init(&barrier, NULL, 2);
+    pthread_create(threads, NULL, locks, NULL);
+    pthread_barrier_wait(&barrier);
+    child(driver);
+    pthread_barrier_wait(&barrier);
+    pthread_join(threads[0], NULL);
+    pthread_barrier_destroy(&barrier);
     pthread_barrier_init(&barrier, NULL, 17);
     for (int i = 0; i < 16; i++) pthread_create(&threads[i], NULL, first, driver);
     pthread_barrier_wait(&barrier);
-    for (int i = 0; i < 4; i++) {
-        int status, child = fork();
-        if (!child) _exit(dlsym(driver, "cuLaunchKernel") ? 3 : 4);
-        waitpid(child, &status, 0);
-        printf("child %d\n", WEXITSTATUS(status));
-    }
+    for (int i = 0; i < 4; i++) child(driver);
     for (int i = 0; i < 16; i++) {
         pthread_join(threads[i], &result);
         printf("%ld ", (long)result);
