@@ -1,6 +1,7 @@
 //! What a program starts has the library, too, if it can open it. Where it cannot (after `chroot`, as another user, with other
-//! mounts, or if the library is gone) the dynamic linker would say so on its standard error: then it is given an environment
-//! that does not name the library.
+//! mounts, if the library is gone, or as a program of another kind) the dynamic linker would say so on its standard error: then
+//! it is given an environment that does not name the library. So is what would be started with arguments and an environment that
+//! are too long, and only by what names it.
 //!
 //! This runs in signal handlers and between `vfork` and exec, where all memory is the parent's: nothing is called or allocated,
 //! and nothing of the program's is written. What is given stands on the stack. `system` and `popen` take the program's own
@@ -13,10 +14,13 @@ use std::mem::{MaybeUninit, transmute};
 
 use warpwright_linkage::captured::{environment, is_same, kernel, own_name};
 
+use crate::foreign::{Named, is_foreign};
 use crate::sealed::are_children_sealed;
 use crate::ways::{SAVED, Way, known, ways};
 
 static NAME: [u8; 11] = *b"LD_PRELOAD=";
+/// What the library is told, and by what it is found, begins so.
+static TOLD: [u8; 10] = *b"WARPWRIGHT";
 
 /// Texts, behind the last of them a null.
 type Texts = *const *mut u8;
@@ -71,19 +75,28 @@ unsafe fn take_out(list: *mut u8) {
     }
 }
 
+/// Does a variable begin so?
+///
+/// # Safety
+/// It ends in a zero.
+unsafe fn begins<const BYTES: usize>(variable: *const u8, begin: &[u8; BYTES]) -> bool {
+    let mut at = 0;
+    // SAFETY: a byte is there if those before it are no zeros.
+    unsafe {
+        while at < BYTES && variable.add(at).read_volatile() == begin[at] {
+            at += 1;
+        }
+    }
+    at == BYTES
+}
+
 /// Is it the variable that names the library?
 ///
 /// # Safety
 /// It ends in a zero.
 unsafe fn names_library(variable: *const u8) -> bool {
-    let mut at = 0;
-    // SAFETY: a byte is there if those before it are no zeros.
-    unsafe {
-        while at < NAME.len() && variable.add(at).read_volatile() == NAME[at] {
-            at += 1;
-        }
-    }
-    at == NAME.len()
+    // SAFETY: the caller's.
+    unsafe { begins(variable, &NAME) }
 }
 
 /// Copies a text; returns how many words it takes.
@@ -143,11 +156,16 @@ unsafe fn size(all: Texts) -> (usize, usize) {
     (count, words)
 }
 
-/// Has something done with an environment that does not name the library.
+/// Has something done with an environment that does not name the library. A short one has no variable more than the program
+/// has without the library.
 ///
 /// # Safety
 /// Null, or texts that end in a zero.
-unsafe fn without_library(all: Texts, work: &mut dyn FnMut(Texts) -> usize) -> usize {
+unsafe fn without_library(
+    all: Texts,
+    is_short: bool,
+    work: &mut dyn FnMut(Texts) -> usize,
+) -> usize {
     // SAFETY: the caller's.
     let (count, words) = unsafe { size(all) };
     if words == count + 1 {
@@ -160,18 +178,27 @@ unsafe fn without_library(all: Texts, work: &mut dyn FnMut(Texts) -> usize) -> u
         let new: *mut *mut u8 = place.cast();
         // SAFETY: there are so many words.
         unsafe {
-            let (mut at, mut behind) = (0, place.add(count + 1));
-            while at <= count {
+            let (mut at, mut to, mut behind) = (0, new, place.add(count + 1));
+            while at < count {
                 let mut text = *all.add(at);
-                if at < count && names_library(text) {
+                at += 1;
+                if is_short && begins(text, &TOLD) {
+                    continue;
+                }
+                if names_library(text) {
                     let words = copy(text, behind.cast());
                     text = behind.cast();
-                    take_out(text.add(NAME.len()));
+                    let list = text.add(NAME.len());
+                    take_out(list);
+                    if is_short && list.read_volatile() == 0 {
+                        continue;
+                    }
                     behind = behind.add(words);
                 }
-                new.add(at).write_volatile(text);
-                at += 1;
+                to.write_volatile(text);
+                to = to.add(1);
             }
+            to.write_volatile(std::ptr::null_mut());
         }
         work(new)
     })
@@ -219,20 +246,44 @@ unsafe fn without_library_meanwhile(work: &mut dyn FnMut() -> usize) -> usize {
 /// What starts a program with arguments and an environment.
 type Start = unsafe extern "C" fn(usize, Texts, Texts) -> c_int;
 
+/// Were arguments and environment too long, as the functions say that return only then?
+fn is_too_long(done: usize) -> bool {
+    // SAFETY: the calling thread's own.
+    done as c_int == -1 && unsafe { *libc::__errno_location() } == libc::E2BIG
+}
+
+/// Starts something with an environment that fits it.
+///
+/// # Safety
+/// Null, or texts that end in a zero.
+unsafe fn fitted(
+    own: Texts,
+    is_away: bool,
+    next: &mut dyn FnMut(Texts) -> usize,
+    is_too_long: fn(usize) -> bool,
+) -> c_int {
+    // SAFETY: the caller's.
+    unsafe {
+        if is_away {
+            return without_library(own, false, next) as c_int;
+        }
+        let done = next(own);
+        let again = is_too_long(done);
+        (if again { without_library(own, true, next) } else { done }) as c_int
+    }
+}
+
 /// Goes on there.
 ///
 /// # Safety
 /// As the C library's.
-unsafe fn start(way: &Way, what: usize, words: Texts, own: Texts) -> c_int {
-    // SAFETY: it is one.
-    let next: Start = unsafe { transmute(way.next()) };
-    match is_out_of_reach() {
-        // SAFETY: the caller's.
-        true => unsafe {
-            without_library(own, &mut |own| next(what, words, own) as usize) as c_int
-        },
-        // SAFETY: the caller's.
-        false => unsafe { next(what, words, own) },
+unsafe fn start(way: &Way, named: Named, what: usize, words: Texts, own: Texts) -> c_int {
+    // SAFETY: it is one; the rest is the caller's.
+    unsafe {
+        let next: Start = transmute(way.next());
+        let is_away = is_out_of_reach() || is_foreign(what, named);
+        let mut next = |own| next(what, words, own) as usize;
+        fitted(own, is_away, &mut next, is_too_long)
     }
 }
 
@@ -240,14 +291,18 @@ unsafe fn start(way: &Way, what: usize, words: Texts, own: Texts) -> c_int {
 ///
 /// # Safety
 /// As the C library's.
-unsafe fn start_as(bare: &Way, way: &Way, what: usize, words: Texts) -> c_int {
-    // SAFETY: it is one.
-    let next: unsafe extern "C" fn(usize, Texts) -> c_int = unsafe { transmute(bare.next()) };
-    match is_out_of_reach() {
-        // SAFETY: the caller's.
-        true => unsafe { start(way, what, words, environment()) },
-        // SAFETY: the caller's.
-        false => unsafe { next(what, words) },
+unsafe fn start_as(bare: &Way, way: &Way, named: Named, what: usize, words: Texts) -> c_int {
+    // SAFETY: it is one; the rest is the caller's.
+    unsafe {
+        let next: unsafe extern "C" fn(usize, Texts) -> c_int = transmute(bare.next());
+        let is_away = is_out_of_reach() || is_foreign(what, named);
+        if !is_away {
+            let done = next(what, words);
+            if !is_too_long(done as usize) {
+                return done;
+            }
+        }
+        start(way, named, what, words, environment())
     }
 }
 
@@ -256,7 +311,7 @@ unsafe fn start_as(bare: &Way, way: &Way, what: usize, words: Texts) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn execve(path: usize, words: Texts, own: Texts) -> c_int {
     // SAFETY: the caller's.
-    unsafe { start(&all::execve, path, words, own) }
+    unsafe { start(&all::execve, Named::Path, path, words, own) }
 }
 
 /// # Safety
@@ -264,7 +319,7 @@ pub unsafe extern "C-unwind" fn execve(path: usize, words: Texts, own: Texts) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn execvpe(file: usize, words: Texts, own: Texts) -> c_int {
     // SAFETY: the caller's.
-    unsafe { start(&all::execvpe, file, words, own) }
+    unsafe { start(&all::execvpe, Named::Searched, file, words, own) }
 }
 
 /// # Safety
@@ -272,7 +327,15 @@ pub unsafe extern "C-unwind" fn execvpe(file: usize, words: Texts, own: Texts) -
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn fexecve(file: c_int, words: Texts, own: Texts) -> c_int {
     // SAFETY: the caller's.
-    unsafe { start(&all::fexecve, file as usize, words, own) }
+    unsafe {
+        start(
+            &all::fexecve,
+            Named::Descriptor,
+            file as usize,
+            words,
+            own,
+        )
+    }
 }
 
 /// # Safety
@@ -280,7 +343,7 @@ pub unsafe extern "C-unwind" fn fexecve(file: c_int, words: Texts, own: Texts) -
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn execv(path: usize, words: Texts) -> c_int {
     // SAFETY: the caller's.
-    unsafe { start_as(&all::execv, &all::execve, path, words) }
+    unsafe { start_as(&all::execv, &all::execve, Named::Path, path, words) }
 }
 
 /// # Safety
@@ -288,7 +351,7 @@ pub unsafe extern "C-unwind" fn execv(path: usize, words: Texts) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn execvp(file: usize, words: Texts) -> c_int {
     // SAFETY: the caller's.
-    unsafe { start_as(&all::execvp, &all::execvpe, file, words) }
+    unsafe { start_as(&all::execvp, &all::execvpe, Named::Searched, file, words) }
 }
 
 /// What `posix_spawn` is given before the environment.
@@ -302,7 +365,12 @@ type Spawned = (
 
 /// # Safety
 /// As the C library's.
-unsafe fn spawn(way: &Way, (id, what, actions, attributes, words): Spawned, own: Texts) -> c_int {
+unsafe fn spawn(
+    way: &Way,
+    named: Named,
+    (id, what, actions, attributes, words): Spawned,
+    own: Texts,
+) -> c_int {
     type Spawn = unsafe extern "C" fn(
         *mut c_int,
         *const c_char,
@@ -315,10 +383,10 @@ unsafe fn spawn(way: &Way, (id, what, actions, attributes, words): Spawned, own:
     let next: Spawn = unsafe { transmute(way.next()) };
     // SAFETY: the caller's.
     let mut next = |own| unsafe { next(id, what, actions, attributes, words, own) as usize };
-    match is_out_of_reach() {
-        // SAFETY: the caller's.
-        true => unsafe { without_library(own, &mut next) as c_int },
-        false => next(own) as c_int,
+    // SAFETY: the caller's.
+    unsafe {
+        let is_away = is_out_of_reach() || is_foreign(what.expose_provenance(), named);
+        fitted(own, is_away, &mut next, |done| done as c_int == libc::E2BIG)
     }
 }
 
@@ -335,7 +403,7 @@ pub unsafe extern "C-unwind" fn posix_spawn(
 ) -> c_int {
     let given = (id, path, actions, attributes, words);
     // SAFETY: the caller's.
-    unsafe { spawn(&all::posix_spawn, given, own) }
+    unsafe { spawn(&all::posix_spawn, Named::Path, given, own) }
 }
 
 /// # Safety
@@ -351,7 +419,7 @@ pub unsafe extern "C-unwind" fn posix_spawnp(
 ) -> c_int {
     let given = (id, file, actions, attributes, words);
     // SAFETY: the caller's.
-    unsafe { spawn(&all::posix_spawnp, given, own) }
+    unsafe { spawn(&all::posix_spawnp, Named::Searched, given, own) }
 }
 
 /// # Safety
@@ -401,8 +469,14 @@ unsafe extern "C" fn failed() -> c_int {
 ///
 /// # Safety
 /// Words as [`ways`] leaves them on the stack.
-unsafe fn start_listed(own: &Way, way: &Way, saved: *const usize, has_own: bool) -> *mut c_void {
-    if !is_out_of_reach() {
+unsafe fn start_listed(
+    own: &Way,
+    (way, named): (&Way, Named),
+    saved: *const usize,
+    has_own: bool,
+) -> *mut c_void {
+    // SAFETY: the caller's.
+    if !is_out_of_reach() && !unsafe { is_foreign(saved.add(FIRST).read_volatile(), named) } {
         return own.next();
     }
     // SAFETY: the caller's.
@@ -433,7 +507,7 @@ unsafe fn start_listed(own: &Way, way: &Way, saved: *const usize, has_own: bool)
                 at += 1;
             }
             let what = saved.add(FIRST).read_volatile();
-            start(way, what, place.cast_const().cast(), own) as usize
+            start(way, named, what, place.cast_const().cast(), own) as usize
         }
     });
     failed as *mut c_void
@@ -443,21 +517,21 @@ unsafe fn start_listed(own: &Way, way: &Way, saved: *const usize, has_own: bool)
 /// As for [`start_listed`].
 unsafe extern "C-unwind" fn listed(way: &Way, saved: *const usize) -> *mut c_void {
     // SAFETY: the caller's.
-    unsafe { start_listed(way, &all::execve, saved, false) }
+    unsafe { start_listed(way, (&all::execve, Named::Path), saved, false) }
 }
 
 /// # Safety
 /// As for [`start_listed`].
 unsafe extern "C-unwind" fn listed_with_own(way: &Way, saved: *const usize) -> *mut c_void {
     // SAFETY: the caller's.
-    unsafe { start_listed(way, &all::execve, saved, true) }
+    unsafe { start_listed(way, (&all::execve, Named::Path), saved, true) }
 }
 
 /// # Safety
 /// As for [`start_listed`].
 unsafe extern "C-unwind" fn listed_and_searched(way: &Way, saved: *const usize) -> *mut c_void {
     // SAFETY: the caller's.
-    unsafe { start_listed(way, &all::execvpe, saved, false) }
+    unsafe { start_listed(way, (&all::execvpe, Named::Searched), saved, false) }
 }
 
 known! {

@@ -19,6 +19,8 @@ mod children;
 mod closed;
 mod door;
 mod exported;
+#[cfg(target_arch = "x86_64")]
+mod foreign;
 mod holes;
 mod inside;
 mod pending;

@@ -4,6 +4,8 @@
  *   syscall   the same
  *   vfork     the same in a child between `vfork` and exec; the program is started once more behind it
  *   ways      PROGRAM alone is moved away while a shell is started in every way, in children of `vfork` as well
+ *   others    PROGRAM is started in every way; it says whether it has the library (-c)
+ *   long      says how long the last of many arguments may be
  *   none      nothing
  */
 #define _GNU_SOURCE
@@ -37,6 +39,7 @@ static void forbid(int by_prctl) {
 }
 
 extern char **environ;
+static const char *path = "/bin/sh", *name = "sh";
 static char *shell[] = {"sh", "-c", "echo $0 $LD_PRELOAD", NULL, NULL};
 
 /* An environment that nobody may write. */
@@ -44,7 +47,7 @@ static char **constant(void) {
     char **made = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     made[0] = (char *)(made + 3);
     made[1] = made[0] + sprintf(made[0], "B=1") + 1;
-    snprintf(made[1], 4096, "LD_PRELOAD=%s", getenv("LD_PRELOAD"));
+    snprintf(made[1], 4096, "LD_PRELOAD=%s", getenv("LD_PRELOAD") ?: "");
     mprotect(made, 8192, PROT_READ);
     return made;
 }
@@ -52,25 +55,25 @@ static char **constant(void) {
 static void become(int way) {
     char *word = shell[3];
     switch (way) {
-    case 0: execv("/bin/sh", shell); break;
-    case 1: execve("/bin/sh", shell, environ); break;
-    case 2: execvp("sh", shell); break;
-    case 3: execvpe("sh", shell, environ); break;
-    case 4: execl("/bin/sh", "sh", "-c", "echo $*", "0", "1", "2", "3", "4", "5", "6", "7", "8", word, NULL); break;
-    case 5: execlp("sh", "sh", "-c", shell[2], word, NULL); break;
-    case 6: execle("/bin/sh", "sh", "-c", shell[2], word, NULL, environ); break;
-    case 7: fexecve(open("/bin/sh", O_RDONLY | O_CLOEXEC), shell, environ); break;
-    case 8: execve("/bin/sh", shell, constant()); break;
+    case 0: execv(path, shell); break;
+    case 1: execve(path, shell, environ); break;
+    case 2: execvp(name, shell); break;
+    case 3: execvpe(name, shell, environ); break;
+    case 4: execl(path, "sh", "-c", "echo $*", "0", "1", "2", "3", "4", "5", "6", "7", "8", word, NULL); break;
+    case 5: execlp(name, "sh", "-c", shell[2], word, NULL); break;
+    case 6: execle(path, "sh", "-c", shell[2], word, NULL, environ); break;
+    case 7: fexecve(open(path, O_RDONLY | O_CLOEXEC), shell, environ); break;
+    case 8: execve(path, shell, constant()); break;
     case 9: execv("/nowhere", shell); break;
     case 10: execl("/nowhere", "sh", "-c", shell[2], word, NULL); break;
-    case 11: execve("/bin/sh", shell, NULL); break;
+    case 11: execve(path, shell, NULL); break;
     }
     _exit(errno);
 }
 
 static int spawned(int how) {
     int status, child;
-    int code = how ? posix_spawnp(&child, "sh", NULL, NULL, shell, environ) : posix_spawn(&child, "/bin/sh", NULL, NULL, shell, environ);
+    int code = how ? posix_spawnp(&child, name, NULL, NULL, shell, environ) : posix_spawn(&child, path, NULL, NULL, shell, environ);
     return code ? code : waitpid(child, &status, 0) == child ? status : -1;
 }
 
@@ -97,6 +100,65 @@ static void ways(const char *library) {
     }
 }
 
+static void others(const char *program) {
+    char word[] = "other", folder[4096];
+    snprintf(folder, sizeof folder, "/nowhere::%s", program);
+    path = program, name = strrchr(program, '/') + 1;
+    *strrchr(folder, '/') = 0;
+    setenv("PATH", folder, 1);
+    shell[3] = word;
+    for (int way = 0; way < 14; way++) {
+        int status = 0, child;
+        if (way == 9 || way == 10) continue;
+        if (way < 12) {
+            if (!(child = vfork())) become(way);
+            waitpid(child, &status, 0);
+        } else status = spawned(way == 13);
+        printf("%d %d\n", way, status);
+        fflush(stdout);
+    }
+}
+
+static void has_library(void) {
+    char line[4096];
+    int has = 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (fgets(line, sizeof line, maps)) has |= !!strstr(line, "warpwright");
+    printf("has it: %d\n", has);
+}
+
+static int starts(int way, char **words) {
+    int status = -1, child;
+    if (way == 2) {
+        if (posix_spawn(&child, "/bin/true", NULL, NULL, words, environ)) return 0;
+    } else if (!(child = vfork())) {
+        if (way) execve("/bin/true", words, environ);
+        execv("/bin/true", words);
+        _exit(7);
+    }
+    waitpid(child, &status, 0);
+    return !status;
+}
+
+/* All arguments and the environment take 2 MiB at most, of a stack of 8 MiB. */
+static void long_ones(void) {
+    enum { EACH = 131000, COUNT = 15 };
+    static char full[EACH + 1], last[EACH + 1], *words[COUNT + 3] = {"true"};
+    memset(full, 'y', EACH);
+    for (int i = 1; i <= COUNT; i++) words[i] = full;
+    words[COUNT + 1] = last;
+    for (int way = 0; way < 3; way++) {
+        int low = 0, high = EACH;
+        while (low < high) {
+            int middle = (low + high + 1) / 2;
+            memset(last, 'z', middle), last[middle] = 0;
+            if (starts(way, words)) low = middle;
+            else high = middle - 1;
+        }
+        printf("%d %d\n", way, low);
+    }
+}
+
 int main(int count, char **words) {
     const char *kind = words[1];
     if (!strcmp(kind, "files")) setrlimit(RLIMIT_NOFILE, &(struct rlimit){3, 3});
@@ -110,6 +172,9 @@ int main(int count, char **words) {
         }
         waitpid(child, &status, 0);
     }
+    if (!strcmp(kind, "-c")) return has_library(), 5;
+    if (!strcmp(kind, "others")) return others(words[2]), 0;
+    if (!strcmp(kind, "long")) return long_ones(), 0;
     if (!strcmp(kind, "ways")) {
         ways(words[2]);
         return 0;

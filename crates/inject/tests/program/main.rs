@@ -2471,6 +2471,47 @@ fn environments_stay_the_programs() {
     }
 }
 
+/// Programs that another dynamic linker starts, and such of another width, cannot load the library: they start as ever. Arguments
+/// and environments that fit alone fit.
+fn programs_of_other_kinds_start() {
+    let workshop = workshop().expect("a toolkit");
+    let few = workshop.dir.path().join("few").display().to_string();
+    let folder = tempfile::tempdir().expect("folder");
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let few_again = |linker: &str, name: &str| {
+        let made = Command::new("cc")
+            .args(["-w", "-o", &at(name)])
+            .arg(format!("-Wl,--dynamic-linker={linker}"))
+            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/few.c"))
+            .status();
+        assert!(made.expect("cc").success());
+    };
+    let own = "/lib64/ld-linux-x86-64.so.2";
+    std::os::unix::fs::symlink(own, at("ld-musl-x86_64.so.1")).expect("link");
+    few_again(&at("ld-musl-x86_64.so.1"), "other");
+    few_again(own, "same");
+    for (name, runs) in [("script", "other"), ("own-script", "same")] {
+        std::fs::write(at(name), format!("#! {} -c\n", at(runs))).expect("written");
+        let mode: std::fs::Permissions = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(at(name), mode).expect("set");
+    }
+    for (name, has) in [("other", 0), ("script", 0), ("same", 1), ("own-script", 1)] {
+        let [plain, with] = without_driver(&[&few, "others", &at(name)]);
+        let [plain, with] = [plain, with].map(|output| {
+            assert!(output.stderr.is_empty() && output.status.success(), "{name}");
+            String::from_utf8(output.stdout).expect("text")
+        });
+        // A script's descriptor is closed before what runs it could read it. An empty environment names no library.
+        let starts = plain.matches("has it: 0\n").count();
+        assert_eq!(starts, if name.ends_with("script") { 11 } else { 12 }, "{name}: {plain}");
+        assert_eq!(with.replace("it: 1", "it: 0"), plain, "{name}");
+        let have_it = with.matches("has it: 1").count();
+        assert_eq!(have_it, has * (starts - 1), "{name}: {with}");
+    }
+    let [plain, with] = without_driver(&[&few, "long"]);
+    assert_eq!(with, plain);
+}
+
 /// What is loaded later, and by threads at once, changes none of the dynamic linker's answers: nobody has the driver's functions
 /// where no driver is.
 fn the_dynamic_linker_answers_as_ever() {
@@ -2986,7 +3027,7 @@ fn children_lose_nothing() {
 }
 
 fn main() {
-    let tests: [(&str, fn()); 61] = [
+    let tests: [(&str, fn()); 62] = [
         ("nothing_comes_between", nothing_comes_between),
         ("threads_keep_what_they_hold", threads_keep_what_they_hold),
         (
@@ -3018,6 +3059,10 @@ fn main() {
         (
             "environments_stay_the_programs",
             environments_stay_the_programs,
+        ),
+        (
+            "programs_of_other_kinds_start",
+            programs_of_other_kinds_start,
         ),
         (
             "the_dynamic_linker_answers_as_ever",
