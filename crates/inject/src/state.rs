@@ -39,15 +39,34 @@ pub enum Mode {
 const UNKNOWN: u8 = 0;
 static MODE: AtomicU8 = AtomicU8::new(UNKNOWN);
 
-/// What is to be done in this process.
+/// A page that every new process finds empty (`MADV_WIPEONFORK`), also one that no handler of `pthread_atfork` runs in.
+#[repr(align(4096))]
+struct Own([AtomicU8; 4096]);
+
+static OWN: Own = Own([const { AtomicU8::new(0) }; 4096]);
+
+impl Own {
+    /// From now on it is this process's.
+    fn take(&self) {
+        self.0[0].store(1, Ordering::Relaxed);
+    }
+
+    fn is_taken(&self) -> bool {
+        self.0[0].load(Ordering::Relaxed) != 0
+    }
+}
+
+/// What is to be done in this process. One made by `_Fork` or the kernel's call has locks of threads that it does not have, also
+/// the C library's, so that its calls go straight to the driver.
 pub fn mode() -> Mode {
-    match MODE.load(Ordering::Relaxed) {
+    let known = match MODE.load(Ordering::Relaxed) {
         2 => Mode::With,
         4 => Mode::Trace,
         8 => Mode::Try,
-        UNKNOWN => begin(),
-        _ => Mode::Off,
-    }
+        UNKNOWN => return begin(),
+        _ => return Mode::Off,
+    };
+    if OWN.is_taken() { known } else { Mode::Off }
 }
 
 static REPLACING: AtomicBool = AtomicBool::new(false);
@@ -154,16 +173,22 @@ fn begin() -> Mode {
         Ok("try") if has_folder => Mode::Try,
         _ => Mode::Off,
     };
-    MODE.store(mode as u8, Ordering::Relaxed);
     if mode != Mode::Off {
+        OWN.take();
         static ONCE: AtomicBool = AtomicBool::new(false);
         if !ONCE.swap(true, Ordering::Relaxed) {
             // The hook of our own copy of the standard library: nothing is printed into the program's output.
             std::panic::set_hook(Box::new(|_| {}));
-            // SAFETY: the handlers take no arguments and live as long as this library, which is never unloaded.
-            unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+            // SAFETY: the handlers take no arguments and live as long as this library, which is never unloaded. The page is
+            // this library's own, and means nothing but what it says.
+            unsafe {
+                libc::pthread_atfork(None, None, Some(in_child));
+                let page = OWN.0.as_ptr().cast_mut().cast();
+                libc::madvise(page, size_of::<Own>(), libc::MADV_WIPEONFORK);
+            }
         }
     }
+    MODE.store(mode as u8, Ordering::Relaxed);
     mode
 }
 
@@ -284,6 +309,7 @@ pub fn state() -> MutexGuard<'static, State> {
 /// A forked child begins anew. What it inherited may be half changed, and its locks held by threads that it
 /// does not have; the driver's handles mean nothing there either.
 extern "C" fn in_child() {
+    OWN.take();
     abandon();
     crate::functions::abandon();
     crate::driver::in_child();

@@ -11,6 +11,7 @@
  *   vfork      a launch between `vfork` and exec, and one behind that
  *   locked     a thread loads and launches for the first time while another one holds the dynamic linker's locks and waits for it
  *   busy       forked children launch, whatever other threads do in the dynamic linker
+ *   bare       children that no handler of `fork` runs in launch, whatever other threads do
  *   dispatch   system calls from outside the C library are served by a handler, which ends the program
  *   size       a launch with a buffer of parameters as large as the address space
  *   first      (-DLINKED, with the driver) a thread is cancelled in its first call of the driver
@@ -29,6 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -268,6 +270,32 @@ static void busy(void) {
     printf("ends %d\n", ends);
 }
 
+static void *reloads(void *x) {
+    H other;
+    for (int i = 0; i < 60 && !is_done; i++) load(&other);
+    return x;
+}
+
+static void bare(void) {
+    int ends = 0, status;
+    pthread_t thread;
+    pthread_create(&thread, 0, reloads, 0);
+    for (int i = 0; i < 40; i++) {
+        usleep(i * 20);
+        pid_t child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+        if (!child) {
+            alarm(10);
+            _exit(launch(memory, function) | launch(memory, function));
+        }
+        waitpid(child, &status, 0);
+        ends += !status;
+        if (status) break;
+    }
+    is_done = 1;
+    pthread_join(thread, 0);
+    printf("ends %d\n", ends);
+}
+
 static volatile char selector;
 static void served(int s) { _exit(88); }
 static void dispatch(void) {
@@ -353,6 +381,7 @@ int main(int n, char **all) {
     }
     if (IS("jump")) jumps();
     if (IS("busy")) busy();
+    if (IS("bare")) bare();
     if (IS("dispatch")) dispatch();
     if (IS("size")) sized();
     if (IS("cancel")) cancels();

@@ -2994,7 +2994,7 @@ fn threads_keep_what_they_hold() {
 /// that a forked child does not have.
 fn the_dynamic_linker_may_be_locked() {
     let (store, _) = store(&variant("fake_fast"));
-    for deed in ["locked", "busy", "first"] {
+    for deed in ["locked", "busy", "bare", "first"] {
         let with = amid(store.path(), deed, &MODES);
         assert!(with.log.contains("is replaced"), "{deed}: {}", with.log);
     }
