@@ -2139,6 +2139,26 @@ fn sanitizers_come_first() {
     }
 }
 
+/// What another dynamic linker starts cannot load the library: it runs without it, and that is said.
+#[test]
+fn other_dynamic_linkers_are_left_alone() {
+    let Some(bench) = Bench::new() else { return };
+    std::fs::write(bench.path("x.c"), "int main() { return 3; }").expect("written");
+    let linker = bench.path("ld-musl-x86_64.so.1");
+    std::os::unix::fs::symlink("/lib64/ld-linux-x86-64.so.2", &linker).expect("link");
+    let built = Command::new("gcc")
+        .current_dir(bench.folder.path())
+        .arg(format!("-Wl,--dynamic-linker={}", linker.display()))
+        .args(["x.c", "-o", "x"])
+        .output();
+    assert!(built.expect("gcc").status.success());
+    for command in ["with", "trace"] {
+        let done = bench.run(&[command, "--", "./x"], false);
+        assert_eq!(done.status.code(), Some(3), "{}", err(&done));
+        assert!(err(&done).contains("another dynamic linker"), "{}", err(&done));
+    }
+}
+
 /// What the kernel takes for a variable is not enough for ours as well: the program runs without it, and that is said.
 #[test]
 fn long_lists_of_libraries_leave_no_room() {

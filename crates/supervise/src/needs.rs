@@ -4,7 +4,13 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use object::elf::{DT_NEEDED, DT_NULL, DT_STRSZ, DT_STRTAB, Dyn64, FileHeader64, PT_LOAD};
+#[cfg(target_arch = "aarch64")]
+use object::elf::EM_AARCH64;
+#[cfg(target_arch = "x86_64")]
+use object::elf::EM_X86_64;
+use object::elf::{
+    DT_NEEDED, DT_NULL, DT_STRSZ, DT_STRTAB, Dyn64, ELFMAG, FileHeader64, PT_LOAD,
+};
 use object::read::elf::{Dyn as _, FileHeader as _, ProgramHeader as _};
 use object::{LittleEndian, ReadCache, ReadRef as _};
 
@@ -32,6 +38,38 @@ fn found(program: &OsStr) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH")?;
     let mut places = std::env::split_paths(&folders).map(|folder| folder.join(path));
     places.find(|place| place.is_file())
+}
+
+/// The dynamic linker that programs have which can load a library of ours, without its folder, and the processor.
+#[cfg(target_arch = "x86_64")]
+const OWN: (u16, &[u8]) = (EM_X86_64, b"ld-linux-x86-64.so.2");
+#[cfg(target_arch = "aarch64")]
+const OWN: (u16, &[u8]) = (EM_AARCH64, b"ld-linux-aarch64.so.1");
+
+/// Can a program not load a library of ours: one of another width or processor, or one that another dynamic linker starts
+/// (musl's)?
+pub fn is_foreign(program: &OsStr) -> bool {
+    found(program).is_some_and(|path| foreign(&path) == Some(true))
+}
+
+fn foreign(program: &Path) -> Option<bool> {
+    if !program.metadata().ok()?.is_file() {
+        return None;
+    }
+    let file = ReadCache::new(File::open(program).ok()?);
+    if (&file).read_bytes_at(0, 4).ok()? != ELFMAG {
+        return None;
+    }
+    let Ok(header) = FileHeader64::<LittleEndian>::parse(&file) else {
+        return Some(true);
+    };
+    let segments = header.program_headers(LittleEndian, &file).ok()?;
+    let (machine, linker) = OWN;
+    let mut linkers = segments
+        .iter()
+        .filter_map(|segment| segment.interpreter(LittleEndian, &file).ok()?);
+    let is_other = |path: &[u8]| path.rsplit(|byte| *byte == b'/').next() != Some(linker);
+    Some(header.e_machine(LittleEndian) != machine || linkers.next().is_some_and(is_other))
 }
 
 /// The libraries that a program of 64 bits is linked with, by the names in its dynamic section.

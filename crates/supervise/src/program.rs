@@ -109,6 +109,13 @@ pub fn inject(command: &mut Program, mode: &str) -> Result<(), Problem> {
         ));
         return Ok(());
     }
+    if needs::is_foreign(program) {
+        beside::tell(&format!(
+            "`{}` is of another width or processor than our library, or started by another dynamic linker: it runs without it",
+            program.display()
+        ));
+        return Ok(());
+    }
     let mut preload = library(&INJECT)?.into_os_string();
     // The dynamic linker minds the last one.
     if let Some(others) = environment::last("LD_PRELOAD").filter(|others| !others.is_empty()) {
