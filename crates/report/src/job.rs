@@ -63,7 +63,8 @@ pub fn manifest<'a>(
             .cubin()
             .filter(|_| candidate.rejected().is_none() && candidate.same_code_as().is_none());
         files.push(cubin.map(|_| format!("{}.cubin", candidate.name())));
-        contents.extend(cubin.map(|cubin| (format!("{}.cubin", candidate.name()), cubin)));
+        contents
+            .extend(cubin.map(|cubin| (format!("{}.cubin", candidate.name()), &**cubin.bytes())));
     }
     let manifest = Manifest {
         schema: MANIFEST_SCHEMA.into(),

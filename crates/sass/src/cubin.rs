@@ -1,6 +1,7 @@
 //! The kernels of a cubin with the facts that the models need: a view for reading, made of the container.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use warpwright_target::Unit;
 
@@ -92,6 +93,47 @@ impl Cubin {
     /// The function called `name`.
     pub fn kernel(&self, name: &str) -> Option<&Kernel> {
         self.kernels.iter().find(|k| k.name == name)
+    }
+}
+
+/// A cubin that was taken apart once: its bytes, the container, and the view of its kernels.
+#[derive(Debug)]
+pub struct Parsed {
+    bytes: Arc<[u8]>,
+    elf: Elf,
+    view: Cubin,
+}
+
+impl Parsed {
+    /// Takes a cubin apart.
+    ///
+    /// # Errors
+    /// [`ElfError`]: the bytes are no cubin, or not consistent.
+    pub fn new(bytes: impl Into<Arc<[u8]>>) -> Result<Parsed, ElfError> {
+        let bytes = bytes.into();
+        let elf = Elf::parse(&bytes)?;
+        let view = Cubin::of(&elf)?;
+        Ok(Parsed { bytes, elf, view })
+    }
+
+    /// The bytes as they were given.
+    pub fn bytes(&self) -> &Arc<[u8]> {
+        &self.bytes
+    }
+
+    /// The container.
+    pub fn elf(&self) -> &Elf {
+        &self.elf
+    }
+
+    /// Its kernels with the facts that the models need.
+    pub fn view(&self) -> &Cubin {
+        &self.view
+    }
+
+    /// The function called `name`.
+    pub fn kernel(&self, name: &str) -> Option<&Kernel> {
+        self.view.kernel(name)
     }
 }
 

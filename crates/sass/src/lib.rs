@@ -49,7 +49,7 @@ mod straight;
 pub mod text;
 
 pub use control::{Control, ControlRange};
-pub use cubin::{Cubin, Kernel};
+pub use cubin::{Cubin, Kernel, Parsed};
 pub use edit::Edit;
 pub use elf::kernel::BranchTargets;
 pub use elf::{Elf, ElfError};
