@@ -27,8 +27,8 @@ use warpwright_flow::{Cfg, EntityRef, Inst, Loops};
 use warpwright_sass::function::{Calls, Code};
 use warpwright_sass::ir::{Ir, Keep};
 use warpwright_sass::schedule::{Estimate, Priority, Scheduler, reorder};
-use warpwright_sass::{Elf, Latencies, NORM, steps};
-use warpwright_target::{Resources, occupancy};
+use warpwright_sass::{Elf, Latencies, steps};
+use warpwright_target::{NORM, Resources, joined, occupancy};
 
 use crate::pass::{Fuel, Need, Outcome, Pass, Rewritten, Timing, Work};
 use crate::refusal::Refusal;
@@ -320,7 +320,7 @@ fn times(estimate: Estimate, warps: f64) -> [f64; 2] {
 /// neither hides the other completely, so they are joined as the model joins them ([`NORM`]).
 fn shared(issues: f64, alone: f64, warps: f64) -> f64 {
     match warps > 1.0 {
-        true => (issues.powf(NORM) + (alone / warps).powf(NORM)).powf(1.0 / NORM),
+        true => joined(&[(issues, ()), (alone / warps, ())], NORM).0,
         false => alone,
     }
 }
