@@ -50,6 +50,9 @@ impl Workshop<'_> {
     }
 
     /// Builds a module's text.
+    ///
+    /// # Errors
+    /// ptxas is missing, or refuses the text.
     pub fn assemble(&self, ptx: &str, options: AssemblerOptions) -> Result<Build, ToolError> {
         let ptxas: Ptxas = self.toolkit.ptxas()?;
         let mut job = PtxasJob::new(ptx, self.arch);

@@ -46,12 +46,18 @@ pub struct Kernel {
 
 impl Cubin {
     /// Reads a cubin. Bytes are never trusted: any inconsistency is an error.
+    ///
+    /// # Errors
+    /// As of [`Elf::parse`] and [`Cubin::of`].
     pub fn parse(bytes: &[u8]) -> Result<Self, ElfError> {
         Cubin::of(&Elf::parse(bytes)?)
     }
 
     /// The view of a container. Functions that only their own file knows are left out, but its kernels are there:
     /// `static __global__` makes a local symbol.
+    ///
+    /// # Errors
+    /// [`ElfError::Damaged`]: records, symbols or code are cut short.
     pub fn of(elf: &Elf) -> Result<Self, ElfError> {
         let symbols = elf.symbols()?;
         let facts = elf.info(".nv.info")?.unwrap_or_default();
