@@ -122,7 +122,7 @@ fn unsaid(code: &str) -> Vec<String> {
         }
         let gives = own.trim_start().strip_prefix("->").unwrap_or_default();
         let path = gives.trim_start().split('<').next().unwrap_or_default();
-        let can_fail = path.rsplit("::").next() == Some("Result") && gives.contains('<');
+        let can_fail = path.rsplit("::").next() == Some("Result") && !path.contains('(');
         if can_fail && !comment.any(|line| line.contains("# Errors")) {
             let end = name.find(|c: char| !c.is_alphanumeric() && c != '_');
             found.push(name[..end.unwrap_or(name.len())].to_owned());
@@ -169,6 +169,7 @@ fn such_functions_are_found() {
     let code = "/// Reads.\n#[must_use]\npub fn a(f: impl Fn() -> Result<u8, E>) -> Result<u8, E> {\n\
                 /// # Errors\n/// Never.\npub fn b() -> io::Result<()> {\n\
                 pub fn c(\n    f: fn() -> Result<u8, E>,\n) -> u8 {\n\
-                pub(crate) fn d() -> Result<u8, E> {\nfn e() -> Result<u8, E> {\n";
+                pub(crate) fn d() -> Result<u8, E> {\nfn e() -> Result<u8, E> {\n\
+                pub fn f() -> (u8, io::Result<()>) {\n";
     assert_eq!(unsaid(code), ["a"]);
 }
