@@ -177,7 +177,7 @@ fn rewrite(pass: &Demote, site: &CubinSite, fuel: &mut Fuel) -> Outcome<Vec<u8>>
         kernel.general(Unset::Dropped)?,
     ];
     let setting = &site.setting;
-    let threads = Launch::new(&kernel.elf, &kernel.sections, setting)?;
+    let threads = Launch::new(kernel.elf, &kernel.sections, setting)?;
     let threads = threads.shape.threads();
     let steps: Vec<u32> = match pass.registers {
         Target::Registers(registers) => vec![registers],
@@ -263,7 +263,7 @@ impl<'a> Kernel<'a> {
         fuel: &mut Fuel,
     ) -> Outcome<Vec<u8>> {
         let setting = &site.setting;
-        let launch = Launch::new(&self.elf, &self.sections, setting)?;
+        let launch = Launch::new(self.elf, &self.sections, setting)?;
         let threads = launch.shape.threads();
         let area = Area::new(self, setting, registers, threads)?;
         // Slots that were moved before have the index in the stack pointer's place already.
@@ -411,7 +411,7 @@ impl Area {
         threads: u32,
     ) -> Result<Area, Refusal> {
         const ALIGN: u32 = 16;
-        let used = used_bytes(&kernel.elf, &kernel.sections, setting)?;
+        let used = used_bytes(kernel.elf, &kernel.sections, setting)?;
         let start = used.next_multiple_of(ALIGN);
         let own = used - setting.gpu.arch.first_shared_address().min(used);
         let need = Resources::new(registers, threads).static_smem(own);
