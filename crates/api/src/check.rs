@@ -10,10 +10,9 @@ use warpwright_pass::names::{is_named, source_name};
 use warpwright_pass::witness::{Witness, refute};
 use warpwright_pass::{Block, ScopeError};
 use warpwright_ptx::{FunctionKind, Module};
-use warpwright_sass::Cubin;
 use warpwright_sass::fatbin::{Entry, Fatbin, Kind};
 
-use crate::device_code::{has_kernels, some_names};
+use crate::device_code::{Contents, some_names};
 use crate::front::{Compile, module, target};
 use crate::parameters::in_source;
 use crate::{Error, Input, Level, Optimizer};
@@ -415,7 +414,7 @@ fn modules(
         let with_body = module.kernels().filter(|(_, f)| f.body.is_some());
         with_body.map(|(_, f)| f.name.to_string()).collect()
     };
-    have_one_in_common([&a.name, &b.name], [entries(a), entries(b)])?;
+    have_one_in_common([&a.name, &b.name], [&entries(a), &entries(b)])?;
     is_launched(a, options, &is_meant)?;
     let meant: Vec<_> = (a.kernels())
         .filter(|(_, kernel)| kernel.body.is_some() && is_meant(&kernel.name))
@@ -566,7 +565,7 @@ fn programs(a: &Input, b: &Input, options: &CheckOptions) -> Result<Vec<Function
     }
     let mut functions = Vec::new();
     for ((entry, old), (_, new)) in old.iter().zip(&new) {
-        if !has_kernels(old) && old == new {
+        if !Contents::of(old).has_kernels() && old == new {
             continue;
         }
         let sm = fat.entries()[*entry].sm;
@@ -611,7 +610,8 @@ fn cubins(
         b: b.to_owned(),
         error,
     })?;
-    have_one_in_common([a, b], [old, new].map(kernels_of))?;
+    let [known, others] = [old, new].map(|cubin| Contents::of(cubin).kernels());
+    have_one_in_common([a, b], [&known, &others])?;
     let wanted = |name: &str| options.kernel.as_deref().is_none_or(|k| is_named(k, name));
     let functions: Vec<FunctionVerdict> = verdicts
         .into_iter()
@@ -642,9 +642,9 @@ fn cubins(
             }
         })
         .collect();
-    let known = kernels_of(old);
-    let added = kernels_of(new).into_iter();
-    let added = added.filter(|name| wanted(name) && !known.contains(name));
+    let added = others
+        .into_iter()
+        .filter(|name| wanted(name) && !known.contains(name));
     let added = added
         .map(|name| FunctionVerdict::of_run(name, "undecided", format!("undecided: {NEW_KERNEL}")));
     match functions.is_empty() {
@@ -656,22 +656,15 @@ fn cubins(
     }
 }
 
-/// The kernels of a cubin that can be read.
-fn kernels_of(cubin: &[u8]) -> Vec<String> {
-    let kernels = Cubin::parse(cubin).map(|cubin| cubin.kernels);
-    let kernels = kernels.unwrap_or_default().into_iter();
-    kernels.filter(|k| k.is_entry).map(|k| k.name).collect()
-}
-
 /// Two files whose kernels have other names throughout are no versions of each other.
-fn have_one_in_common([a, b]: [&str; 2], [of_a, of_b]: [Vec<String>; 2]) -> Result<(), Error> {
+fn have_one_in_common([a, b]: [&str; 2], [of_a, of_b]: [&[String]; 2]) -> Result<(), Error> {
     match of_a.is_empty() || of_b.is_empty() || of_a.iter().any(|name| of_b.contains(name)) {
         true => Ok(()),
         false => Err(Error::NothingInCommon {
             a: a.to_owned(),
             b: b.to_owned(),
-            of_a: some_names(&of_a),
-            of_b: some_names(&of_b),
+            of_a: some_names(of_a),
+            of_b: some_names(of_b),
         }),
     }
 }

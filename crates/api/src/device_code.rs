@@ -26,14 +26,65 @@ pub struct Embedded {
     entry: usize,
     /// The cubin.
     pub bytes: Vec<u8>,
+    contents: Contents,
+}
+
+/// What a cubin holds, by name: of a library that is all of it that is kept.
+#[derive(Debug, Default)]
+pub(crate) struct Contents {
+    /// Its functions, and whether they are kernels; none where it cannot be read.
+    functions: Option<Vec<(String, bool)>>,
+    /// Those of its sections, with what only its own file knows.
+    sections: Vec<String>,
+    is_linked: bool,
+}
+
+impl Contents {
+    pub(crate) fn of(cubin: &[u8]) -> Contents {
+        let Ok(elf) = Elf::parse(cubin) else {
+            return Contents::default();
+        };
+        let functions = Cubin::of(&elf).map(|cubin| cubin.kernels);
+        let sections = elf.kernels().unwrap_or_default().into_iter();
+        Contents {
+            functions: functions.ok().map(|all| {
+                let all = all.into_iter();
+                all.map(|kernel| (kernel.name, kernel.is_entry)).collect()
+            }),
+            sections: sections.map(|kernel| kernel.name).collect(),
+            is_linked: !elf.is_relocatable(),
+        }
+    }
+
+    fn functions(&self) -> impl Iterator<Item = &(String, bool)> {
+        self.functions.iter().flatten()
+    }
+
+    /// Does it have kernels? What cannot be read may have some: whoever reads it next says what is wrong.
+    pub(crate) fn has_kernels(&self) -> bool {
+        self.functions.is_none() || self.functions().any(|(_, is_kernel)| *is_kernel)
+    }
+
+    /// Its kernels.
+    pub(crate) fn kernels(&self) -> Vec<String> {
+        let kernels = self.functions().filter(|(_, is_kernel)| *is_kernel);
+        kernels.map(|(name, _)| name.clone()).collect()
+    }
 }
 
 impl Embedded {
+    fn new(entry: usize, bytes: Vec<u8>) -> Embedded {
+        Embedded {
+            entry,
+            contents: Contents::of(&bytes),
+            bytes,
+        }
+    }
+
     /// The patterns that name kernels of it.
     pub fn named(&self, patterns: &[String]) -> Vec<String> {
-        let kernels = Cubin::parse(&self.bytes).map(|cubin| cubin.kernels);
-        let names = kernels.unwrap_or_default().into_iter();
-        let names: Vec<String> = names.map(|kernel| kernel.name).collect();
+        let names = self.contents.functions().map(|(name, _)| name.clone());
+        let names: Vec<String> = names.collect();
         let patterns = patterns.iter();
         patterns
             .filter(|pattern| !selected(pattern, &names).is_empty())
@@ -41,15 +92,10 @@ impl Embedded {
             .collect()
     }
 
-    /// Does it have kernels? What cannot be read may have some: whoever reads it next says what is wrong.
+    /// Does it have kernels, as far as is known?
     pub fn has_kernels(&self) -> bool {
-        has_kernels(&self.bytes)
+        self.contents.has_kernels()
     }
-}
-
-/// Does a cubin have kernels? One that cannot be read may have some.
-pub(crate) fn has_kernels(cubin: &[u8]) -> bool {
-    Cubin::parse(cubin).map_or(true, |cubin| cubin.kernels.iter().any(|k| k.is_entry))
 }
 
 /// The architecture whose cubins the driver would take, as far as is known.
@@ -84,11 +130,10 @@ impl DeviceCode {
     pub fn of(input: &Input, gpu: Option<&Gpu>) -> Result<DeviceCode, Error> {
         let name = input.name.clone();
         if input.level == Level::Cubin {
-            let bytes = input.bytes.clone();
             return Ok(DeviceCode {
                 name,
                 fat: None,
-                cubins: vec![Embedded { entry: 0, bytes }],
+                cubins: vec![Embedded::new(0, input.bytes.clone())],
             });
         }
         let fail = |error: FatbinError| Error::Fatbin {
@@ -100,13 +145,10 @@ impl DeviceCode {
         let cubins = fat.extract(|e| e.kind == Kind::Cubin && e.sm == sm);
         let cubins = cubins.map_err(fail)?.into_iter();
         let mut cubins: Vec<Embedded> = cubins
-            .map(|(entry, bytes)| Embedded { entry, bytes })
+            .map(|(entry, bytes)| Embedded::new(entry, bytes))
             .collect();
         // Beside what the device linker made, a program may keep what it was made of: that is never loaded.
-        let is_linked = |cubin: &Embedded| {
-            let elf = Elf::parse(&cubin.bytes);
-            elf.is_ok_and(|elf| !elf.is_relocatable())
-        };
+        let is_linked = |cubin: &Embedded| cubin.contents.is_linked;
         if cubins.iter().any(is_linked) {
             cubins.retain(is_linked);
         }
@@ -144,10 +186,8 @@ impl DeviceCode {
         let names = self.functions();
         if self.fat.is_some() {
             self.cubins.retain(|cubin| {
-                let elf = Elf::parse(&cubin.bytes);
-                let kernels = elf.ok().and_then(|elf| elf.kernels().ok());
-                let mut kernels = kernels.into_iter().flatten();
-                kernels.any(|kernel| is_named(function, &kernel.name))
+                let mut names = cubin.contents.sections.iter();
+                names.any(|name| is_named(function, name))
             });
         }
         match self.cubins.is_empty() {
@@ -166,12 +206,8 @@ impl DeviceCode {
 
     /// The functions that its cubins have.
     pub fn functions(&self) -> Vec<String> {
-        let cubins = self.cubins.iter();
-        let parsed = cubins.filter_map(|cubin| Cubin::parse(&cubin.bytes).ok());
-        parsed
-            .flat_map(|cubin| cubin.kernels)
-            .map(|kernel| kernel.name)
-            .collect()
+        let functions = self.cubins.iter().flat_map(|c| c.contents.functions());
+        functions.map(|(name, _)| name.clone()).collect()
     }
 
     /// The file with these cubins in the place of its own.

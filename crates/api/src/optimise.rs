@@ -20,14 +20,14 @@ use warpwright_pass::names::{is_named, selected};
 use warpwright_pass::passes::UsageLevel;
 use warpwright_pass::ptx::slice::Slices;
 use warpwright_pass::{
-    Artifact, Block, CarriedOut, Fuel, Level as PassLevel, Plan, Recipe, Rung, Scope, Setting,
-    Stepped,
+    Artifact, Block, CarriedOut, Fuel, Invalid, Level as PassLevel, Plan, Recipe, Rung, Scope,
+    Setting, Stepped,
 };
 use warpwright_report::cycles::{CyclesReport, Facts, cycles_of};
 use warpwright_report::edit::{Edit, edits_of};
 use warpwright_report::explain::{Explanation, lines_of_machine_code};
 use warpwright_report::screen::{About, screen};
-use warpwright_sass::{Cubin, Elf};
+use warpwright_sass::{Cubin, Kernel};
 use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, FindOptions, Origin, Toolkit};
 
@@ -336,14 +336,14 @@ fn cycles(explored: &KernelOutcome, index: usize, gpu: &Gpu) -> Option<CyclesRep
         grid: report.grid,
         ..Setting::new(gpu)
     };
-    let elf = Elf::parse(built.cubin()?).ok()?;
+    let elf = built.cubin()?.elf();
     let (resources, residency) = (built.candidate.resources()?, built.candidate.residency()?);
-    let lines = lines_of_machine_code(&elf, &report.name);
+    let lines = lines_of_machine_code(elf, &report.name);
     let known = Facts {
         lines: &lines,
         ..Facts::default()
     };
-    let found = cycles_of(&elf, &report.name, &setting, resources, residency, known);
+    let found = cycles_of(elf, &report.name, &setting, resources, residency, known);
     found.map(|(cycles, _)| cycles)
 }
 
@@ -553,9 +553,16 @@ impl Optimizer {
             let ours = untouched(workshop.as_ref(), &artifact, &request)?;
             let ours = ours.0.unproved().as_cubin();
             let ours = ours.ok_or(Error::Internal("ptxas made no cubin"))?;
-            for kernel in &kernels {
-                if !is_same_code(ours, made, kernel)? {
-                    return Err(Error::OtherCode(kernel.clone()));
+            let made = Cubin::parse(made).map_err(|error| Error::Cubin {
+                name: kernels.first().cloned().unwrap_or_default(),
+                error,
+            })?;
+            for name in &kernels {
+                let code =
+                    |kernel: &Kernel| (kernel.code.clone(), kernel.registers, kernel.shared_bytes);
+                let [one, other] = [ours.view(), &made].map(|cubin| cubin.kernel(name).map(code));
+                if one.is_none() || one != other {
+                    return Err(Error::OtherCode(name.clone()));
                 }
             }
         }
@@ -617,13 +624,6 @@ fn machine_code(input: &Input, options: &Options, watch: &dyn Watch) -> Result<O
     let seen = seen_of_machine_code(&options.ran, &code.functions());
     scope.seen = &seen;
     let code = code.with_kernels(scope.kernels)?;
-    let cubin = |error| Error::Cubin {
-        name: input.name.clone(),
-        error,
-    };
-    if let Some(first) = code.cubins.first() {
-        warpwright_sass::Cubin::parse(&first.bytes).map_err(cubin)?;
-    }
     let is_alone = code.cubins.len() == 1;
     let mut edited = Vec::new();
     let (mut kernels, mut explored, mut carried) = (Vec::new(), Vec::new(), Vec::new());
@@ -639,9 +639,13 @@ fn machine_code(input: &Input, options: &Options, watch: &dyn Watch) -> Result<O
             kernels: &here,
             ..scope
         };
-        warpwright_sass::Cubin::parse(&found.bytes).map_err(cubin)?;
-        let artifact = Artifact::cubin(found.bytes.clone());
-        let artifact = artifact.map_err(|_| Error::Internal("a cubin is none any more"))?;
+        let artifact = Artifact::cubin(found.bytes.clone()).map_err(|invalid| match invalid {
+            Invalid::Elf(error) => Error::Cubin {
+                name: input.name.clone(),
+                error,
+            },
+            Invalid::Ptx { .. } => Error::Internal("a cubin that is PTX"),
+        })?;
         let target = scope.gpu(&artifact)?;
         let request = options.request(&target, scope);
         let one = one(None, &artifact, options, &request, watch)?;
@@ -873,30 +877,13 @@ fn with_default<T>(
 ) -> Result<T, Error> {
     let default = untouched(workshop, artifact, request)?;
     let slices = artifact.as_module().and_then(Slices::new);
-    let code = default.0.unproved().as_cubin();
-    let code = code.and_then(|bytes| Cubin::parse(bytes).ok());
     work(&Explored {
         workshop,
         artifact,
         slices: slices.as_ref(),
         default: &default,
-        code: code.as_ref(),
         request,
     })
-}
-
-/// Is a kernel the same code in two cubins, with the same registers?
-fn is_same_code(one: &[u8], other: &[u8], kernel: &str) -> Result<bool, Error> {
-    let read = |cubin| {
-        let cubin = Cubin::parse(cubin).map_err(|error| Error::Cubin {
-            name: kernel.to_owned(),
-            error,
-        })?;
-        let kernel = cubin.kernel(kernel);
-        Ok::<_, Error>(kernel.map(|k| (k.code.clone(), k.registers, k.shared_bytes)))
-    };
-    let (one, other) = (read(one)?, read(other)?);
-    Ok(one.is_some() && one == other)
 }
 
 /// The untouched build of an input.

@@ -4,7 +4,7 @@ use serde::Serialize;
 use warpwright_diag::{Problem, count};
 use warpwright_pass::names::source_name;
 use warpwright_pass::options::Arguments;
-use warpwright_pass::registry::{PASSES, find};
+use warpwright_pass::passes::{PASSES, find};
 use warpwright_pass::{
     Artifact, CarriedOut, CarryError, Caution, Demand, Done, Executor, Fuel, Invocation,
     Level as PassLevel, Recipe, RunError, Rung, Scope, ScopeError, Stepped, carry_out, plans,

@@ -151,12 +151,12 @@ impl Sass {
     pub fn check(&self, what: Check, tools: &Tools<'_>) -> Result<Checked, Error> {
         let (mut functions, mut errors) = Findings::default();
         let mut target = 0;
-        for bytes in &self.cubins {
-            target = Elf::parse(bytes).map_err(|e| self.fail(e))?.target().sm;
+        for (bytes, elf) in self.cubins.iter().zip(self.elves()?) {
+            target = elf.target().sm;
             let found = match what {
                 Check::Roundtrip => self.roundtrip(bytes)?,
                 Check::Liveness => self.liveness(bytes, tools)?,
-                Check::Hazards => self.hazards(bytes)?,
+                Check::Hazards => self.hazards(&elf)?,
             };
             functions.extend(found.0);
             errors.extend(found.1);
@@ -271,11 +271,10 @@ impl Sass {
         Ok(findings)
     }
 
-    fn hazards(&self, bytes: &[u8]) -> Result<Findings, Error> {
-        let elf = Elf::parse(bytes).map_err(|e| self.fail(e))?;
+    fn hazards(&self, elf: &Elf) -> Result<Findings, Error> {
         let mut findings = Findings::default();
         for kernel in elf.kernels().map_err(|e| self.fail(e))? {
-            let code = Code::new(&elf, &kernel, Calls::Followed).map_err(|e| self.fail(e))?;
+            let code = Code::new(elf, &kernel, Calls::Followed).map_err(|e| self.fail(e))?;
             let (state, errors) = match hazards::check(&code) {
                 Ok(violations) if violations.is_empty() => ("holds", Vec::new()),
                 Ok(violations) => {

@@ -414,7 +414,10 @@ fn take(
 ) {
     let sums = module.and_then(sums);
     for b in built {
-        let (Some(figures), Some(cubin)) = (b.candidate.figures(), b.cubin()) else {
+        let (Some(figures), Some(cubin)) = (
+            b.candidate.figures(),
+            b.cubin().map(|cubin| &**cubin.bytes()),
+        ) else {
             continue;
         };
         let proof = match &figures.standing {

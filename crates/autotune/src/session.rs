@@ -80,6 +80,9 @@ pub fn measure_job(
 
 /// Measures the candidates of folders: several folders side by side, one to a device; one folder's candidates on
 /// all devices. In the order of the folders.
+///
+/// # Errors
+/// There is no device; those of a folder stand in its place.
 pub fn measure_all(
     folders: &[PathBuf],
     session: &Session,
@@ -113,6 +116,9 @@ pub fn measure_all(
 }
 
 /// Measures the candidates of one folder on all devices.
+///
+/// # Errors
+/// There is no device, the folder holds no job, or nothing of it can be measured.
 pub fn measure_one(
     folder: &Path,
     session: &Session,

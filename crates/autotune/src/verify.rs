@@ -296,7 +296,10 @@ fn made(
         return Err(failed(&"its proof rests on what launches promise"));
     }
     let rung = proved.rungs.last().map(|(rung, _)| rung.to_string());
-    let cubin = proved.artifact().as_cubin().map(|bytes| bytes.to_vec());
+    let cubin = proved
+        .artifact()
+        .as_cubin()
+        .map(|cubin| cubin.bytes().to_vec());
     let of = if ptx.is_some() { "PTX" } else { "machine code" };
     let proof = format!("{of}: {}", rung.unwrap_or_else(|| "unchanged".into()));
     Ok((cubin.ok_or(Unproved::Code)?, proof))

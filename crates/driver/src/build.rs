@@ -14,7 +14,7 @@ use warpwright_pass::{
     Artifact, AssemblerOptions, Builders, Executor, Fuel, Level, Recipe, Run, Setting, Target,
 };
 use warpwright_ptx::{Function, Module, Space};
-use warpwright_sass::{Cubin, Kernel, Unit};
+use warpwright_sass::{Kernel, Parsed, Unit};
 use warpwright_target::Gpu;
 use warpwright_toolkit::{
     Build, BuildCache, KernelResources, ModuleResources, Ptxas, PtxasJob, ToolError, Toolkit,
@@ -50,6 +50,9 @@ impl Workshop<'_> {
     }
 
     /// Builds a module's text.
+    ///
+    /// # Errors
+    /// ptxas is missing, or refuses the text.
     pub fn assemble(&self, ptx: &str, options: AssemblerOptions) -> Result<Build, ToolError> {
         let ptxas: Ptxas = self.toolkit.ptxas()?;
         let mut job = PtxasJob::new(ptx, self.arch);
@@ -92,9 +95,8 @@ pub struct Built {
 
 impl Built {
     /// The cubin, which may not be proved yet.
-    pub fn cubin(&self) -> Option<&[u8]> {
-        let run = self.run.as_ref()?;
-        run.unproved().as_cubin().map(|bytes| &**bytes)
+    pub fn cubin(&self) -> Option<&Parsed> {
+        self.run.as_ref()?.unproved().as_cubin()
     }
 }
 
@@ -158,7 +160,7 @@ impl<'a> Bench<'a> {
     ) -> Result<Vec<Built>, ToolError> {
         let build = |recipe: Recipe| {
             let built = match self.run(known(&recipe), &recipe, Level::MachineCode) {
-                Ok(made) => self.read_back(recipe, made),
+                Ok(made) => self.read_back(recipe, &made),
                 Err(error) => rejected(recipe, missing_tool(error)?),
             };
             done(&built.candidate);
@@ -168,22 +170,10 @@ impl<'a> Bench<'a> {
     }
 
     /// What became of the kernel.
-    pub fn read_back(&self, recipe: Recipe, (run, said): Made) -> Built {
+    pub fn read_back(&self, recipe: Recipe, (run, said): &Made) -> Built {
         let cubin = run.unproved().as_cubin();
-        let cubin = cubin.and_then(|bytes| Cubin::parse(bytes).ok());
-        let code = cubin.as_ref().and_then(|cubin| cubin.kernel(self.kernel));
+        let code = cubin.and_then(|cubin| cubin.kernel(self.kernel)).cloned();
         let said = said.as_ref().and_then(|said| said.kernel(self.kernel));
-        self.found(recipe, run, code.cloned(), said)
-    }
-
-    /// The same where the machine code and ptxas's words are at hand.
-    pub fn found(
-        &self,
-        recipe: Recipe,
-        run: Run,
-        code: Option<Kernel>,
-        said: Option<&KernelResources>,
-    ) -> Built {
         let Some(code) = code else {
             let why = Rejection::new(Because::Build, "ptxas wrote no such kernel");
             return rejected(recipe, why);
@@ -220,7 +210,7 @@ impl<'a> Bench<'a> {
         }
         Built {
             candidate,
-            run: Some(run),
+            run: Some(run.clone()),
             kernel: Some(code),
             at_launch: None,
         }
@@ -231,8 +221,8 @@ impl Bench<'_> {
     /// What the kernel of a cubin takes whose spills a recipe moves.
     fn before_moves(&self, recipe: &Recipe) -> Option<Resources> {
         recipe.find::<SpillToShared>()?;
-        let cubin = Cubin::parse(self.start.as_cubin()?).ok()?;
-        Some(resources_of(cubin.kernel(self.kernel)?, self.setting.gpu))
+        let kernel = self.start.as_cubin()?.kernel(self.kernel)?;
+        Some(resources_of(kernel, self.setting.gpu))
     }
 }
 

@@ -128,7 +128,7 @@ impl Assembly for Bench<'_> {
         let goal = run.steps.first()?.pass.clone();
         let recipe = Recipe::default().with(goal);
         let made = self.run(Some(run), &recipe, Level::MachineCode).ok()?;
-        let Built { candidate, .. } = self.read_back(recipe, made);
+        let Built { candidate, .. } = self.read_back(recipe, &made);
         candidate.resources().cloned()
     }
 }

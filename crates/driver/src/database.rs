@@ -116,11 +116,17 @@ pub fn hash(parts: &[&[u8]]) -> String {
 
 impl Database {
     /// Opens or creates the database file.
+    ///
+    /// # Errors
+    /// [`DatabaseError::Sqlite`]: it cannot be opened, or is no database of ours.
     pub fn open(path: &Path) -> Result<Self, DatabaseError> {
         Self::prepare(Connection::open(path)?)
     }
 
     /// A database that lives as long as the value.
+    ///
+    /// # Errors
+    /// [`DatabaseError::Sqlite`].
     pub fn in_memory() -> Result<Self, DatabaseError> {
         Self::prepare(Connection::open_in_memory()?)
     }
@@ -154,6 +160,9 @@ impl Database {
     }
 
     /// Stores a measurement, replacing an older one of the same key and recipe.
+    ///
+    /// # Errors
+    /// [`DatabaseError::Sqlite`]: the file cannot be written.
     pub fn put(&self, entry: &Entry) -> Result<(), DatabaseError> {
         let measured = entry
             .measured
@@ -179,6 +188,9 @@ impl Database {
     }
 
     /// The measurement of one recipe.
+    ///
+    /// # Errors
+    /// [`DatabaseError::Sqlite`], or [`DatabaseError::Json`] where a stored measurement cannot be read.
     pub fn get(&self, key: &Key, recipe: &Recipe) -> Result<Option<Entry>, DatabaseError> {
         let row = self
             .connection
@@ -221,6 +233,9 @@ impl Database {
 
     /// All measurements of a kernel on GPUs whose name contains `gpu`, newest first: what `opt`
     /// may use. The driver's version is left open, since it is unknown where no GPU is.
+    ///
+    /// # Errors
+    /// As of [`Database::all`].
     pub fn of_kernel(
         &self,
         kernel: &str,
@@ -238,6 +253,9 @@ impl Database {
     }
 
     /// Everything, in a fixed order.
+    ///
+    /// # Errors
+    /// [`DatabaseError::Sqlite`], or [`DatabaseError::Json`] where a stored measurement cannot be read.
     pub fn all(&self) -> Result<Vec<Entry>, DatabaseError> {
         let mut statement = self.connection.prepare(
             "SELECT kernel, launch, gpu, driver, toolkit, recipe, name, measured, failure, date
@@ -275,11 +293,17 @@ impl Database {
     }
 
     /// Everything as a JSON document for [`Database::import`].
+    ///
+    /// # Errors
+    /// As of [`Database::all`].
     pub fn export(&self) -> Result<String, DatabaseError> {
         Ok(serde_json::to_string_pretty(&Export::new(self.all()?))?)
     }
 
     /// Adds the measurements of an exported document, all or none; returns how many there were.
+    ///
+    /// # Errors
+    /// [`DatabaseError::Json`], [`DatabaseError::Schema`], and as of [`Database::put`]; nothing is stored then.
     pub fn import(&mut self, json: &str) -> Result<usize, DatabaseError> {
         let document: Export = serde_json::from_str(json)?;
         if document.schema == 0 || document.schema > SCHEMA {

@@ -19,7 +19,6 @@ use warpwright_pass::{
 };
 use warpwright_ptx::ir::{Function, Module};
 use warpwright_ptx::{FuncId, Inst};
-use warpwright_sass::Cubin;
 
 use crate::build::{Bench, Built, Made, Workshop, mark_duplicates};
 use crate::candidate::{Because, Candidate, Rejection, Resources, Standing};
@@ -49,8 +48,6 @@ pub struct Input<'a> {
     pub slices: Option<&'a Slices<'a>>,
     /// The untouched build of it.
     pub default: &'a Made,
-    /// The machine code of that.
-    pub code: Option<&'a Cubin>,
     /// What is asked for.
     pub request: &'a Request<'a>,
 }
@@ -190,7 +187,7 @@ fn measurable(built: &Built) -> Result<Measurable, Rejection> {
     Ok(Measurable {
         caution: candidate.caution(),
         version: Version {
-            code: code.clone(),
+            code: code.bytes().clone(),
             guard: proved.guard.clone(),
             shape: proved.shape,
             recipe: candidate.recipe.to_string(),
@@ -237,10 +234,7 @@ fn begin<'a>(
         has_bounds: false,
     };
     let bench = exploration.bench;
-    let (run, said) = input.default;
-    let said = said.as_ref().and_then(|said| said.kernel(kernel));
-    let code = input.code.and_then(|code| code.kernel(kernel)).cloned();
-    let default = bench.found(Recipe::default(), run.clone(), code, said);
+    let default = bench.read_back(Recipe::default(), input.default);
     exploration.take(vec![default]);
     Ok(exploration)
 }

@@ -12,7 +12,6 @@ use warpwright_pass::{
     Artifact, AssemblerOptions, BlockSource, Builders, CarriedOut, CarryError, Demand, Executor,
     Fuel, Level, NotProved, Plan, Proved, Recipe, Refusal, RunError, Scope, ScopeError, carry_out,
 };
-use warpwright_sass::Cubin;
 use warpwright_target::Gpu;
 use warpwright_toolkit::ToolError;
 
@@ -330,12 +329,12 @@ fn hold(
     }
     let setting = request.scope.setting(input, kernel, request.gpu)?;
     let takes = |artifact: &Artifact, options: AssemblerOptions| {
-        let code = match artifact.as_module() {
-            Some(module) => Some(assemble(&module.source, options)?),
-            None => artifact.as_cubin().cloned(),
+        let built = match artifact.as_module() {
+            Some(module) => Artifact::cubin(assemble(&module.source, options)?).ok(),
+            None => Some(artifact.clone()),
         };
-        let cubin = code.and_then(|bytes| Cubin::parse(&bytes).ok());
-        let kernel = cubin.as_ref().and_then(|cubin| cubin.kernel(kernel));
+        let cubin = built.as_ref().and_then(Artifact::as_cubin);
+        let kernel = cubin.and_then(|cubin| cubin.kernel(kernel));
         Ok(kernel.map(|kernel| Takes::of(kernel, &setting)))
     };
     let build = |error| failure(RunError::Build(error));
@@ -370,13 +369,9 @@ pub fn failure(error: RunError) -> OptError {
 
 /// Each kernel must take the registers that its own build promised.
 fn keep_promises(artifact: &Artifact, chosen: &[Chosen]) -> Result<(), OptError> {
-    let cubin = artifact
-        .as_cubin()
-        .and_then(|bytes| Cubin::parse(bytes).ok());
+    let cubin = artifact.as_cubin();
     for Chosen { plan, registers } in chosen {
-        let built = cubin
-            .as_ref()
-            .and_then(|cubin| cubin.kernel(plan.kernel.as_deref()?));
+        let built = cubin.and_then(|cubin| cubin.kernel(plan.kernel.as_deref()?));
         match (built.map(|kernel| kernel.registers), *registers) {
             (Some(got), Some(promised)) if got != promised => {
                 return Err(OptError::Registers {

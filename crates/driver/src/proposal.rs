@@ -11,11 +11,11 @@
 //! build is cheap; the paper's own choice, with pruning, is reported beside ours (docs/regs.md).
 
 use warpwright_launch::Guard;
+use warpwright_pass::pass::Timing;
 use warpwright_pass::passes::{
-    Allocate, Arrays, Cache, Compact, Demote, LoadPolicy, MaxNReg, MaxNTid, MinNCtaPerSm, Prefetch,
-    Promote, Reduce, Remat, Rename, Reshape, Schedule, ScheduleBy, SmemSpilling, Specialize,
-    SpillShared, SpillToShared, StorePolicy, Target, Tests, Throttle, ThrottleBy, Unroll,
-    UsageLevel, Vectorize,
+    Allocate, Arrays, Cache, Demote, LoadPolicy, MaxNReg, MaxNTid, MinNCtaPerSm, Prefetch, Promote,
+    Reduce, Remat, Rename, Reshape, Schedule, ScheduleBy, SmemSpilling, Specialize, SpillShared,
+    SpillToShared, StorePolicy, Target, Tests, Throttle, ThrottleBy, Unroll, UsageLevel, Vectorize,
 };
 use warpwright_pass::throttle::{array_for, by_registers, registers_for};
 use warpwright_pass::{Invocation, Level, Recipe};
@@ -53,9 +53,8 @@ pub fn is_rewritten(recipe: &Recipe) -> bool {
 /// Has the finished cubin another order or other registers, which the model hardly tells from what it was made of
 /// ([`reworked`])?
 pub fn is_reworked(recipe: &Recipe) -> bool {
-    recipe.find::<Schedule>().is_some()
-        || recipe.find::<Compact>().is_some()
-        || recipe.find::<Demote>().is_some()
+    let mut passes = recipe.at(Level::MachineCode);
+    passes.any(|pass| pass.timing() != Timing::Kept)
 }
 
 /// Do spills go elsewhere than to local memory?

@@ -313,8 +313,7 @@ pub fn better(
         }
     };
     let missing = |name: &str| EngineError::Missing(name.to_owned());
-    let bytes = done.artifact.as_cubin().ok_or_else(|| missing("*"))?;
-    let cubin = Cubin::parse(bytes)?;
+    let cubin = done.artifact.as_cubin().ok_or_else(|| missing("*"))?;
     let (mut changed, mut what) = (Vec::new(), Vec::new());
     for (Chosen { plan, .. }, predicted) in &choices {
         let kernel = plan.kernel.as_deref().unwrap_or_default();
@@ -322,7 +321,11 @@ pub fn better(
         let facts = resources_of(code, &gpu);
         // Functions within the kernel's code have moved with it.
         if facts.stack_bytes == 0 && !facts.spills() {
-            changed.extend(parts_of(bytes, kernel).into_iter().map(Facts::of_nothing));
+            changed.extend(
+                parts_of(cubin.elf(), kernel)
+                    .into_iter()
+                    .map(Facts::of_nothing),
+            );
         }
         changed.push(Facts {
             kernel: kernel.to_owned(),
@@ -351,7 +354,7 @@ pub fn better(
         ));
     }
     let better = Some(Better {
-        cubin: bytes.to_vec(),
+        cubin: cubin.bytes().to_vec(),
         changed,
         what: what.join("; "),
     });
@@ -583,10 +586,7 @@ fn promised(default: &Candidate, candidate: &Candidate) -> Option<f64> {
 
 /// The functions that stand in the code of this kernel and of no other, by the names that ptxas prints: symbols are
 /// `$KERNEL$FUNCTION`.
-fn parts_of(cubin: &[u8], kernel: &str) -> Vec<String> {
-    let Ok(elf) = Elf::parse(cubin) else {
-        return Vec::new();
-    };
+fn parts_of(elf: &Elf, kernel: &str) -> Vec<String> {
     let own = elf.section_index(&format!(".text.{kernel}"));
     let symbols = elf.symbols().unwrap_or_default();
     let functions: Vec<_> = symbols.iter().filter(|s| s.is_function()).collect();

@@ -65,6 +65,9 @@ impl Kind {
     }
 
     /// Does the name of OUT fit what is written there?
+    ///
+    /// # Errors
+    /// [`Problem::Usage`]: its ending says something else.
     pub fn fits(self, output: &Path) -> Result<(), Problem> {
         let ending = ending(output);
         match self.contradicted_by(&ending) {

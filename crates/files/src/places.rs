@@ -77,6 +77,9 @@ fn standard(number: i32) -> Option<(u64, u64)> {
 impl Places<'_> {
     /// Before any work: can everything be written where it is to go, and is nothing of it an input, under
     /// whatever name?
+    ///
+    /// # Errors
+    /// [`Problem::Usage`] or [`Problem::Input`], of the first place that is none.
     pub fn check(&self) -> Result<(), Problem> {
         let all = self.writes.iter().chain(&self.trace).chain(&self.pages);
         let written: Vec<&Path> = all.copied().collect();

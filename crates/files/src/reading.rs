@@ -36,11 +36,17 @@ pub(crate) fn was_read(path: &Path) -> bool {
 }
 
 /// The bytes of a file that the user names, which becomes an input: nothing can be written over it.
+///
+/// # Errors
+/// [`Problem::Input`]: it cannot be read, is a folder, or is too large.
 pub fn contents(path: &Path) -> Result<Vec<u8>, Problem> {
     contents_within(path, LARGEST_INPUT)
 }
 
 /// The same, with a limit in bytes.
+///
+/// # Errors
+/// As of [`contents`].
 pub fn contents_within(path: &Path, limit: u64) -> Result<Vec<u8>, Problem> {
     let name = path.display();
     let fail = |e: std::io::Error| Problem::Input(format!("cannot read `{name}`: {e}"));
@@ -131,6 +137,9 @@ fn drain(mut file: impl Read, writer: Writer) -> std::io::Result<Vec<u8>> {
 }
 
 /// The same as text.
+///
+/// # Errors
+/// As of [`contents`], and where it is not UTF-8.
 pub fn text(path: &Path) -> Result<String, Problem> {
     String::from_utf8(contents(path)?).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
@@ -142,6 +151,9 @@ pub fn text(path: &Path) -> Result<String, Problem> {
 }
 
 /// Reads FILE and detects its level, by content first and by ending where that says nothing.
+///
+/// # Errors
+/// As of [`contents`] and [`Input::of_file`].
 pub fn read(path: &Path) -> Result<Input, Error> {
     let bytes = contents(path)?;
     match is_dash(path) {

@@ -42,6 +42,9 @@ pub(crate) fn is_a_folder(path: &Path) -> Problem {
 }
 
 /// Writes a file beside the place where it belongs (behind symbolic links). [`Staged::commit`] puts it there.
+///
+/// # Errors
+/// [`Problem::Input`]: it is a folder or an input, or nothing can be written there.
 pub fn stage(path: &Path, bytes: &[u8]) -> Result<Staged, Problem> {
     let fail = |e: std::io::Error| cannot_write(path, &e);
     if is_stdout(path) {
@@ -66,6 +69,9 @@ pub fn stage(path: &Path, bytes: &[u8]) -> Result<Staged, Problem> {
 
 impl Staged {
     /// Gives it the permissions of another file: an executable stays one.
+    ///
+    /// # Errors
+    /// [`Problem::Input`]: the permissions cannot be read or set.
     pub fn like(&mut self, file: &Path) -> Result<(), Problem> {
         let Staged::File(staged, path) = self else {
             return Ok(());
@@ -76,6 +82,9 @@ impl Staged {
     }
 
     /// Puts the file in its place, whole.
+    ///
+    /// # Errors
+    /// [`Problem::Input`]: it cannot be written, or nobody reads it.
     pub fn commit(self) -> Result<(), Problem> {
         match self {
             Staged::File(file, path) => {
@@ -118,6 +127,9 @@ pub(crate) fn cannot_write(path: &Path, e: &std::io::Error) -> Problem {
 
 /// Writes a file beside its place, so that readers see the old or the new contents and an interruption leaves nothing
 /// behind.
+///
+/// # Errors
+/// As of [`stage`] and [`Staged::commit`].
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), Problem> {
     stage(path, bytes)?.commit()
 }
@@ -179,12 +191,18 @@ pub(crate) fn is_an_input(path: &Path) -> Problem {
 }
 
 /// Makes a folder for results.
+///
+/// # Errors
+/// [`Problem::Input`]: it cannot be made.
 pub fn make_folder(folder: &Path) -> Result<(), Problem> {
     std::fs::create_dir_all(folder)
         .map_err(|e| Problem::Input(format!("cannot make `{}`: {e}", folder.display())))
 }
 
 /// Writes a file into a folder and nowhere else: a link of that name is replaced, not followed.
+///
+/// # Errors
+/// [`Problem::Input`]: a file of that name is an input, or nothing can be written there.
 pub fn write_into(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Problem> {
     let path = folder.join(file_name(name));
     if was_read(&path) {

@@ -46,8 +46,10 @@ pub struct Device {
 }
 
 impl Device {
-    /// Opens a device by ordinal. Fails with [`crate::FaultKind::Missing`] when there is no
-    /// driver or no such device.
+    /// Opens a device by ordinal.
+    ///
+    /// # Errors
+    /// [`crate::FaultKind::Missing`]: there is no driver or no such device.
     pub fn open(ordinal: u32) -> Result<Self, Fault> {
         let context = Context::open(ordinal)?;
         let nvml = context.bus_id().ok().and_then(|id| Nvml::open(&id));
@@ -92,7 +94,10 @@ impl Device {
     }
 }
 
-/// All devices the driver sees. Fails with [`crate::FaultKind::Missing`] when there is none.
+/// All devices the driver sees.
+///
+/// # Errors
+/// [`crate::FaultKind::Missing`]: there is none.
 pub fn devices() -> Result<Vec<DeviceInfo>, Fault> {
     (0..cuda::device_count()?)
         .map(|i| Device::open(i).map(|d| d.info))

@@ -48,6 +48,9 @@ pub type FleetWatcher<'a> = dyn Fn(usize, &crate::Progress<'_>) -> ControlFlow<(
 
 /// Measures one kernel's variants on several devices of the same kind; with one it is
 /// [`measure`]. The watcher is told the device's number within `backends`.
+///
+/// # Errors
+/// As of [`measure`].
 pub fn measure_split<B: Backend + Send>(
     mut backends: Vec<B>,
     job: &Job,

@@ -141,6 +141,9 @@ pub enum Image {
 
 impl Image {
     /// The bytes, read from the file if need be.
+    ///
+    /// # Errors
+    /// The file cannot be read.
     pub fn read(&self) -> Result<std::borrow::Cow<'_, [u8]>, Fault> {
         match self {
             Image::Bytes(bytes) => Ok(bytes.into()),

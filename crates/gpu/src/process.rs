@@ -32,6 +32,9 @@ pub struct WorkerCommand {
 impl WorkerCommand {
     /// This very program with `gpu-worker ORDINAL`: its `main` must hand those to
     /// [`crate::worker_main`].
+    ///
+    /// # Errors
+    /// [`FaultKind::Internal`]: the program does not know where it is.
     pub fn this_program(ordinal: u32) -> Result<Self, Fault> {
         let program = std::env::current_exe()
             .map_err(|e| Fault::new(FaultKind::Internal, format!("own path: {e}")))?;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use warpwright_launch::{Op, Source};
+use warpwright_target::SHARED_PER_BLOCK;
 
 use crate::amount::{Amount, Root, roots_of};
 use crate::draft::{Contents, Draft, Named};
@@ -116,7 +117,7 @@ fn extent(draft: &Draft, is_small: bool) -> Option<(i64, i64, i64)> {
         bytes = bytes.saturating_add(count.saturating_mul(memory.layout.size() as i64));
     }
     let smem = draft.at(&draft.dynamic_smem, is_small)?;
-    (0..=48 << 10)
+    (0..=i64::from(SHARED_PER_BLOCK))
         .contains(&smem)
         .then_some(())
         .or_else(|| matches!(draft.dynamic_smem, Amount::Number(_)).then_some(()))?;

@@ -109,6 +109,9 @@ type Result<T> = std::result::Result<T, ExprError>;
 
 impl Expr {
     /// Parses `text`.
+    ///
+    /// # Errors
+    /// [`ExprError`], with the place in the text.
     pub fn parse(text: &str) -> Result<Expr> {
         let mut parser = Parser {
             text,
@@ -166,11 +169,17 @@ impl Expr {
     }
 
     /// The exact integer value; overflow of 128 bits, division by zero and fractions are errors.
+    ///
+    /// # Errors
+    /// [`ExprError`]: those, and a name that `lookup` does not know.
     pub fn eval_int(&self, lookup: &dyn Fn(&str) -> Option<i128>) -> Result<i128> {
         self.root.eval_int(lookup)
     }
 
     /// The value in f64 arithmetic.
+    ///
+    /// # Errors
+    /// [`ExprError`]: a name that `lookup` does not know, or `pow2` or `log2` of no integer.
     pub fn eval_float(&self, lookup: &dyn Fn(&str) -> Option<i128>) -> Result<f64> {
         self.root.eval_float(lookup)
     }

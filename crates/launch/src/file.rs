@@ -19,8 +19,9 @@ pub struct LaunchFile {
 impl LaunchFile {
     /// Parses a description. `path` is only for messages.
     ///
-    /// Every size is resolved once, so a file that parses has no unknown parameters, no impossible
-    /// combinations of keys and no overflow at its own sizes.
+    /// # Errors
+    /// [`LaunchError`], with the place in the text. Every size is resolved once, so a file that parses has no unknown
+    /// parameters, no impossible combinations of keys and no overflow at its own sizes.
     pub fn parse(text: &str, path: &str) -> Result<LaunchFile, LaunchError> {
         let source = Arc::new(Source {
             path: path.to_owned(),
@@ -189,8 +190,8 @@ impl LaunchFile {
 
     /// The launch at one size, with some of its parameters replaced.
     ///
-    /// Fails if there is no such size or parameter, or if with these overrides a value is out of
-    /// its range.
+    /// # Errors
+    /// There is no such size or parameter, or with these overrides a value is out of its range.
     pub fn resolve(&self, size: &str, overrides: &[(String, i64)]) -> Result<Launch, LaunchError> {
         Resolver::new(&self.document, &self.source, size, overrides)?.launch()
     }

@@ -239,6 +239,9 @@ impl Buffer {
 
     /// The initial contents, little endian. `files` gives the bytes of a file named in `init`;
     /// pass [`no_files`](crate::no_files) where there are none.
+    ///
+    /// # Errors
+    /// The memory is not there, or as of [`Buffer::materialize_into`].
     pub fn materialize(
         &self,
         files: &dyn Fn(&str) -> Result<Vec<u8>, ContentsError>,
@@ -257,6 +260,9 @@ impl Buffer {
     }
 
     /// Writes the initial contents into `out`, which must hold exactly [`size`](Self::size) bytes.
+    ///
+    /// # Errors
+    /// `out` has another size, or a file that `init` names is not as it says.
     pub fn materialize_into(
         &self,
         out: &mut [u8],

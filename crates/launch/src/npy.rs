@@ -76,6 +76,9 @@ pub fn write_npy(ty: ElemType, shape: &[u64], data: &[u8]) -> Vec<u8> {
 }
 
 /// Reads an `.npy` file.
+///
+/// # Errors
+/// [`NpyError`]: no such file, a type that buffers do not have, columns first, or another length than its shape.
 pub fn read_npy(file: &[u8]) -> Result<Npy, NpyError> {
     let rest = file.strip_prefix(MAGIC).ok_or(NpyError::NotNpy)?;
     let (header_start, length) = match *rest {

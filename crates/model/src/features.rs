@@ -6,7 +6,7 @@
 //! unrolled loop and a rolled one can be compared. Ratios are natural logarithms.
 
 use warpwright_sass::Unit;
-use warpwright_target::WARP_SIZE;
+use warpwright_target::{NORM, WARP_SIZE, joined};
 
 use crate::stall::{Case, Parameters, profile, traffic_terms};
 
@@ -184,12 +184,11 @@ impl Terms {
     /// The three times of docs/model.md joined, per unit of work.
     fn bound(&self) -> f64 {
         let latency = self.cycles / self.active();
-        let parts = [self.busiest, latency, self.traffic];
-        parts
-            .iter()
-            .map(|part| part.powf(1.5))
-            .sum::<f64>()
-            .powf(1.0 / 1.5)
+        joined(
+            &[self.busiest, latency, self.traffic].map(|t| (t, ())),
+            NORM,
+        )
+        .0
     }
 }
 

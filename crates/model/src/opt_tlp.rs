@@ -13,7 +13,7 @@
 
 use serde::{Deserialize, Serialize};
 use warpwright_ptx::{FuncId, Module};
-use warpwright_target::{Gpu, WARP_SIZE};
+use warpwright_target::{CACHE_OVER_MEMORY, Gpu, WARP_SIZE};
 
 use crate::cost::{Costs, figure};
 use crate::mimic::{Work, mimic};
@@ -23,9 +23,6 @@ use crate::stall::{Parameters, memory_bytes_per_cycle};
 
 /// Numbers of blocks that differ by less than this share of the time are equal.
 pub const TOLERANCE: f64 = 0.02;
-/// How much more than a device-memory byte the second-level cache delivers of scattered sectors, per
-/// cycle: fitted, docs/regs.md.
-const SECOND_LEVEL: f64 = 1.0;
 /// At most so many numbers of blocks are tried, evenly spread.
 const MOST_TRIED: u32 = 12;
 
@@ -186,7 +183,7 @@ impl Memory {
             l1,
             l2,
             far: l2 + parameters.dram_share * (dram - l2),
-            near_transfer: per_sector / SECOND_LEVEL,
+            near_transfer: per_sector / CACHE_OVER_MEMORY[1],
             far_transfer: per_sector * parameters.traffic_share,
             line_bytes: f64::from(costs.line_bytes),
             first_level: gpu.arch.l1_bytes.map_or(0, |f| f.value),

@@ -1,8 +1,8 @@
 //! The stall model: machine code and residency to SM cycles per warp.
 
 use serde::{Deserialize, Serialize};
-use warpwright_sass::{BranchTargets, Instruction, Latencies, NORM, Profile, Unit};
-use warpwright_target::{Gpu, WARP_SIZE};
+use warpwright_sass::{BranchTargets, Instruction, Latencies, Profile, Unit};
+use warpwright_target::{CACHE_OVER_MEMORY, Gpu, NORM, Rates, WARP_SIZE, joined};
 
 use crate::cost::figure;
 
@@ -56,7 +56,7 @@ impl Default for Parameters {
             dram_share: 0.25,
             traffic_share: 0.75,
             store_through: 1.0,
-            l2_factor: 4.0,
+            l2_factor: CACHE_OVER_MEMORY[0],
         }
     }
 }
@@ -143,8 +143,7 @@ pub fn predict(case: &Case, parameters: &Parameters) -> Prediction {
     let latency = profile.warp_cycles / warps;
     let global = case.global_bytes.unwrap_or(profile.global_bytes);
     let traffic = traffic_cycles(case.gpu, &profile, global, spills, parameters);
-    let norm = parameters.norm;
-    let cycles = (issue.powf(norm) + latency.powf(norm) + traffic.powf(norm)).powf(1.0 / norm);
+    let (cycles, _) = joined(&[issue, latency, traffic].map(|t| (t, ())), parameters.norm);
     Prediction {
         cycles,
         issue,
@@ -267,10 +266,9 @@ fn traffic_cycles(
 
 /// Device-memory bytes per SM and clock of the board, if its figures are known.
 pub(crate) fn memory_bytes_per_cycle(gpu: &Gpu) -> Option<f64> {
-    let board = gpu.typical_board()?;
-    let gb_s = board.copy_gb_s.or(board.dram_gb_s)?.value;
-    let cycles = f64::from(board.clock_mhz?.value) * 1e6 * f64::from(board.sms?.value);
-    (cycles > 0.0).then(|| f64::from(gb_s) * 1e9 / cycles)
+    let rates = Rates::of(gpu).ok()?;
+    let cycles = rates.mhz * 1e6 * rates.sms;
+    (cycles > 0.0).then(|| rates.gb_s * 1e9 / cycles)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@
 //! Preserves: every operation, to the bit.
 
 use warpwright_cudac::affine::{Poly, Symbol};
+use warpwright_target::SHARED_PER_BLOCK;
 
 use crate::emit::{Entry, Generated, plane};
 use crate::ir::{Kernel, Statement, Value};
@@ -180,7 +181,7 @@ pub fn generate(kernel: &Kernel, across: &Across) -> Result<Generated, Unfit> {
     };
     let bytes: Vec<u32> = tiles.iter().map(bytes).collect();
     let total = bytes.iter().sum();
-    if bytes.contains(&0) || total > 48 << 10 {
+    if bytes.contains(&0) || total > SHARED_PER_BLOCK {
         return Err(Unfit::Shared(total));
     }
     // A point of the square: its place along the lanes, and along the rows.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use warpwright_cudac::Scalar;
 use warpwright_cudac::affine::{Poly, Symbol};
-use warpwright_target::{Gpu, Resources, occupancy};
+use warpwright_target::{Behaviour, Gpu, Rates, Resources, joined, occupancy};
 
 use crate::across::Across;
 use crate::emit::{self, expected, expected_ends, value};
@@ -214,7 +214,7 @@ const PART: f64 = 50.0;
 const FAR: f64 = 2.0;
 
 /// Cycles until a load arrives.
-const ARRIVAL: f64 = 800.0;
+const ARRIVAL: f64 = Behaviour::FAMILIES.arrival;
 /// Cycles in which a block's threads bring their values together.
 const COMBINE: f64 = 250.0;
 /// Microseconds of a launch, and of a second one behind it.
@@ -227,7 +227,7 @@ const SQUARE: [f64; 2] = [0.9, 0.74];
 /// Cycles of an SM for an atomic operation of a warp on shared memory, where the data choose among many cells (`histogram`).
 const SHARED_ATOMIC: f64 = 4.5;
 /// Bytes per clock and SM that go to the level-2 cache, of which an atomic operation takes a sector.
-const CACHE_BYTES: f64 = 40.0;
+const CACHE_BYTES: f64 = Behaviour::FAMILIES.cache_bytes;
 
 /// Cycles between two atomic operations on one line of 128 bytes: 3.5 for the sum of `rd_atomic` as written, 4.1 for the 8
 /// lines of `histogram` as written.
@@ -300,12 +300,14 @@ fn in_memory(all: impl Iterator<Item = (f64, f64)>, sms: f64, mhz: f64) -> f64 {
 
 /// The predicted time of a way of a family.
 pub(crate) fn predict(kernel: &Kernel, way: &Way, gpu: &Gpu) -> Option<Prediction> {
-    let board = gpu.board.or_else(|| gpu.typical_board())?;
-    let (sms, mhz) = (
-        f64::from(board.sms?.value),
-        f64::from(board.clock_mhz?.value),
-    );
-    let copy = f64::from(board.copy_gb_s.or(board.dram_gb_s)?.value) * 1e6;
+    let Rates {
+        sms,
+        mhz,
+        gb_s,
+        issued,
+        ..
+    } = Rates::of(gpu).ok()?;
+    let copy = gb_s * 1e6;
     let generated = way.generate(kernel, 0)?;
     let sizes = expected(kernel);
     let ends = expected_ends(kernel, &sizes);
@@ -425,9 +427,8 @@ pub(crate) fn predict(kernel: &Kernel, way: &Way, gpu: &Gpu) -> Option<Predictio
     let resident = f64::from(occupancy(gpu, &of).ok()?.blocks).max(1.0);
     let together = resident.min((blocks / sms).ceil());
     // Rows that are read again come from memory, where those under way together are more than the cache holds.
-    let cache = board
-        .l2_kib
-        .map_or(0.0, |kib| f64::from(kib.value) * 1024.0);
+    let l2_kib = gpu.typical_board().and_then(|board| board.l2_kib);
+    let cache = l2_kib.map_or(0.0, |kib| f64::from(kib.value) * 1024.0);
     let under_way_points = sms * together * f64::from(entry.tile[0]);
     let bytes = match way {
         Way::Team(_) if bytes / points * under_way_points > 0.7 * cache => {
@@ -452,7 +453,7 @@ pub(crate) fn predict(kernel: &Kernel, way: &Way, gpu: &Gpu) -> Option<Predictio
     };
     let move_ms = (bytes / limit * uneven).max(bytes / little);
     let wait_ms = waves * path / (mhz * 1e3);
-    let issue_ms = operations(kernel, &turns, points) / 32.0 / 4.0 / sms / (mhz * 1e3);
+    let issue_ms = operations(kernel, &turns, points) / 32.0 / issued / sms / (mhz * 1e3);
     let (mut here_ms, mut there_ms, mut ending) = (0.0, 0.0, 0.0);
     if let Way::Totals(_) = way {
         let all = counted(kernel, &sizes, &ends)?;
@@ -469,11 +470,8 @@ pub(crate) fn predict(kernel: &Kernel, way: &Way, gpu: &Gpu) -> Option<Predictio
             ending = std::mem::take(&mut there_ms);
         }
     }
-    let ms = [move_ms, wait_ms, issue_ms, here_ms, there_ms]
-        .iter()
-        .map(|t| t.powi(4))
-        .sum::<f64>()
-        .powf(0.25);
+    let all = [move_ms, wait_ms, issue_ms, here_ms, there_ms].map(|t| (t, ()));
+    let (ms, _) = joined(&all, Behaviour::FAMILIES.power);
     let bound = match move_ms >= wait_ms.max(issue_ms).max(here_ms).max(there_ms) {
         true => "memory",
         false if here_ms.max(there_ms) >= wait_ms.max(issue_ms) => "atomics",

@@ -8,7 +8,7 @@
 //! (`bench/naive_model.py` compares).
 
 use warpwright_cudac::affine::{Poly, Symbol};
-use warpwright_target::{Gpu, Resources, occupancy};
+use warpwright_target::{Behaviour, Gpu, Rates, Resources, joined, occupancy};
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,16 +29,10 @@ pub struct Prediction {
 
 /// Constants of the model.
 struct Fit {
-    /// Bytes per clock and multiprocessor that the level-2 cache delivers.
-    cache_bytes: f64,
-    /// Cycles until a load from the level-2 cache or from memory arrives.
-    arrival: f64,
     /// Cycles between dependent instructions of a warp.
     chain: f64,
     /// Microseconds of a launch.
     launch: f64,
-    /// The power of the norm: what a block keeps busy, and what it waits for, overlap in part.
-    norm: f64,
     /// The part of its worst case that the shared-memory pipe takes.
     pipe: f64,
     /// The same of all that, and of memory.
@@ -55,12 +49,11 @@ struct Fit {
     single: [f64; 2],
 }
 
+const TILES: Behaviour = Behaviour::TILES;
+
 const FIT: Fit = Fit {
-    cache_bytes: 40.0,
-    arrival: 700.0,
     chain: 2.4,
     launch: 3.0,
-    norm: 2.0,
     pipe: 0.7,
     memory: 4.0,
     operands: 90.0,
@@ -77,12 +70,7 @@ pub(crate) const BLOCK: f64 = 1.16;
 /// where a block does not fit.
 pub fn predict(kernel: &Kernel, schedule: &Schedule, gpu: &Gpu) -> Option<Prediction> {
     let of: Cost = cost(kernel, schedule)?;
-    let board = gpu.board.or_else(|| gpu.typical_board())?;
-    let (sms, mhz) = (
-        f64::from(board.sms?.value),
-        f64::from(board.clock_mhz?.value),
-    );
-    let memory = board.copy_gb_s.or(board.dram_gb_s)?;
+    let Rates { sms, mhz, gb_s, .. } = Rates::of(gpu).ok()?;
     let rates = &gpu.arch.throughput;
     let (fp32, fp64) = (f64::from(rates.fp32?.value), f64::from(rates.fp64?.value));
     let special = rates.special.map_or(16.0, |f| f64::from(f.value));
@@ -110,31 +98,31 @@ pub fn predict(kernel: &Kernel, schedule: &Schedule, gpu: &Gpu) -> Option<Predic
     let waves = (of.blocks / (sms * together)).max(1.0);
     let waves = 0.5 * waves.ceil() + 0.5 * waves;
     let warps = f64::from(of.threads) / 32.0 * together;
-    let busy = [
+    let mut busy = vec![
         (of.instructions * warps * 32.0 / fp32, "issue"),
         (of.pipe * warps * 128.0 / shared * FIT.pipe, "shared memory"),
-        (of.bytes * together / FIT.cache_bytes, "cache"),
+        (of.bytes * together / TILES.cache_bytes, "cache"),
         (of.special * warps * 32.0 / special, "special functions"),
         (of.doubles * warps * 32.0 / fp64, "double precision"),
     ];
     // A warp alone: its instructions one after the other, and the waits that no other part covers.
     let uncovered = if of.ahead > 1.0 {
-        FIT.arrival / (of.ahead - 1.0) * 0.6
+        TILES.arrival / (of.ahead - 1.0) * 0.6
     } else {
-        FIT.arrival
+        TILES.arrival
     };
     let points = f64::from(schedule.points[0] * schedule.points[1]);
     let alone = of.instructions / points.sqrt().min(2.0) * FIT.chain
         + of.parts * uncovered.max(60.0)
-        + of.waits / points.min(8.0) * FIT.arrival / 8.0;
+        + of.waits / points.min(8.0) * TILES.arrival / 8.0;
     // A thread of a block of one warp may have more registers, and more turns are written out.
     let alone = match (of.threads, &schedule.stage) {
         (32, None) => alone * FIT.single[0],
         (32, Some(_)) => alone * FIT.single[1],
         _ => alone,
     };
-    let sum: f64 = busy.iter().map(|(t, _)| t.powf(FIT.norm)).sum::<f64>() + alone.powf(FIT.norm);
-    let mut cycles = sum.powf(1.0 / FIT.norm);
+    busy.push((alone, "latency"));
+    let (mut cycles, slowest) = joined(&busy, TILES.power);
     if schedule.stage.is_some() {
         let all = f64::from(gpu.arch.registers.per_sm);
         let room = (all / f64::from(of.threads) / resident).min(FIT.registers);
@@ -152,25 +140,18 @@ pub fn predict(kernel: &Kernel, schedule: &Schedule, gpu: &Gpu) -> Option<Predic
     }
     let cycles = cycles * waves;
     // Loads that wait for nothing else must be enough to keep memory busy until the first of them arrives.
-    let rate = f64::from(memory.value) * 1e3 / mhz / sms;
+    let rate = gb_s * 1e3 / mhz / sms;
     let flying = of.flying * f64::from(of.threads) * together;
     let idle = match schedule.stage {
-        None if of.flying > 0.0 => (FIT.arrival * 1.5 * rate / flying).max(1.0),
+        None if of.flying > 0.0 => (TILES.arrival * 1.5 * rate / flying).max(1.0),
         _ => 1.0,
     };
-    let device = of.unique / (f64::from(memory.value) * 1e9) * 1e3 * idle;
+    let device = of.unique / (gb_s * 1e9) * 1e3 * idle;
     let on_chip = cycles / (mhz * 1e3);
-    let both = on_chip.powf(FIT.memory) + device.powf(FIT.memory);
+    let (both, _) = joined(&[(on_chip, ()), (device, ())], FIT.memory);
     let begun = of.blocks * BLOCK / (mhz * 1e3);
-    let ms = both.powf(1.0 / FIT.memory).max(begun) + FIT.launch / 1e3;
-    let slowest = busy
-        .iter()
-        .fold((alone, "latency"), |a, b| if b.0 > a.0 { *b } else { a });
-    let bound = if device > on_chip {
-        "memory"
-    } else {
-        slowest.1
-    };
+    let ms = both.max(begun) + FIT.launch / 1e3;
+    let bound = slowest.filter(|_| device <= on_chip).unwrap_or("memory");
     Some(Prediction { ms, bound })
 }
 

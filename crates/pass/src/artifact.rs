@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use warpwright_ptx::{Diagnostic, Module, verify};
-use warpwright_sass::{Cubin, Elf, ElfError};
+use warpwright_sass::{ElfError, Parsed};
 
 use crate::pass::Level;
 
@@ -32,7 +32,7 @@ pub struct SourceFile {
 enum Content {
     Source(Arc<SourceFile>),
     Ptx(Arc<Module>),
-    Cubin(Arc<[u8]>),
+    Cubin(Arc<Parsed>),
 }
 
 /// Something that a verifier has accepted.
@@ -116,10 +116,7 @@ impl Artifact {
     /// # Errors
     /// [`Invalid::Elf`].
     pub fn cubin(bytes: impl Into<Arc<[u8]>>) -> Result<Artifact, Invalid> {
-        let bytes = bytes.into();
-        Cubin::parse(&bytes)?;
-        Elf::parse(&bytes)?;
-        Ok(Artifact(Content::Cubin(bytes)))
+        Ok(Artifact(Content::Cubin(Arc::new(Parsed::new(bytes)?))))
     }
 
     /// Its level.
@@ -147,10 +144,10 @@ impl Artifact {
         }
     }
 
-    /// The bytes, if it is a cubin.
-    pub fn as_cubin(&self) -> Option<&Arc<[u8]>> {
+    /// What a cubin holds, if it is one.
+    pub fn as_cubin(&self) -> Option<&Parsed> {
         match &self.0 {
-            Content::Cubin(bytes) => Some(bytes),
+            Content::Cubin(parsed) => Some(parsed),
             _ => None,
         }
     }
@@ -160,7 +157,7 @@ impl Artifact {
         match &self.0 {
             Content::Source(file) => file.text.as_bytes(),
             Content::Ptx(module) => module.source.as_bytes(),
-            Content::Cubin(bytes) => bytes,
+            Content::Cubin(parsed) => parsed.bytes(),
         }
     }
 }

@@ -47,7 +47,7 @@ const ARITHMETIC: [&str; 31] = [
 const MOST_STALL: u8 = 11;
 
 fn remove(_: &DeadInstructions, site: &CubinSite, fuel: &mut Fuel) -> Outcome<Vec<u8>> {
-    let mut elf = Elf::parse(site.cubin)?;
+    let mut elf = site.cubin.elf().clone();
     let mut removed = 0;
     loop {
         let (edit, count) = round(&elf, site.kernel, fuel)?;

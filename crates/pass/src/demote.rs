@@ -177,7 +177,7 @@ fn rewrite(pass: &Demote, site: &CubinSite, fuel: &mut Fuel) -> Outcome<Vec<u8>>
         kernel.general(Unset::Dropped)?,
     ];
     let setting = &site.setting;
-    let threads = Launch::new(&kernel.elf, &kernel.sections, setting)?;
+    let threads = Launch::new(kernel.elf, &kernel.sections, setting)?;
     let threads = threads.shape.threads();
     let steps: Vec<u32> = match pass.registers {
         Target::Registers(registers) => vec![registers],
@@ -218,8 +218,8 @@ fn rewrite(pass: &Demote, site: &CubinSite, fuel: &mut Fuel) -> Outcome<Vec<u8>>
 }
 
 /// A kernel whose registers may get other names.
-pub(crate) struct Kernel {
-    pub(crate) elf: Elf,
+pub(crate) struct Kernel<'a> {
+    pub(crate) elf: &'a Elf,
     pub(crate) sections: KernelSections,
     pub(crate) code: Code,
     /// Registers that it states.
@@ -228,16 +228,16 @@ pub(crate) struct Kernel {
     relocated: BTreeSet<usize>,
 }
 
-impl Kernel {
-    pub(crate) fn new(site: &CubinSite) -> Result<Kernel, Refusal> {
-        let elf = Elf::parse(site.cubin)?;
+impl<'a> Kernel<'a> {
+    pub(crate) fn new(site: &CubinSite<'a>) -> Result<Kernel<'a>, Refusal> {
+        let elf = site.cubin.elf();
         let sections = elf.kernel(site.kernel)?;
         if let Some(copy) = elf.intermediate_copy() {
             let what =
                 "the cubin holds an intermediate copy of the program, which would stay the old one";
             return Err(Refusal::obstacle(what, copy));
         }
-        let code = Code::new(&elf, &sections, Calls::Followed)?;
+        let code = Code::new(elf, &sections, Calls::Followed)?;
         let registers = elf.registers(&sections)?.unwrap_or(0);
         let relocated = elf.relocations_of(sections.text)?;
         let relocated = relocated.iter().map(|r| (r.offset / 16) as usize).collect();
@@ -263,7 +263,7 @@ impl Kernel {
         fuel: &mut Fuel,
     ) -> Outcome<Vec<u8>> {
         let setting = &site.setting;
-        let launch = Launch::new(&self.elf, &self.sections, setting)?;
+        let launch = Launch::new(self.elf, &self.sections, setting)?;
         let threads = launch.shape.threads();
         let area = Area::new(self, setting, registers, threads)?;
         // Slots that were moved before have the index in the stack pointer's place already.
@@ -293,7 +293,7 @@ impl Kernel {
         };
         let done = match demote(general, &goal, known) {
             Ok(done) => done,
-            Err(Stuck::Limited(_)) => return Ok(Rewritten::new(site.cubin.to_vec())),
+            Err(Stuck::Limited(_)) => return Ok(Rewritten::new(site.cubin.bytes().to_vec())),
             Err(stuck) => return Err(self.refusal(stuck, registers, &area)),
         };
         fuel.burn_up_to(done.values);
@@ -405,13 +405,13 @@ struct Area {
 
 impl Area {
     fn new(
-        kernel: &Kernel,
+        kernel: &Kernel<'_>,
         setting: &Setting,
         registers: u32,
         threads: u32,
     ) -> Result<Area, Refusal> {
         const ALIGN: u32 = 16;
-        let used = used_bytes(&kernel.elf, &kernel.sections, setting)?;
+        let used = used_bytes(kernel.elf, &kernel.sections, setting)?;
         let start = used.next_multiple_of(ALIGN);
         let own = used - setting.gpu.arch.first_shared_address().min(used);
         let need = Resources::new(registers, threads).static_smem(own);
@@ -426,7 +426,7 @@ impl Area {
 
 /// Writes the new code.
 pub(crate) struct Writer<'a> {
-    pub(crate) kernel: &'a Kernel,
+    pub(crate) kernel: &'a Kernel<'a>,
     pub(crate) general: &'a General<'a>,
     pub(crate) done: &'a Demoted,
     pub(crate) start: u32,
@@ -647,7 +647,7 @@ fn renumber(pass: &Compact, site: &CubinSite, fuel: &mut Fuel) -> Outcome<Vec<u8
         });
     };
     if !fuel.burn() {
-        return Ok(Rewritten::new(site.cubin.to_vec()));
+        return Ok(Rewritten::new(site.cubin.bytes().to_vec()));
     }
     let writer = Writer {
         kernel: &kernel,

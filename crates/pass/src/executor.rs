@@ -14,7 +14,6 @@ use warpwright_cudac::replace::Note;
 use warpwright_ladder::{CompileError, Fall, Rung as Compared, Tools, read_alone};
 use warpwright_launch::{Guard, Shape};
 use warpwright_ptx::Module;
-use warpwright_sass::Cubin;
 use warpwright_stencil::dsl;
 
 use crate::artifact::{Artifact, Invalid, Language, SourceFile};
@@ -485,7 +484,10 @@ impl<'a> Executor<'a> {
             Product::Text(new) => new.map(|text| parse(artifact, &text)),
             // It comes of CUDA C alone.
             Product::Emulated(_) => return Err(refused(Refusal::NoBody)),
-            Product::Cubin(new) => new.map(Artifact::cubin),
+            Product::Cubin(new) => new.map(|bytes| match *bytes == *artifact.bytes() {
+                true => Ok(artifact.clone()),
+                false => Artifact::cubin(bytes),
+            }),
         };
         if !shape.is_same() && !shaped.is_same() {
             return Err(refused(Refusal::ShapedBefore(shaped)));
@@ -720,8 +722,7 @@ fn permits_all(artifact: &Artifact, pass: &Invocation) -> Result<(), RunError> {
 
 /// What a kernel of a cubin takes, and how many of its blocks reside where their size is known.
 fn takes(artifact: &Artifact, kernel: &str, target: &Target<'_>) -> Option<Takes> {
-    let cubin = Cubin::parse(artifact.as_cubin()?).ok()?;
-    let kernel = cubin.kernel(kernel)?;
+    let kernel = artifact.as_cubin()?.kernel(kernel)?;
     Some(Takes::of(kernel, &target.setting))
 }
 
@@ -748,10 +749,7 @@ fn is_bounded(artifact: &Artifact, name: Option<&str>) -> bool {
         let function = kernel(module, name).map(|id| &module.functions[id]);
         return function.is_some_and(|f| f.req_ntid().or(f.max_ntid()).is_some());
     }
-    let cubin = artifact
-        .as_cubin()
-        .and_then(|bytes| Cubin::parse(bytes).ok());
-    let kernel = cubin.as_ref().and_then(|cubin| cubin.kernel(name?));
+    let kernel = artifact.as_cubin().and_then(|cubin| cubin.kernel(name?));
     kernel.is_some_and(|kernel| kernel.max_threads.is_some())
 }
 
@@ -761,10 +759,7 @@ fn may_have_dynamic(artifact: &Artifact, name: Option<&str>) -> bool {
         return kernel(module, name)
             .is_none_or(|id| uses_dynamic_shared(module, &module.functions[id]));
     }
-    let cubin = artifact
-        .as_cubin()
-        .and_then(|bytes| Cubin::parse(bytes).ok());
-    let kernel = cubin.as_ref().and_then(|cubin| cubin.kernel(name?));
+    let kernel = artifact.as_cubin().and_then(|cubin| cubin.kernel(name?));
     kernel.is_none_or(|kernel| kernel.touches_shared())
 }
 

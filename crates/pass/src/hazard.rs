@@ -2,7 +2,7 @@
 
 use warpwright_sass::function::{Calls, Code, CodeError};
 use warpwright_sass::hazards::{self, Unchecked};
-use warpwright_sass::{Elf, ElfError};
+use warpwright_sass::{ElfError, Parsed};
 
 /// What is wrong with the order of a kernel's reads and writes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -22,10 +22,10 @@ pub enum Hazard {
 }
 
 /// Looks at every way through a kernel.
-pub(crate) fn check(cubin: &[u8], kernel: &str) -> Result<(), Hazard> {
-    let elf = Elf::parse(cubin)?;
+pub(crate) fn check(cubin: &Parsed, kernel: &str) -> Result<(), Hazard> {
+    let elf = cubin.elf();
     let sections = elf.kernel(kernel)?;
-    let code = Code::new(&elf, &sections, Calls::Followed)?;
+    let code = Code::new(elf, &sections, Calls::Followed)?;
     match hazards::check(&code)?.first() {
         None => Ok(()),
         Some(first) => Err(Hazard::Found(first.describe(&code))),
@@ -33,9 +33,9 @@ pub(crate) fn check(cubin: &[u8], kernel: &str) -> Result<(), Hazard> {
 }
 
 /// Do two versions of a kernel have the same instructions?
-pub(crate) fn is_same_code(before: &[u8], after: &[u8], kernel: &str) -> bool {
-    let code = |bytes| {
-        let elf = Elf::parse(bytes).ok()?;
+pub(crate) fn is_same_code(before: &Parsed, after: &Parsed, kernel: &str) -> bool {
+    let code = |cubin: &Parsed| {
+        let elf = cubin.elf();
         elf.instructions(&elf.kernel(kernel).ok()?).ok()
     };
     let (before, after) = (code(before), code(after));

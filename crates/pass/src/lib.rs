@@ -1,7 +1,7 @@
 //! Passes: what one is, all that there are, recipes of them, and the executor that carries them out.
 //!
 //! * [`pass`]: the trait, with [`options`] that print and parse, [`Refusal`]s, [`Need`]s and [`Caution`]s.
-//! * [`registry`]: one line a pass; [`passes`] names them by type.
+//! * [`passes`]: the registry, one line a pass.
 //! * [`recipe`]: lists of them as text.
 //! * [`executor`]: verify, apply, verify, prove ([`proof`]), time, fuel; what it works on is an [`Artifact`].
 //! * [`carry`](mod@carry): recipes on a whole input, every step proved.
@@ -32,7 +32,6 @@ pub mod proof;
 pub mod ptx;
 pub mod recipe;
 pub mod refusal;
-pub mod registry;
 pub mod reliance;
 pub mod rename;
 pub mod schedule;

@@ -1,6 +1,5 @@
 //! Shared memory of a pass's own in a finished cubin: where it begins and ends, what launches must keep to.
 
-use warpwright_sass::Cubin;
 use warpwright_sass::elf::{Elf, KernelSections, RESERVED_REGISTERS};
 use warpwright_sass::spill::Shape;
 use warpwright_target::{EditedCode, Gpu, most_shared_memory, ran_right};
@@ -17,8 +16,7 @@ pub(crate) fn cautions(site: &CubinSite, launch: &Launch) -> Vec<Caution> {
     let bound = launch.is_promise.then_some(Caution::BlockBound {
         threads: launch.shape.threads(),
     });
-    let cubin = Cubin::parse(site.cubin).ok();
-    let kernel = cubin.as_ref().and_then(|cubin| cubin.kernel(site.kernel));
+    let kernel = site.cubin.kernel(site.kernel);
     let bytes = setting.promised_dynamic();
     let dynamic = kernel
         .is_none_or(|kernel| kernel.touches_shared())

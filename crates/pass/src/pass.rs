@@ -1,7 +1,7 @@
 //! What a pass is: a name, what it does in a sentence, typed options, what it must be told, and one
 //! function that rewrites one kernel at one level.
 //!
-//! A pass is one file that implements [`Pass`] and one line in the [registry](crate::registry). The
+//! A pass is one file that implements [`Pass`] and one line in the [registry](crate::passes::PASSES). The
 //! [executor](crate::executor) alone applies it.
 
 use std::any::Any;

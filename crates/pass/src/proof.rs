@@ -9,7 +9,7 @@ use warpwright_check::{
 use warpwright_launch::{Guard, Shape};
 use warpwright_ptx::Module;
 use warpwright_ptx::syntax::{Kind, Tile};
-use warpwright_sass::{Cubin, Elf};
+use warpwright_sass::Elf;
 use warpwright_target::{EditedCode, ran_right};
 
 use crate::artifact::Artifact;
@@ -93,7 +93,7 @@ impl Obligation {
     ) -> Obligation {
         Obligation {
             block: match before.as_cubin() {
-                Some(bytes) => promised(bytes, kernel, &setting.block),
+                Some(cubin) => promised(cubin.elf(), kernel, &setting.block),
                 None => setting.block.stated(),
             },
             pass: pass.clone(),
@@ -138,10 +138,8 @@ impl Obligation {
             };
         }
         let code = versions.map(|artifact| {
-            let cubin = Cubin::parse(artifact.as_cubin()?).ok()?;
-            cubin
-                .kernel(self.kernel.as_deref()?)
-                .map(|k| k.code.clone())
+            let kernel = artifact.as_cubin()?.kernel(self.kernel.as_deref()?)?;
+            Some(&kernel.code)
         });
         match code {
             [Some(before), Some(after)] if before == after => 0,
@@ -197,8 +195,8 @@ impl Obligation {
         match self.pass.timing() {
             Timing::Kept => true,
             Timing::Mended | Timing::Anew => {
-                let elf = (self.after.as_cubin()).and_then(|cubin| Elf::parse(cubin).ok());
-                elf.is_some_and(|elf| ran_right(EditedCode::ControlFields, elf.target().sm))
+                let sm = self.after.as_cubin().map(|cubin| cubin.view().sm);
+                sm.is_some_and(|sm| ran_right(EditedCode::ControlFields, sm))
             }
         }
     }
@@ -269,12 +267,12 @@ impl Obligation {
             block: self.block,
             dynamic_smem: self.dynamic_smem,
         };
-        let elf = |artifact: &Artifact| Elf::parse(artifact.as_cubin()?).ok();
-        match (elf(&self.before), elf(&self.after), &self.kernel) {
-            (Some(before), Some(after), Some(kernel)) => {
+        let versions = [&self.before, &self.after].map(Artifact::as_cubin);
+        match (versions, &self.kernel) {
+            ([Some(before), Some(after)], Some(kernel)) => {
                 let Answer {
                     verdict, promises, ..
-                } = answer(&before, &after, kernel, &options);
+                } = answer(before.elf(), after.elf(), kernel, &options);
                 (verdict, promises)
             }
             _ => {
@@ -293,11 +291,8 @@ fn undecided(why: &str) -> Verdict {
 }
 
 /// The block that every launch has, where only the caller says so: a bound is written into the new cubin.
-fn promised(cubin: &[u8], kernel: Option<&str>, block: &Block) -> Option<[u32; 3]> {
-    let bound = || {
-        let elf = Elf::parse(cubin).ok()?;
-        elf.block_bound(&elf.kernel(kernel?).ok()?).ok()?
-    };
+fn promised(elf: &Elf, kernel: Option<&str>, block: &Block) -> Option<[u32; 3]> {
+    let bound = || elf.block_bound(&elf.kernel(kernel?).ok()?).ok()?;
     let count = |dims: [u32; 3]| dims.iter().fold(1u32, |all, &n| all.saturating_mul(n));
     let is_tighter = |dims: &[u32; 3]| bound().is_none_or(|bound| count(*dims) < count(bound));
     block.stated().filter(is_tighter)

@@ -13,7 +13,7 @@ use crate::legacy::Decision;
 use crate::names::near;
 use crate::options::{ArgumentError, Arguments};
 use crate::pass::{AssemblerOptions, Erased, Level, Need, Pass, Timing};
-use crate::registry::{PASSES, find};
+use crate::passes::{PASSES, find};
 
 /// A pass with its options. Equal where they print the same.
 #[derive(Clone)]

@@ -162,8 +162,9 @@ impl Reliance {
             let own = module.function(kernel);
             return own.map_or_else(Reliance::default, |id| Reliance::of_ptx(module, id));
         }
-        let elf = artifact.as_cubin().and_then(|bytes| Elf::parse(bytes).ok());
-        elf.and_then(|elf| Reliance::of_machine_code(&elf, kernel).ok())
+        let cubin = artifact.as_cubin();
+        cubin
+            .and_then(|cubin| Reliance::of_machine_code(cubin.elf(), kernel).ok())
             .unwrap_or_default()
     }
 

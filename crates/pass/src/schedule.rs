@@ -27,8 +27,8 @@ use warpwright_flow::{Cfg, EntityRef, Inst, Loops};
 use warpwright_sass::function::{Calls, Code};
 use warpwright_sass::ir::{Ir, Keep};
 use warpwright_sass::schedule::{Estimate, Priority, Scheduler, reorder};
-use warpwright_sass::{Cubin, Elf, Latencies, NORM, steps};
-use warpwright_target::{Resources, occupancy};
+use warpwright_sass::{Elf, Latencies, steps};
+use warpwright_target::{NORM, Resources, joined, occupancy};
 
 use crate::pass::{Fuel, Need, Outcome, Pass, Rewritten, Timing, Work};
 use crate::refusal::Refusal;
@@ -153,12 +153,12 @@ impl Pass for Schedule {
 }
 
 fn schedule(pass: &Schedule, site: &CubinSite, fuel: &mut Fuel) -> Outcome<Vec<u8>> {
-    let mut elf = Elf::parse(site.cubin)?;
+    let mut elf = site.cubin.elf().clone();
     let mut ir = Ir::new(&elf, site.kernel)?;
     let note = match pass.priorities() {
         all if !all.is_empty() => permute(&elf, &mut ir, &all, (pass, site), fuel)?,
         _ if fuel.burn() => "the order is as it was".to_owned(),
-        _ => return Ok(Rewritten::new(site.cubin.to_vec())),
+        _ => return Ok(Rewritten::new(site.cubin.bytes().to_vec())),
     };
     ir.emit(&mut elf, pass.keep.into())?;
     Ok(Rewritten::new(elf.write()?).note(note))
@@ -320,16 +320,14 @@ fn times(estimate: Estimate, warps: f64) -> [f64; 2] {
 /// neither hides the other completely, so they are joined as the model joins them ([`NORM`]).
 fn shared(issues: f64, alone: f64, warps: f64) -> f64 {
     match warps > 1.0 {
-        true => (issues.powf(NORM) + (alone / warps).powf(NORM)).powf(1.0 / NORM),
+        true => joined(&[(issues, ()), (alone / warps, ())], NORM).0,
         false => alone,
     }
 }
 
 /// Warps that reside on each scheduler.
 fn warps(site: &CubinSite) -> Result<f64, Refusal> {
-    let unread = |error| Refusal::obstacle("the cubin cannot be read", error);
-    let cubin = Cubin::parse(site.cubin).map_err(unread)?;
-    let kernel = cubin.kernel(site.kernel).ok_or(Refusal::NoBody)?;
+    let kernel = site.cubin.kernel(site.kernel).ok_or(Refusal::NoBody)?;
     let setting = site.setting;
     let reserved = setting.gpu.arch.shared.reserved;
     let need = Resources::new(kernel.registers, setting.block.threads())

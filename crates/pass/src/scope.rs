@@ -7,7 +7,7 @@ use warpwright_cudac::File;
 use warpwright_cudac::diag::Source;
 use warpwright_launch::{Facts, Guard, Launch, Parts, Quantity, Source as Certainty};
 use warpwright_ptx::Module;
-use warpwright_sass::{Cubin, Elf, Kernel};
+use warpwright_sass::{Elf, Kernel, Parsed};
 use warpwright_stencil::dsl;
 use warpwright_target::{Gpu, THREADS_PER_BLOCK, lookup};
 
@@ -132,7 +132,8 @@ impl<'a> Scope<'a> {
     /// # Errors
     /// [`ScopeError::NoGpu`], [`ScopeError::OtherGpu`], [`ScopeError::UnknownGpu`].
     pub fn gpu(&self, artifact: &Artifact) -> Result<Gpu, ScopeError> {
-        match (artifact.as_module(), cubin(artifact), self.gpu) {
+        let cubin = artifact.as_cubin().map(Parsed::view);
+        match (artifact.as_module(), cubin, self.gpu) {
             (_, Some(cubin), Some(gpu)) if gpu.arch.sm != cubin.sm => Err(ScopeError::OtherGpu {
                 cubin: cubin.sm,
                 gpu: gpu.arch.sm,
@@ -156,14 +157,14 @@ impl<'a> Scope<'a> {
     /// # Errors
     /// [`ScopeError::NoKernels`], [`ScopeError::NoSuchKernel`].
     pub fn kernels(&self, artifact: &Artifact) -> Result<Vec<String>, ScopeError> {
-        let (place, names): (_, Vec<String>) = match (artifact.as_module(), cubin(artifact)) {
+        let (place, names): (_, Vec<String>) = match (artifact.as_module(), artifact.as_cubin()) {
             (Some(module), _) => {
                 let names = module.kernels().map(|(_, f)| f.name.to_string());
                 ("module", names.collect())
             }
             (_, Some(cubin)) => {
-                let entries = cubin.kernels.into_iter().filter(|kernel| kernel.is_entry);
-                ("cubin", entries.map(|kernel| kernel.name).collect())
+                let entries = cubin.view().kernels.iter().filter(|kernel| kernel.is_entry);
+                ("cubin", entries.map(|kernel| kernel.name.clone()).collect())
             }
             (None, None) => ("file", kernels_of_source(artifact)),
         };
@@ -234,11 +235,10 @@ impl<'a> Scope<'a> {
                 seen_dynamic = self.seen_dynamic(module, kernel, gpu);
                 self.in_module(module, kernel, launch, stated)?
             }
-            (_, Some(bytes)) => {
-                let cubin = Cubin::parse(bytes).ok();
-                let found = cubin.as_ref().and_then(|cubin| cubin.kernel(kernel));
+            (_, Some(cubin)) => {
+                let found = cubin.kernel(kernel);
                 let has_none = found.is_some_and(|kernel| !kernel.touches_shared());
-                let block = block_in_cubin(bytes, kernel, self, launch);
+                let block = block_in_cubin(cubin.elf(), kernel, self, launch);
                 let seen = self.seen(kernel);
                 let most = gpu.arch.shared.per_block_opt_in;
                 let fits = |bytes: &u32| {
@@ -382,20 +382,15 @@ fn kernels_of_source(artifact: &Artifact) -> Vec<String> {
 fn bound(artifact: &Artifact, kernel: &str) -> Option<u32> {
     let dims = match artifact.as_module() {
         Some(module) => module.functions[module.function(kernel)?].max_ntid(),
-        None => cubin(artifact)?.kernel(kernel)?.max_threads,
+        None => artifact.as_cubin()?.kernel(kernel)?.max_threads,
     };
     let threads = dims?.iter().fold(1u32, |all, &n| all.saturating_mul(n));
     Some(threads.min(THREADS_PER_BLOCK))
 }
 
-fn cubin(artifact: &Artifact) -> Option<Cubin> {
-    Cubin::parse(artifact.as_cubin()?).ok()
-}
-
 /// What the kernel requires wins over what the caller says, which wins over its upper bound.
-fn block_in_cubin(cubin: &[u8], kernel: &str, scope: &Scope<'_>, launch: Option<&Launch>) -> Block {
+fn block_in_cubin(elf: &Elf, kernel: &str, scope: &Scope<'_>, launch: Option<&Launch>) -> Block {
     let stated = || {
-        let elf = Elf::parse(cubin).ok()?;
         let sections = elf.kernel(kernel).ok()?;
         let required = elf.required_block(&sections).ok()?;
         Some((required, elf.block_bound(&sections).ok()?))

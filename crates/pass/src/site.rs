@@ -3,6 +3,7 @@
 use warpwright_cudac::{File, Header};
 use warpwright_launch::{Extent, Guard, Shape};
 use warpwright_ptx::{FuncId, Function, Module};
+use warpwright_sass::Parsed;
 use warpwright_stencil::ir::Stencil;
 use warpwright_target::{Gpu, Stair, staircase};
 
@@ -119,7 +120,7 @@ impl<'a> Site<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct CubinSite<'a> {
     /// The cubin.
-    pub cubin: &'a [u8],
+    pub cubin: &'a Parsed,
     /// The kernel's name.
     pub kernel: &'a str,
     /// Where it will run.

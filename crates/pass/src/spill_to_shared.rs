@@ -53,7 +53,7 @@ impl Pass for SpillToShared {
 
 fn move_slots(pass: &SpillToShared, site: &CubinSite, fuel: &mut Fuel) -> Outcome<Vec<u8>> {
     let setting = &site.setting;
-    let mut elf = Elf::parse(site.cubin)?;
+    let mut elf = site.cubin.elf().clone();
     let sections = elf.kernel(site.kernel)?;
     let code = elf.instructions(&sections)?;
     let frame = Frame::find(&code)?;
@@ -93,7 +93,7 @@ fn move_slots(pass: &SpillToShared, site: &CubinSite, fuel: &mut Fuel) -> Outcom
     let given = fuel.burn_up_to(slots.len() as u64);
     slots.truncate(usize::try_from(given).unwrap_or(usize::MAX));
     if slots.is_empty() {
-        return Ok(Rewritten::new(site.cubin.to_vec()));
+        return Ok(Rewritten::new(site.cubin.bytes().to_vec()));
     }
     let layout = Layout::new(&slots, threads, used).filter(fits);
     let layout = layout.ok_or(Refusal::InTheWay("no slot fits"))?;

@@ -14,7 +14,6 @@
 //! Requires: the block size that the launch will have. Preserves: every instruction.
 
 use warpwright_ptx::Edits;
-use warpwright_sass::{Cubin, Elf};
 use warpwright_target::{EditedCode, Gpu, Resources, most_shared_memory, occupancy, ran_right};
 
 use crate::own_shared::is_without_opt_in;
@@ -136,10 +135,7 @@ fn state_registers(pass: &Throttle, site: &CubinSite, fuel: &mut Fuel) -> Outcom
         return Err(Refusal::NotTried(setting.gpu.arch.sm));
     }
     is_stated(setting)?;
-    let unread = |error| Refusal::obstacle("the cubin cannot be read", error);
-    let mut elf = Elf::parse(site.cubin).map_err(unread)?;
-    let cubin = Cubin::of(&elf).map_err(unread)?;
-    let kernel = cubin.kernel(site.kernel).ok_or(Refusal::NoBody)?;
+    let kernel = site.cubin.kernel(site.kernel).ok_or(Refusal::NoBody)?;
     let need = Resources {
         static_smem: kernel
             .shared_bytes
@@ -152,9 +148,10 @@ fn state_registers(pass: &Throttle, site: &CubinSite, fuel: &mut Fuel) -> Outcom
         blocks: pass.blocks,
     })?;
     if !fuel.burn() {
-        return Ok(Rewritten::new(site.cubin.to_vec()));
+        return Ok(Rewritten::new(site.cubin.bytes().to_vec()));
     }
     let refused = |error| Refusal::obstacle("the register count cannot be raised", error);
+    let mut elf = site.cubin.elf().clone();
     elf.raise_registers(site.kernel, registers)
         .map_err(refused)?;
     Ok(Rewritten::new(elf.write().map_err(refused)?))

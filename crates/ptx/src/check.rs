@@ -33,6 +33,9 @@ pub enum CheckError {
 
 /// Checks that every token belongs to exactly one statement of the view: at module scope, and
 /// again within each body.
+///
+/// # Errors
+/// [`CheckError::Coverage`], of the first such token.
 pub fn coverage(module: &Module) -> Result<(), CheckError> {
     let tiles = module.syntax.tiles.iter();
     let tokens: Vec<Span> = tiles
@@ -127,6 +130,9 @@ pub fn item_span(module: &Module, body: &Body, item: &Item) -> Span {
 
 /// Checks that two modules say the same: equal views, spans left out. (What the view keeps as
 /// text is compared as text, white space left out.)
+///
+/// # Errors
+/// [`CheckError::Different`], of the first part that differs.
 pub fn same(left: &Module, right: &Module) -> Result<(), CheckError> {
     let texts =
         |m: &Module| -> Vec<String> { m.opcodes.values().map(|o| o.text.to_string()).collect() };

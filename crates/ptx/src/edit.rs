@@ -62,6 +62,9 @@ impl<'m> Edits<'m> {
 
     /// The new text. Insertions at one place appear in the order in which they were made, before
     /// what replaces the bytes there.
+    ///
+    /// # Errors
+    /// [`EditError::Overlap`], [`EditError::Outside`].
     pub fn apply(&self) -> Result<String, EditError> {
         let source = &*self.module.source;
         let mut list: Vec<&Edit> = self.list.iter().collect();
@@ -134,6 +137,9 @@ impl<'m> Edits<'m> {
 
     /// Inserts lines that run once at the start of the function, before its first instruction or
     /// label.
+    ///
+    /// # Errors
+    /// [`EditError::NoBody`].
     pub fn insert_at_entry(&mut self, func: FuncId, lines: &[String]) -> Result<(), EditError> {
         let body = self.need_body(func)?;
         let at = body.items.iter().find_map(|item| match *item {
@@ -182,11 +188,17 @@ impl<'m> Edits<'m> {
     }
 
     /// Declares a register at the top of a function's body.
+    ///
+    /// # Errors
+    /// [`EditError::NoBody`].
     pub fn add_register(&mut self, func: FuncId, ty: Type, name: &str) -> Result<(), EditError> {
         self.add_declaration(func, &format!(".reg {ty} {name};"))
     }
 
     /// Declares a range of registers `prefix0 … prefix(count - 1)` at the top of a body.
+    ///
+    /// # Errors
+    /// [`EditError::NoBody`].
     pub fn add_registers(
         &mut self,
         func: FuncId,
@@ -198,6 +210,9 @@ impl<'m> Edits<'m> {
     }
 
     /// Declares an array of `bytes` bytes in shared memory at the top of a body.
+    ///
+    /// # Errors
+    /// [`EditError::NoBody`].
     pub fn add_shared_variable(
         &mut self,
         func: FuncId,
@@ -212,6 +227,9 @@ impl<'m> Edits<'m> {
     }
 
     /// Adds a declaration, with its `;`, at the top of a function's body.
+    ///
+    /// # Errors
+    /// [`EditError::NoBody`].
     pub fn add_declaration(&mut self, func: FuncId, text: &str) -> Result<(), EditError> {
         let body = self.need_body(func)?;
         let first = body.items.iter().find_map(|item| match *item {

@@ -117,6 +117,9 @@ pub struct Syntax {
 impl Syntax {
     /// Puts the text together again from its tiles, and checks that they cover it: each byte in
     /// exactly one tile.
+    ///
+    /// # Errors
+    /// The first byte that stands in no tile, or in two.
     pub fn print(&self, source: &str) -> Result<String, TileError> {
         let mut out = String::with_capacity(source.len());
         for tile in &self.tiles {

@@ -50,6 +50,9 @@ impl Deref for Verified<'_> {
 }
 
 /// Verifies a module. `Err` holds all diagnostics, of which at least one is an error.
+///
+/// # Errors
+/// All diagnostics, where one of them is an error.
 pub fn verify(module: &Module) -> Result<Verified<'_>, Vec<Diagnostic>> {
     let diagnostics = diagnose(module);
     match diagnostics.iter().any(Diagnostic::is_error) {

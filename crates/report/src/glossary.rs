@@ -2,7 +2,7 @@
 
 use warpwright_pass::names::nearest;
 use warpwright_pass::pass::Registered;
-use warpwright_pass::registry::PASSES;
+use warpwright_pass::passes::PASSES;
 
 /// A word of ours or of the field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -63,7 +63,8 @@ pub fn manifest<'a>(
             .cubin()
             .filter(|_| candidate.rejected().is_none() && candidate.same_code_as().is_none());
         files.push(cubin.map(|_| format!("{}.cubin", candidate.name())));
-        contents.extend(cubin.map(|cubin| (format!("{}.cubin", candidate.name()), cubin)));
+        contents
+            .extend(cubin.map(|cubin| (format!("{}.cubin", candidate.name()), &**cubin.bytes())));
     }
     let manifest = Manifest {
         schema: MANIFEST_SCHEMA.into(),
@@ -194,6 +195,9 @@ pub enum PackedError {
 
 impl Packed {
     /// Packs a manifest with what `read` gives for its files.
+    ///
+    /// # Errors
+    /// Those of `read`.
     pub fn new<E>(
         manifest: Manifest,
         read: impl Fn(&str) -> Result<Vec<u8>, E>,
@@ -212,6 +216,9 @@ impl Packed {
     }
 
     /// The manifest, and name and bytes of its files.
+    ///
+    /// # Errors
+    /// [`PackedError`]: another schema, a manifest that contradicts itself, or a file that is not there.
     pub fn open(self) -> Result<(Manifest, Files), PackedError> {
         if self.schema != JOB_SCHEMA {
             return Err(PackedError::Schema(self.schema));

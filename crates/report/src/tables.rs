@@ -244,6 +244,9 @@ fn document<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, ReportErro
 }
 
 /// Replaces what stands between `<!-- NAME -->` and `<!-- /NAME -->` in a Markdown text.
+///
+/// # Errors
+/// [`ReportError::NoMarkers`].
 pub fn replace_between(markdown: &str, name: &str, content: &str) -> Result<String, ReportError> {
     let (open, close) = (format!("<!-- {name} -->"), format!("<!-- /{name} -->"));
     let missing = || ReportError::NoMarkers(name.into());

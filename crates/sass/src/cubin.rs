@@ -1,6 +1,7 @@
 //! The kernels of a cubin with the facts that the models need: a view for reading, made of the container.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use warpwright_target::Unit;
 
@@ -45,12 +46,18 @@ pub struct Kernel {
 
 impl Cubin {
     /// Reads a cubin. Bytes are never trusted: any inconsistency is an error.
+    ///
+    /// # Errors
+    /// As of [`Elf::parse`] and [`Cubin::of`].
     pub fn parse(bytes: &[u8]) -> Result<Self, ElfError> {
         Cubin::of(&Elf::parse(bytes)?)
     }
 
     /// The view of a container. Functions that only their own file knows are left out, but its kernels are there:
     /// `static __global__` makes a local symbol.
+    ///
+    /// # Errors
+    /// [`ElfError::Damaged`]: records, symbols or code are cut short.
     pub fn of(elf: &Elf) -> Result<Self, ElfError> {
         let symbols = elf.symbols()?;
         let facts = elf.info(".nv.info")?.unwrap_or_default();
@@ -92,6 +99,47 @@ impl Cubin {
     /// The function called `name`.
     pub fn kernel(&self, name: &str) -> Option<&Kernel> {
         self.kernels.iter().find(|k| k.name == name)
+    }
+}
+
+/// A cubin that was taken apart once: its bytes, the container, and the view of its kernels.
+#[derive(Debug)]
+pub struct Parsed {
+    bytes: Arc<[u8]>,
+    elf: Elf,
+    view: Cubin,
+}
+
+impl Parsed {
+    /// Takes a cubin apart.
+    ///
+    /// # Errors
+    /// [`ElfError`]: the bytes are no cubin, or not consistent.
+    pub fn new(bytes: impl Into<Arc<[u8]>>) -> Result<Parsed, ElfError> {
+        let bytes = bytes.into();
+        let elf = Elf::parse(&bytes)?;
+        let view = Cubin::of(&elf)?;
+        Ok(Parsed { bytes, elf, view })
+    }
+
+    /// The bytes as they were given.
+    pub fn bytes(&self) -> &Arc<[u8]> {
+        &self.bytes
+    }
+
+    /// The container.
+    pub fn elf(&self) -> &Elf {
+        &self.elf
+    }
+
+    /// Its kernels with the facts that the models need.
+    pub fn view(&self) -> &Cubin {
+        &self.view
+    }
+
+    /// The function called `name`.
+    pub fn kernel(&self, name: &str) -> Option<&Kernel> {
+        self.view.kernel(name)
     }
 }
 

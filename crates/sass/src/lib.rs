@@ -49,12 +49,12 @@ mod straight;
 pub mod text;
 
 pub use control::{Control, ControlRange};
-pub use cubin::{Cubin, Kernel};
+pub use cubin::{Cubin, Kernel, Parsed};
 pub use edit::Edit;
 pub use elf::kernel::BranchTargets;
 pub use elf::{Elf, ElfError};
 pub use inst::Instruction;
 pub use operation::{Opcode, OperandForm, Operation};
-pub use profile::{Latencies, NORM, Profile, Stalls, Step, steps};
+pub use profile::{Latencies, Profile, Stalls, Step, steps};
 pub use straight::HeldConstants;
 pub use warpwright_target::Unit;

@@ -23,10 +23,6 @@ pub const LOOP_WEIGHT: f64 = 10.0;
 const MAX_DEPTH: u32 = 4;
 const SCOREBOARDS: usize = 6;
 
-/// The exponent of the norm that joins times of which neither hides the other completely near balance: the fit of
-/// docs/model.md.
-pub const NORM: f64 = 1.5;
-
 /// Cycles from issue to the arrival of the result, for the variable-latency units.
 #[derive(Debug, Clone, Copy)]
 pub struct Latencies {

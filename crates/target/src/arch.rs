@@ -10,6 +10,15 @@ pub const WARP_SIZE: u32 = 32;
 /// The most threads that a block of any device has (CUDA C++ Programming Guide, compute capabilities).
 pub const THREADS_PER_BLOCK: u32 = 1024;
 
+/// The most threads that reside on a multiprocessor of any device (same place).
+pub const RESIDENT_THREADS: u32 = 2048;
+
+/// Bytes of shared memory that a block has without asking for more, from compute capability 2.0 on (same place).
+pub const SHARED_PER_BLOCK: u32 = 48 << 10;
+
+/// The most bytes of shared memory that a block of any device has (same place).
+pub const MOST_SHARED_PER_BLOCK: u32 = 227 << 10;
+
 /// The most threads that a block of any device has along x, y and z (same place).
 pub const BLOCK_DIMENSIONS: [u32; 3] = [1024, 1024, 64];
 

@@ -26,13 +26,15 @@ mod resources;
 mod rows;
 mod spills;
 mod staircase;
+mod time;
 mod units;
 
 pub use arch::{
     Architecture, BLOCK_DIMENSIONS, BelowNeed, CONSTANT_BYTES, GRID_DIMENSIONS, LINE_BYTES,
-    LOCAL_MEMORY_PER_THREAD, Latency, PAGE_BYTES, PITCH_BYTES, REGISTERS_PER_THREAD,
-    RegisterAllocation, RegisterFile, SECTOR_BYTES, STACK_PER_THREAD, SharedMemory,
-    THREADS_PER_BLOCK, ThreadLimits, Throughput, WARP_SIZE,
+    LOCAL_MEMORY_PER_THREAD, Latency, MOST_SHARED_PER_BLOCK, PAGE_BYTES, PITCH_BYTES,
+    REGISTERS_PER_THREAD, RESIDENT_THREADS, RegisterAllocation, RegisterFile, SECTOR_BYTES,
+    SHARED_PER_BLOCK, STACK_PER_THREAD, SharedMemory, THREADS_PER_BLOCK, ThreadLimits, Throughput,
+    WARP_SIZE,
 };
 pub use board::Board;
 pub use distances::{
@@ -50,4 +52,5 @@ pub use spills::SpillCosts;
 pub use staircase::{
     Stair, desired_registers, most_shared_memory, registers_for_one_more_block, staircase,
 };
+pub use time::{Behaviour, CACHE_OVER_MEMORY, NORM, Rates, joined};
 pub use units::{IssueUnit, IssueUnits, Queue, TIMED_ARCHITECTURES, Unit};

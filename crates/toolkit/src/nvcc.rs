@@ -144,6 +144,9 @@ impl<'a> Nvcc<'a> {
 
     /// As [`Nvcc::to_ptx`] for a text that stands in no file; the job's own source is not read, but errors have its
     /// name.
+    ///
+    /// # Errors
+    /// As of [`Nvcc::to_ptx`].
     pub fn text_to_ptx(&self, text: &str, job: &NvccJob) -> Result<NvccOutput, ToolError> {
         let scratch = Scratch::new()?;
         let copy = scratch.write("text.cu", text.as_bytes())?;

@@ -13,8 +13,8 @@ use warpwright_check::Verdict;
 use warpwright_fuzzgen::{Program, launch_toml, print};
 use warpwright_launch::Launch;
 use warpwright_pass::options::Arguments;
+use warpwright_pass::passes::PASSES;
 use warpwright_pass::passes::{MaxNReg, Rename};
-use warpwright_pass::registry::PASSES;
 use warpwright_pass::{
     Artifact, AssemblerOptions, Builders, Executor, Invocation, Level, Recipe, RunError, Scope,
     ScopeError, Target,

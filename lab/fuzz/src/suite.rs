@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use warpwright_launch::{Launch, LaunchFile};
 use warpwright_pass::options::Arguments;
-use warpwright_pass::registry;
 use warpwright_pass::{Artifact, Invocation, Level, Recipe, Scope};
 use warpwright_target::{Gpu, lookup};
 use warpwright_toolkit::{NvccJob, PtxasJob, Toolkit};
@@ -162,7 +161,7 @@ impl One<'_> {
             let Ok(cubin) = example.cubin(Some(limit), toolkit) else {
                 continue;
             };
-            for pass in registry::PASSES {
+            for pass in warpwright_pass::passes::PASSES {
                 let mut arguments = Arguments::default();
                 if pass.name == "throttle" {
                     arguments.set("blocks", "2".to_owned());

@@ -118,7 +118,10 @@ fn finding(line: &str, sizes: &BTreeSet<u64>) -> Option<&'static str> {
     }
     let kilobytes = words.windows(3).any(|three| {
         let size = number(three[0]).and_then(|n| n.checked_mul(1024));
-        three[1] == "*" && three[2] == "1024" && size.is_some_and(|size| sizes.contains(&size))
+        let is_size = size.is_some_and(|size| sizes.contains(&size));
+        // A power of two is any buffer's size.
+        let is_shift = three[1..] == ["<<", "10"] && size.is_some_and(|n| !n.is_power_of_two());
+        is_size && (three[1..] == ["*", "1024"] || is_shift)
     });
     if kilobytes {
         return Some("the size of a register file or of shared memory");
@@ -166,6 +169,8 @@ fn such_numbers_are_found() {
         "if 90 <= gpu.arch.sm {",
         "const MOST: u64 = 232_448;",
         "let limit = 48 * 1024;",
+        "if total > 48 << 10 {",
+        "const SHARED: u64 = 227 << 10;",
         "pub const WARP: usize = 32;",
         "const FILE: u32 = 0x10000;",
         "const TRIED: [u32; 1] = [90];",
@@ -177,6 +182,7 @@ fn such_numbers_are_found() {
         "if machine_code(sm).names_code {",
         "let small = forms < 90; // sm < 90",
         "for item in 0..64 * 1000 {",
+        "let buffer = 64 << 10;",
         "let wanted = sm == other.sm;",
         "const SIZES: [u32; 3] = [30, 90, 64];",
         "let first = table[80];",

@@ -187,6 +187,88 @@ fn the_oracle_and_the_proof_are_independent() {
     }
 }
 
+/// Files outside the rooms of input and output that open others, and what.
+const OPENS: [(&str, &str); 10] = [
+    ("api/src/bug.rs", "where a file is"),
+    ("api/src/counts.rs", "the files of a launch description"),
+    ("api/src/own_launch.rs", "headers beside a source"),
+    ("api/src/ran.rs", "the code of a trace"),
+    ("api/src/trace.rs", "the folder of a trace"),
+    ("cudac/src/guards.rs", "headers of a source"),
+    ("driver/src/database.rs", "the database"),
+    ("winners/src/aside.rs", "files of the store"),
+    ("winners/src/plain.rs", "files of the store"),
+    ("winners/src/store.rs", "the store"),
+];
+
+/// The rooms that the page of the architecture gives input and output to.
+fn rooms_of_input_and_output() -> Vec<String> {
+    let page = std::fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    let (_, line) = page.split_once("**Input and output happen in ").unwrap();
+    let (line, _) = line.split_once(" alone.**").unwrap();
+    let names = line.split('`').skip(1).step_by(2);
+    names.map(str::to_owned).collect()
+}
+
+/// Does a line of code open, list, print or start something?
+fn is_input_or_output(line: &str) -> bool {
+    let code = line.split("//").next().unwrap_or_default();
+    let words = [
+        "std::fs",
+        "std::net",
+        "std::process",
+        "std::io::std",
+        "println!",
+        "print!(",
+        "rusqlite::",
+    ];
+    words.iter().any(|word| code.contains(word))
+}
+
+#[test]
+fn input_and_output_happen_where_the_page_says() {
+    let named = rooms_of_input_and_output();
+    let table = table();
+    assert!(
+        named.len() > 5 && named.iter().all(|room| table.contains(room)),
+        "{named:?}"
+    );
+    let (mut wrong, mut met) = (Vec::new(), Vec::new());
+    for room in table.iter().filter(|room| !named.contains(room)) {
+        let mut files = Vec::new();
+        warpwright_house::sources(&root().join("crates").join(room).join("src"), &mut files);
+        for file in files {
+            let text = std::fs::read_to_string(&file).unwrap();
+            let code = text.split("#[cfg(test)]").next().unwrap();
+            let is_tests = file.file_name().is_some_and(|name| name == "tests.rs");
+            if is_tests || !code.lines().any(is_input_or_output) {
+                continue;
+            }
+            match OPENS.iter().position(|(end, _)| file.ends_with(end)) {
+                Some(at) => met.push(at),
+                None => wrong.push(file.display().to_string()),
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "they open or print:\n{}",
+        wrong.join("\n")
+    );
+    met.sort_unstable();
+    assert!(
+        met.into_iter().eq(0..OPENS.len()),
+        "one of the list opens nothing"
+    );
+}
+
+#[test]
+fn such_lines_are_found() {
+    assert!(is_input_or_output("    let bytes = std::fs::read(path)?;"));
+    assert!(is_input_or_output("println!(\"{n}\");"));
+    assert!(!is_input_or_output("let a = b; // std::fs::read"));
+}
+
 /// What writes control fields writes them after these; whoever proves machine code must not believe them.
 const WRITERS_OF_CONTROL_FIELDS: [&str; 6] =
     ["hazards", "issue", "schedule", "spill", "demote", "ir"];

@@ -276,7 +276,7 @@ pub fn keep(folder: &Path, outcomes: &[KernelOutcome]) -> Result<(), Failure> {
         for built in &outcome.built {
             let name = format!("{}.{}.cubin", outcome.report.name, built.candidate.name());
             if let Some(cubin) = built.cubin() {
-                write_into(folder, &name, cubin)?;
+                write_into(folder, &name, cubin.bytes())?;
             }
         }
     }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 use warpwright_launch::{Buffer as Described, Launch};
+use warpwright_target::{MOST_SHARED_PER_BLOCK, SHARED_PER_BLOCK};
 
 use crate::cfg::{Flow, reached, strays};
 use crate::fault::{EmuError, Place};
@@ -179,10 +180,6 @@ const APART: usize = 64;
 
 /// Bytes by which buffers lie elsewhere in their slots where blocks run the other way round.
 const MOVED: u64 = (1 << (SLOT_BITS - 2)) - 256;
-
-/// Bytes of shared memory that a module may declare for a block, and that any GPU has for one.
-const STATIC_SHARED: u64 = 48 << 10;
-const SHARED: u64 = 227 << 10;
 
 /// Warp instructions in which nothing is stored and no term is new: a loop of more waits for others.
 const IDLE: u64 = 1 << 20;
@@ -906,7 +903,7 @@ fn shared_fits(program: &Program, launch: &Launch) -> Result<(), EmuError> {
             message: "clusters of several blocks are not supported".to_owned(),
         });
     }
-    match stated > STATIC_SHARED || all > SHARED {
+    match stated > SHARED_PER_BLOCK.into() || all > MOST_SHARED_PER_BLOCK.into() {
         true => Err(EmuError::Launch {
             kernel: program.name.clone(),
             message: format!("{stated} bytes of shared memory and {} more", all - stated),

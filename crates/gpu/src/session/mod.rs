@@ -91,9 +91,11 @@ pub type Watcher<'a> = dyn FnMut(&Progress<'_>) -> ControlFlow<()> + 'a;
 
 /// Measures `variants` of `job` against the one called `baseline`.
 ///
-/// Fails only when nothing can be measured at all: no device, an unusable launch, a baseline that
-/// does not run. `resume` is a state from an interrupted session; what it holds about variants
-/// that have not changed is kept if job, baseline and device are the same.
+/// `resume` is a state from an interrupted session; what it holds about variants that have not changed is kept if job,
+/// baseline and device are the same.
+///
+/// # Errors
+/// Nothing can be measured at all: no device, an unusable launch, a baseline that does not run.
 pub fn measure(
     backend: &mut dyn Backend,
     job: &Job,

@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 
 use warpwright_cudac::affine::{Poly, Symbol};
 use warpwright_cudac::replace::words;
+use warpwright_target::SHARED_PER_BLOCK;
 
 use super::body::{Emitter, Place};
 use super::tiles::{Plan, Tile, lanes, vector};
@@ -148,7 +149,7 @@ impl Emitter<'_> {
             String::new()
         };
         // More than a block has without asking is dynamic.
-        let dynamic = total > 48 << 10;
+        let dynamic = total > SHARED_PER_BLOCK.into();
         let memory = self.fresh("shared");
         if dynamic {
             self.shared_bytes = u32::try_from(total).unwrap_or(u32::MAX);

@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use warpwright_cudac::affine::{Poly, Symbol};
+use warpwright_target::RESIDENT_THREADS;
 
 use crate::bounds::{end, largest};
 use crate::emit::{Condition, Entry, Generated, Parts, plane};
@@ -92,7 +93,7 @@ impl Team {
             }
             Lanes::Points => size > 1,
         };
-        let room = self.threads.saturating_mul(self.resident) <= 2048;
+        let room = self.threads.saturating_mul(self.resident) <= RESIDENT_THREADS;
         whole && shape && room && (1..=64).contains(&self.unroll)
     }
 }

@@ -131,6 +131,9 @@ impl Module {
 
     /// The whole source, put together again from its tiles: byte-identical, or an error that says
     /// where the tiles do not cover it.
+    ///
+    /// # Errors
+    /// The first byte that stands in no tile, or in two.
     pub fn print(&self) -> Result<String, TileError> {
         self.syntax.print(&self.source)
     }

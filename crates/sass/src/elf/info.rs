@@ -216,6 +216,9 @@ pub(crate) const FORMAT_SIZED: u8 = 4;
 
 impl Info {
     /// Reads the contents of a section.
+    ///
+    /// # Errors
+    /// [`ElfError::Damaged`]: a record is cut short.
     pub fn parse(data: &[u8]) -> Result<Info, ElfError> {
         let cut = || damaged("a .nv.info record is cut short");
         let mut records = Vec::new();
@@ -302,12 +305,18 @@ impl Info {
 
 impl Elf {
     /// The records of the section called `name`, if there is one.
+    ///
+    /// # Errors
+    /// [`ElfError::Damaged`]: a record of it is cut short.
     pub fn info(&self, name: &str) -> Result<Option<Info>, ElfError> {
         let section = self.section(name);
         section.map(|s| Info::parse(&s.data)).transpose()
     }
 
     /// Replaces the records of an existing section.
+    ///
+    /// # Errors
+    /// [`ElfError::Refused`]: there is no such section, or a record is too long.
     pub fn set_info(&mut self, name: &str, info: &Info) -> Result<(), ElfError> {
         let index = self.section_index(name);
         let index = index.ok_or_else(|| super::refused(format!("there is no section {name}")))?;

@@ -66,11 +66,17 @@ impl Elf {
 
     /// The functions with a text section of their own (kernels, and device functions of relocatable
     /// files), in symbol order.
+    ///
+    /// # Errors
+    /// [`ElfError::Damaged`]: the symbols cannot be read.
     pub fn kernels(&self) -> Result<Vec<KernelSections>, ElfError> {
         self.kernels_named(|_| true)
     }
 
     /// The function called `name`.
+    ///
+    /// # Errors
+    /// [`ElfError::Refused`]: there is none. [`ElfError::Damaged`]: the symbols cannot be read.
     pub fn kernel(&self, name: &str) -> Result<KernelSections, ElfError> {
         let found = self
             .kernels_named(|known| known == name)?
@@ -111,6 +117,9 @@ impl Elf {
     }
 
     /// The records about a function; none if it has no section of them.
+    ///
+    /// # Errors
+    /// [`ElfError::Damaged`]: a record is cut short.
     pub fn info_of(&self, kernel: &KernelSections) -> Result<Info, ElfError> {
         let section = kernel.info.and_then(|index| self.sections.get(index));
         section.map_or_else(|| Ok(Info::default()), |section| Info::parse(&section.data))
@@ -118,6 +127,9 @@ impl Elf {
 
     /// Raises the registers per thread: what the driver allocates. The code stays as it is, so the count
     /// may only grow, up to the limit under which the kernel was compiled (EIATTR_MAXREG_COUNT; 255 says none).
+    ///
+    /// # Errors
+    /// [`ElfError::Refused`]: fewer than it has, more than its limit, or the cubin does not say how many it has.
     pub fn raise_registers(&mut self, name: &str, registers: u32) -> Result<(), ElfError> {
         let kernel = self.kernel(name)?;
         let own = self.registers(&kernel)?.unwrap_or(0);
@@ -153,6 +165,9 @@ impl Elf {
 
     /// Sets the static shared memory, in the section header and in the program header. A kernel
     /// that has no such section gets one.
+    ///
+    /// # Errors
+    /// [`ElfError::Refused`]: there is no such function, the file is relocatable, or no section is that large.
     pub fn set_shared_bytes(&mut self, name: &str, bytes: u64) -> Result<(), ElfError> {
         let kernel = self.kernel(name)?;
         if self.is_relocatable() {
@@ -198,6 +213,9 @@ impl Elf {
     }
 
     /// Registers per thread: EIATTR_REGCOUNT, if the cubin says so.
+    ///
+    /// # Errors
+    /// [`ElfError::Damaged`]: a record is cut short.
     pub fn registers(&self, kernel: &KernelSections) -> Result<Option<u32>, ElfError> {
         let info = self.info(".nv.info")?.unwrap_or_default();
         Ok(info.of_symbol(Attribute::REGCOUNT, kernel.symbol))
@@ -205,6 +223,9 @@ impl Elf {
 
     /// Sets the registers per thread, [`RESERVED_REGISTERS`] included: EIATTR_REGCOUNT, and sh_info of the text section where the
     /// architecture repeats it there.
+    ///
+    /// # Errors
+    /// [`ElfError::Refused`]: there is no such function, or the cubin does not say how many it has.
     pub fn set_registers(&mut self, name: &str, registers: u8) -> Result<(), ElfError> {
         let kernel = self.kernel(name)?;
         let mut info = self.info(".nv.info")?.unwrap_or_default();
@@ -220,6 +241,9 @@ impl Elf {
     }
 
     /// All instructions of the function's section, with the helper functions behind it.
+    ///
+    /// # Errors
+    /// [`ElfError::Damaged`]: the code is cut short.
     pub fn instructions(&self, kernel: &KernelSections) -> Result<Vec<Instruction>, ElfError> {
         let text = &self.sections[kernel.text].data;
         if !text.len().is_multiple_of(INSTRUCTION) {
@@ -235,12 +259,18 @@ impl Elf {
     }
 
     /// Replaces the function's instructions one by one: as many as there are.
+    ///
+    /// # Errors
+    /// [`ElfError::Refused`]: there is no such function, or another number of instructions.
     pub fn set_instructions(&mut self, name: &str, code: &[Instruction]) -> Result<(), ElfError> {
         let kernel = self.kernel(name)?;
         self.set_code(&kernel, code)
     }
 
     /// The same for a function that was looked up already.
+    ///
+    /// # Errors
+    /// [`ElfError::Refused`]: another number of instructions.
     pub fn set_code(
         &mut self,
         kernel: &KernelSections,

@@ -5,11 +5,17 @@ use super::{Elf, ElfError, KernelSections};
 
 impl Elf {
     /// The block that every launch of a kernel must have (EIATTR_REQNTID).
+    ///
+    /// # Errors
+    /// [`ElfError::Damaged`]: a record is cut short.
     pub fn required_block(&self, kernel: &KernelSections) -> Result<Option<[u32; 3]>, ElfError> {
         self.block_fact(kernel, Attribute::REQNTID)
     }
 
     /// The block that no launch of a kernel may exceed (EIATTR_MAX_THREADS).
+    ///
+    /// # Errors
+    /// [`ElfError::Damaged`]: a record is cut short.
     pub fn block_bound(&self, kernel: &KernelSections) -> Result<Option<[u32; 3]>, ElfError> {
         self.block_fact(kernel, Attribute::MAX_THREADS)
     }
@@ -25,6 +31,9 @@ impl Elf {
     }
 
     /// Does a kernel say that its blocks run in clusters?
+    ///
+    /// # Errors
+    /// [`ElfError::Damaged`]: a record is cut short.
     pub fn is_clustered(&self, kernel: &KernelSections) -> Result<bool, ElfError> {
         const FACTS: [Attribute; 3] = [
             Attribute::EXPLICIT_CLUSTER,
@@ -36,6 +45,9 @@ impl Elf {
     }
 
     /// Makes launches of a kernel with more threads per block fail.
+    ///
+    /// # Errors
+    /// [`ElfError::Refused`]: the kernel has no section of records. [`ElfError::Damaged`]: a record is cut short.
     pub fn bound_blocks(&mut self, kernel: &str, threads: u32) -> Result<(), ElfError> {
         let name = info_name(kernel);
         let mut info = self.info(&name)?.unwrap_or_default();
@@ -48,6 +60,9 @@ impl Elf {
     }
 
     /// States that a kernel has no stack frame any more.
+    ///
+    /// # Errors
+    /// [`ElfError::Damaged`]: symbols or records are cut short.
     pub fn drop_frame(&mut self, kernel: &KernelSections) -> Result<(), ElfError> {
         let symbols = self.symbols()?;
         let here = |index: u32| {

@@ -229,6 +229,9 @@ impl Elf {
 
     /// Sets the memory size of a section without contents, in the section header and in the
     /// program header that covers it.
+    ///
+    /// # Errors
+    /// [`ElfError::Refused`]: the section has contents, or no section is that large.
     pub fn resize_zero_fill(&mut self, index: usize, bytes: u64) -> Result<(), ElfError> {
         let before = self.writable_memory();
         let section = self.sections.get_mut(index).filter(|s| s.is_zero_fill());

@@ -23,6 +23,9 @@ const E: LittleEndian = LittleEndian;
 
 impl Elf {
     /// Takes a cubin apart. Bytes are never trusted: any inconsistency is an error.
+    ///
+    /// # Errors
+    /// [`ElfError::NotElf`], [`ElfError::NotCuda`], [`ElfError::Damaged`].
     pub fn parse(bytes: &[u8]) -> Result<Elf, ElfError> {
         let raw = FileHeader64::<LittleEndian>::parse(bytes).map_err(not_elf)?;
         raw.endian().map_err(not_elf)?;

@@ -52,6 +52,9 @@ impl Elf {
     }
 
     /// The relocations in section `index`.
+    ///
+    /// # Errors
+    /// [`ElfError::Refused`]: it holds none. [`ElfError::Damaged`]: it is cut short.
     pub fn relocations(&self, index: usize) -> Result<Vec<Relocation>, ElfError> {
         let section = self.sections.get(index).filter(|s| s.is_relocations());
         let section = section.ok_or_else(|| refused("the section holds no relocations"))?;

@@ -44,6 +44,9 @@ impl Symbol {
 
 impl Elf {
     /// All symbols, by index.
+    ///
+    /// # Errors
+    /// [`ElfError::Damaged`]: the table is cut short, or a symbol has no name.
     pub fn symbols(&self) -> Result<Vec<Symbol>, ElfError> {
         match self.symbol_table() {
             Some(table) => self.symbols_of(table),
@@ -57,6 +60,9 @@ impl Elf {
     }
 
     /// The symbols of the table in section `table`.
+    ///
+    /// # Errors
+    /// As of [`Elf::symbols`], or where there is no such table.
     pub fn symbols_of(&self, table: usize) -> Result<Vec<Symbol>, ElfError> {
         let section = self.sections.get(table);
         let section = section.ok_or_else(|| damaged("there is no such symbol table"))?;
@@ -85,6 +91,9 @@ impl Elf {
     }
 
     /// Writes changed symbols back. Number and names stay as they were.
+    ///
+    /// # Errors
+    /// [`ElfError::Refused`]: there is no table, or another number of symbols.
     pub fn set_symbols(&mut self, symbols: &[Symbol]) -> Result<(), ElfError> {
         let table = self.symbol_table();
         let table = table.ok_or_else(|| refused("there is no symbol table"))?;

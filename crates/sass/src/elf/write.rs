@@ -16,6 +16,9 @@ type Places = BTreeMap<Part, (u64, u64)>;
 
 impl Elf {
     /// The bytes of the file. What was read and not changed comes out as it was.
+    ///
+    /// # Errors
+    /// [`ElfError::Refused`]: parts no longer stand where a program header says.
     pub fn write(&self) -> Result<Vec<u8>, ElfError> {
         let mut bytes = vec![0; HEADER_SIZE as usize];
         let mut places = Places::new();

@@ -164,6 +164,9 @@ impl Table {
     }
 
     /// Reads a table's file.
+    ///
+    /// # Errors
+    /// [`TableError`], of the first line that cannot be read.
     pub fn parse(text: &str) -> Result<Self, TableError> {
         let mut forms = Vec::new();
         for (at, line) in text.lines().enumerate() {

@@ -53,6 +53,9 @@ pub struct Function {
 }
 
 /// The functions of a cubin, one per section of code, helper functions behind a kernel included.
+///
+/// # Errors
+/// [`ElfError::Damaged`]: symbols or code are cut short.
 pub fn functions(elf: &Elf) -> Result<Vec<Function>, ElfError> {
     let kernels = elf.kernels()?;
     let mut functions = Vec::new();

@@ -14,7 +14,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use warpwright_target::{Resources, occupancy};
+use warpwright_target::{Behaviour, Resources, joined, occupancy};
 
 use super::model::{Machine, Prediction};
 use crate::emit::{Generated, Options};
@@ -23,10 +23,9 @@ use crate::ir::{Access, Element, Stencil};
 use crate::schedule::build::Origin;
 use crate::sweep::bytes;
 
-/// Bytes per clock and multiprocessor from the level-2 cache.
-const CACHE_BYTES: f64 = 34.0;
+const BOXES: Behaviour = Behaviour::BOXES;
 /// Cycles from the start of a warp to its end, loads apart.
-const CHAIN: f64 = 1700.0;
+const CHAIN: f64 = BOXES.arrival;
 /// Cycles that a load of 128 bytes takes a warp on its own.
 const LOAD: f64 = 20.0;
 /// Registers beside values, and registers for a 64-bit value that is alive.
@@ -35,8 +34,6 @@ const REGISTERS: [f64; 2] = [24.0, 1.75];
 const OVERHEAD: f64 = 25.0;
 /// Bytes of local memory traffic for a register too many.
 const SPILL: f64 = 24.0;
-/// The power of the norm, as for streaming kernels.
-const NORM: f64 = 3.9;
 /// Cycles that a kernel more behind another one takes until it starts. An assumption, fitted to nothing.
 const BEHIND: f64 = 4000.0;
 
@@ -112,19 +109,21 @@ impl Machine {
         let busy = [
             (32.0 * f64::from(points) * compulsory / memory, "memory"),
             (
-                (brought / f64::from(threads) * 32.0 + stored * 32.0) / CACHE_BYTES,
+                (brought / f64::from(threads) * 32.0 + stored * 32.0) / BOXES.cache_bytes,
                 "cache",
             ),
             (first_level, "first-level cache"),
             (operations * 32.0 / rate, "arithmetic"),
-            ((operations + accesses + OVERHEAD) / 4.0, "instructions"),
+            (
+                (operations + accesses + OVERHEAD) / self.issued,
+                "instructions",
+            ),
             ((CHAIN + LOAD * first_level) / together, "latency"),
         ];
-        let sum: f64 = busy.iter().map(|(cycles, _)| cycles.powf(NORM)).sum();
-        let slowest = busy.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let (cycles, bound) = joined(&busy, BOXES.power);
         Some(Prediction {
-            ms: warps * sum.powf(1.0 / NORM) / clock_hz * 1e3,
-            bound: slowest.1,
+            ms: warps * cycles / clock_hz * 1e3,
+            bound: bound?,
         })
     }
 }

@@ -19,7 +19,7 @@
 //! examples/stencils, measured on an H200 (docs/stencils.md). They stand for the
 //! behaviour of one GPU and are the weakest part of the model elsewhere.
 
-use warpwright_target::{Gpu, Resources, occupancy};
+use warpwright_target::{Behaviour, Gpu, Rates, Resources, joined, occupancy};
 
 use super::generate::Kernel;
 use super::plan::Refusal;
@@ -44,19 +44,13 @@ struct Fit {
     fused: f64,
     /// Instructions of a step beside operations and accesses.
     overhead: f64,
-    /// Bytes per clock and multiprocessor that the level-2 cache delivers.
-    cache_bytes: f64,
     /// Cycles of a step that nothing of its own block covers: always, for a barrier, and for an
     /// operation.
     step: f64,
     barrier: f64,
     operation: f64,
-    /// Cycles until a plane arrives from memory.
-    arrival: f64,
     /// The part of it that one resident block alone cannot cover.
     exposed: f64,
-    /// The power of the norm.
-    norm: f64,
     /// How much of a partial last wave is paid by its share only.
     share: f64,
     /// Steps before a block computes.
@@ -67,18 +61,17 @@ struct Fit {
     scale: f64,
 }
 
+const STREAMS: Behaviour = Behaviour::STREAMS;
+
 const FIT: Fit = Fit {
     base_registers: 30.0,
     alive: 1.0,
     fused: 1.0,
     overhead: 30.0,
-    cache_bytes: 24.7,
     step: 100.0,
     barrier: 288.0,
     operation: 2.26,
-    arrival: 1333.0,
     exposed: 0.41,
-    norm: 3.9,
     share: 0.52,
     start: 5.2,
     spill: 0.52,
@@ -97,27 +90,25 @@ pub struct Machine {
     /// Results per clock and multiprocessor.
     fp32: f64,
     fp64: f64,
+    /// Instructions of a warp per clock and multiprocessor.
+    pub(super) issued: f64,
 }
 
 impl Machine {
     /// Collects the figures; the error names the one that is missing.
     pub fn new(gpu: &Gpu) -> Result<Machine, Refusal> {
         let missing = |what: &str| Refusal::new(format!("no figure for this GPU: {what}"));
-        let board = gpu.board.or_else(|| gpu.typical_board());
-        let board = board.ok_or_else(|| missing("which board it is"))?;
-        let multiprocessors = board.sms.ok_or_else(|| missing("multiprocessors"))?.value;
-        let mhz = board.clock_mhz.ok_or_else(|| missing("clock"))?.value;
-        let copy = board.copy_gb_s.map(|f| f64::from(f.value));
+        let board = Rates::of(gpu).map_err(missing)?;
         // A copy reaches some nine tenths of the peak.
-        let peak = board.dram_gb_s.map(|f| f64::from(f.value) * 0.9);
-        let bandwidth = copy.or(peak).ok_or_else(|| missing("memory bandwidth"))?;
+        let bandwidth = board.gb_s * if board.is_peak { 0.9 } else { 1.0 };
         let rates = &gpu.arch.throughput;
-        let clock_hz = f64::from(mhz) * 1e6;
+        let clock_hz = board.mhz * 1e6;
         Ok(Machine {
             gpu: *gpu,
-            multiprocessors: f64::from(multiprocessors),
+            multiprocessors: board.sms,
             clock_hz,
-            memory: bandwidth * 1e9 / f64::from(multiprocessors) / clock_hz,
+            issued: board.issued,
+            memory: bandwidth * 1e9 / board.sms / clock_hz,
             shared: f64::from(
                 rates
                     .shared_bytes
@@ -195,13 +186,13 @@ impl Machine {
                 "memory",
             ),
             (
-                (f64::from(cost.copied_lines) + own) / FIT.cache_bytes,
+                (f64::from(cost.copied_lines) + own) / STREAMS.cache_bytes,
                 "cache",
             ),
             ((traffic + spills) / self.shared, "shared memory"),
             (operations * threads / rate, "arithmetic"),
             (
-                (operations + accesses + FIT.overhead) * (threads / 32.0).ceil() / 4.0,
+                (operations + accesses + FIT.overhead) * (threads / 32.0).ceil() / self.issued,
                 "instructions",
             ),
         ];
@@ -212,14 +203,13 @@ impl Machine {
             + FIT.barrier * f64::from(cost.barriers)
             + FIT.operation * f64::from(cost.operations);
         all.push((chain, "latency"));
-        let arrival = FIT.arrival / f64::from(plan.ahead);
+        let arrival = STREAMS.arrival / f64::from(plan.ahead);
         all.push((arrival, "latency"));
-        let sum: f64 = all.iter().map(|(cycles, _)| cycles.powf(FIT.norm)).sum();
-        let cycles = sum.powf(1.0 / FIT.norm) + FIT.exposed * arrival / together;
-        let slowest = all.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let (busy, bound) = joined(&all, STREAMS.power);
+        let cycles = busy + FIT.exposed * arrival / together;
         Some(Prediction {
             ms: FIT.scale * waves * steps * cycles / self.clock_hz * 1e3,
-            bound: slowest.1,
+            bound: bound?,
         })
     }
 

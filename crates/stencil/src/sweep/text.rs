@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use warpwright_cudac::names::free_stem;
+use warpwright_target::SHARED_PER_BLOCK;
 
 use super::{Blocks, Choice, Condition, Grid, Sweep, bytes, c_type, parameters};
 use crate::ir::{Access, ArrayId, Expr, Extent, Stencil, Target};
@@ -352,7 +353,7 @@ fn launches(
                 );
             }
         }
-        if entry.shared_bytes > 48 << 10 {
+        if entry.shared_bytes > SHARED_PER_BLOCK {
             let _ = writeln!(
                 text,
                 "{indent}if (cudaFuncSetAttribute({name}, cudaFuncAttributeMaxDynamicSharedMemorySize, {}) != \
