@@ -60,6 +60,11 @@ impl<T> Scopes<T> {
     }
 }
 
+/// Is it one of these words, which have blanks between them?
+pub fn among(words: &str, word: &str) -> bool {
+    words.split(' ').any(|own| own == word)
+}
+
 /// What the generated names of a kernel begin with: its own name, or `kernel_2` and so on where a word of the text
 /// begins with that and one of `parts`.
 pub fn free_stem(kernel: &str, words: &BTreeSet<String>, parts: &[&str]) -> String {
