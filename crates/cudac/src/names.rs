@@ -60,6 +60,15 @@ impl<T> Scopes<T> {
     }
 }
 
+/// A name, with as many `_` behind it as it takes until nothing has it.
+pub fn free(wish: impl Into<String>, is_taken: impl Fn(&str) -> bool) -> String {
+    let mut name = wish.into();
+    while is_taken(&name) {
+        name.push('_');
+    }
+    name
+}
+
 /// Is it one of these words, which have blanks between them?
 pub fn among(words: &str, word: &str) -> bool {
     words.split(' ').any(|own| own == word)

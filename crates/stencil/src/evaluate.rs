@@ -14,7 +14,6 @@
 //!   `float` and `double`. Whole numbers are [`sample_integer`] in their type.
 //! - Elements that no point writes keep their value.
 
-
 use cranelift_entity::PrimaryMap;
 
 use super::ir::{

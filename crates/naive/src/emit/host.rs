@@ -10,12 +10,12 @@ use std::fmt::Write as _;
 
 use warpwright_cudac::Scalar;
 use warpwright_cudac::affine::{Poly, Symbol};
-use warpwright_cudac::names::free_stem;
+use warpwright_cudac::names::{free as free_name, free_stem};
 
 use super::body::end_names;
 use super::{Condition, Entry, Generated, Parts, extents};
 use crate::bounds;
-use crate::ir::{Flat, Kernel, ParameterKind};
+use crate::ir::{Array, Flat, Kernel, ParameterKind};
 
 /// What the parts of a generated text are called.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,13 +48,8 @@ const AXES: [&str; 3] = ["x", "y", "z"];
 impl Names {
     /// The names for a kernel in a text that has these words.
     pub fn new(kernel: &str, words: &BTreeSet<String>) -> Names {
-        let free = ["grid", "block", "shared", "stream", "arguments"].map(|word| {
-            let mut word = word.to_owned();
-            while words.contains(&word) {
-                word.push('_');
-            }
-            word
-        });
+        let free = ["grid", "block", "shared", "stream", "arguments"];
+        let free = free.map(|word| free_name(word, |name| words.contains(name)));
         Names {
             stem: free_stem(kernel, words, &PARTS),
             free,
@@ -382,10 +377,8 @@ fn flat_ends(kernel: &Kernel, flat: &Flat, ends: &[String; 4], names: &Names, te
         let high = of(high);
         let _ = writeln!(text, "    if ({end} > {high}) {end} = {high};");
     }
-    let mut rest = "rest".to_owned();
-    while kernel.parameters.iter().any(|p| p.name == rest) || ends.contains(&rest) {
-        rest.push('_');
-    }
+    let is_end = |name: &str| ends.iter().any(|end| end == name);
+    let rest = free_name("rest", |name| kernel.has_parameter(name) || is_end(name));
     let _ = writeln!(text, "    long long {rest} = 0;");
     for (dim, (radix, own)) in flat.radices.iter().zip(ends).enumerate() {
         let radix = of(radix);
@@ -422,14 +415,9 @@ fn in_parts(
     passed: &str,
 ) -> String {
     let stream = &names.free[3];
-    let [values, device, major, early, config] = ["values", "device", "major", "early", "config"]
-        .map(|word| {
-            let mut name = word.to_owned();
-            while kernel.parameters.iter().any(|p| p.name == name) {
-                name.push('_');
-            }
-            name
-        });
+    let words = ["values", "device", "major", "early", "config"];
+    let [values, device, major, early, config] =
+        words.map(|word| free_name(word, |name| kernel.has_parameter(name)));
     let (end, count) = (&ends[0], &parts.count);
     let turns = host(kernel, ends, &parts.turns, "long long");
     let (first, second) = (names.first(entry), names.entry(entry));
@@ -594,16 +582,17 @@ fn overlaps(
         text,
         "    // Arrays that are stored to must be apart from the others."
     );
+    let named = |array: &Array, word: &str| {
+        let name = format!("{}_{word}", array.name.replace('.', "_"));
+        free_name(name, |name| kernel.has_parameter(name))
+    };
     let wanted: BTreeSet<usize> = pairs.iter().flat_map(|(a, b)| [*a, *b]).collect();
     for at in wanted {
         let array = &kernel.arrays[at];
         let unknown = || NoLauncher::Overlap(array.name.clone());
         let (lows, highs) = extents[at].as_ref().ok_or_else(unknown)?;
         for (word, sign, polys) in [("first", "<", lows), ("last", ">", highs)] {
-            let mut name = format!("{}_{word}", array.name.replace('.', "_"));
-            while kernel.parameters.iter().any(|p| p.name == name) {
-                name.push('_');
-            }
+            let name = named(array, word);
             let texts: Vec<String> = polys
                 .iter()
                 .map(|p| host(kernel, ends, p, "long long"))
@@ -619,11 +608,7 @@ fn overlaps(
     }
     let place = |at: usize, word: &str| {
         let array = &kernel.arrays[at];
-        let mut name = format!("{}_{word}", array.name.replace('.', "_"));
-        while kernel.parameters.iter().any(|p| p.name == name) {
-            name.push('_');
-        }
-        format!("(const char*)({} + {name})", array.name)
+        format!("(const char*)({} + {})", array.name, named(array, word))
     };
     let texts: Vec<String> = pairs
         .iter()

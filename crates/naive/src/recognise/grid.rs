@@ -184,7 +184,9 @@ fn counted(block: &Block, out: &mut Vec<(String, Span)>) {
             StmtKind::While(cond, body) => as_for(cond, body).and_then(|parts| parts.step),
             _ => None,
         };
-        let by = by.iter().filter_map(|by| Some((step(by)?.0.to_owned(), by)));
+        let by = by
+            .iter()
+            .filter_map(|by| Some((step(by)?.0.to_owned(), by)));
         out.extend(by.map(|(name, by)| (name, by.bare().span.clone())));
     });
 }

@@ -1,6 +1,8 @@
 //! Functions of the file that compute with their arguments alone: local variables, conditions, loops, calls of others.
 
-use warpwright_cudac::ast::{Block, Expr, ExprKind, Function, Init, Parameter, Stmt, StmtKind, Type};
+use warpwright_cudac::ast::{
+    Block, Expr, ExprKind, Function, Init, Parameter, Stmt, StmtKind, Type,
+};
 use warpwright_cudac::macros::Expanded;
 use warpwright_cudac::names::among;
 use warpwright_cudac::{File, TypeNames};

@@ -428,8 +428,8 @@ impl Machine<'_> {
                         continue;
                     };
                     let own = |at: &Span| here.iter().any(|(n, s)| n == name && s == at);
-                    let whole = variable.ty.is_integer()
-                        || matches!(variable.ty.bare(), Type::Pointer(..));
+                    let whole =
+                        variable.ty.is_integer() || matches!(variable.ty.bare(), Type::Pointer(..));
                     if whole
                         && variable.init.is_some()
                         && sites.declared.len() == 1

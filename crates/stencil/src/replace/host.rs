@@ -9,6 +9,7 @@ use crate::extract::{self, Along};
 use crate::ir::Extent;
 use crate::sweep::{Names, Sweep, host_extent, parameters, try_function};
 use warpwright_cudac::ast::Type;
+use warpwright_cudac::names::free;
 use warpwright_cudac::replace::tokens;
 
 /// What the host functions are made of.
@@ -61,13 +62,8 @@ impl<'a> Host<'a> {
             });
             from.push(found.next().ok_or(Refusal::Parameters)?);
         }
-        let free = ["grid", "block", "shared", "stream", "arguments"].map(|word| {
-            let mut word = word.to_owned();
-            while taken.contains(&word) {
-                word.push('_');
-            }
-            word
-        });
+        let words = ["grid", "block", "shared", "stream", "arguments"];
+        let free = words.map(|word| free(word, |name| taken.contains(name)));
         let mut host = Host {
             subject,
             names,
