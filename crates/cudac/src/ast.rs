@@ -191,6 +191,17 @@ pub enum ExprKind {
     Comma(Box<Expr>, Box<Expr>),
 }
 
+impl Block {
+    /// Calls `see` for its statements and for all statements in them, in their order; heads of loops are none.
+    pub fn walk<'b>(&'b self, see: &mut dyn FnMut(&'b Stmt)) {
+        for statement in &self.statements {
+            see(statement);
+            let blocks = statement.blocks();
+            crate::with_stack(|| blocks.into_iter().for_each(|block| block.walk(see)));
+        }
+    }
+}
+
 impl Stmt {
     /// The blocks in it: branches, and bodies of loops.
     pub fn blocks(&self) -> Vec<&Block> {

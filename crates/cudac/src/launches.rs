@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crate::names::among;
 use crate::replace::{Note, Use};
 use crate::words::{Token, closed, macros, tokens};
 
@@ -240,21 +241,9 @@ fn chevrons(text: &str, tokens: &[Token], at: usize) -> Option<Launch> {
 }
 
 fn function(text: &str, tokens: &[Token], at: usize) -> Option<Launch> {
-    let casts = [
-        "(",
-        ")",
-        "*",
-        "&",
-        "<",
-        ">",
-        "const",
-        "void",
-        "char",
-        "reinterpret_cast",
-        "static_cast",
-    ];
+    let casts = "( ) * & < > const void char reinterpret_cast static_cast";
     let mut before = at.checked_sub(1)?;
-    while casts.contains(&word(text, tokens, before)) {
+    while among(casts, word(text, tokens, before)) {
         before = before.checked_sub(1)?;
     }
     let function = word(text, tokens, before);

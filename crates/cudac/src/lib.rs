@@ -19,6 +19,7 @@ mod device;
 pub mod diag;
 mod guards;
 pub mod instance;
+pub mod launcher;
 pub mod launches;
 mod literal;
 mod locals;

@@ -60,6 +60,20 @@ impl<T> Scopes<T> {
     }
 }
 
+/// A name, with as many `_` behind it as it takes until nothing has it.
+pub fn free(wish: impl Into<String>, is_taken: impl Fn(&str) -> bool) -> String {
+    let mut name = wish.into();
+    while is_taken(&name) {
+        name.push('_');
+    }
+    name
+}
+
+/// Is it one of these words, which have blanks between them?
+pub fn among(words: &str, word: &str) -> bool {
+    words.split(' ').any(|own| own == word)
+}
+
 /// What the generated names of a kernel begin with: its own name, or `kernel_2` and so on where a word of the text
 /// begins with that and one of `parts`.
 pub fn free_stem(kernel: &str, words: &BTreeSet<String>, parts: &[&str]) -> String {

@@ -16,7 +16,7 @@
 use warpwright_cudac::affine::{Poly, Symbol};
 use warpwright_target::SHARED_PER_BLOCK;
 
-use crate::emit::{Entry, Generated, plane};
+use crate::emit::{Entry, Generated};
 use crate::ir::{Kernel, Statement, Value};
 use crate::text::Text;
 
@@ -130,19 +130,13 @@ pub fn generate(kernel: &Kernel, across: &Across) -> Result<Generated, Unfit> {
     let [lane_name, first, turn] = &names;
     let [column, step, part] = ["column", "step", "part"].map(|w| text.fresh(w));
     let corner = ["corner_x", "corner_y"].map(|w| text.fresh(w));
-    text.line(&format!("const int {lane_name} = threadIdx.x % 32;"));
-    text.line(&format!("const int {first} = threadIdx.x / 32;"));
+    text.lines(&format!(
+        "const int {lane_name} = threadIdx.x % 32;\nconst int {first} = threadIdx.x / 32;"
+    ));
     for (axis, corner) in ["x", "y"].iter().zip(&corner) {
         text.line(&format!("const int {corner} = blockIdx.{axis} * {side};"));
     }
-    for (number, dim) in kernel.dims.iter().enumerate().skip(2) {
-        let place = plane(kernel, number);
-        text.line(&format!("const int {} = {place};", dim.name));
-        for low in &dim.low {
-            let low = text.poly(low);
-            text.line(&format!("if ({} < {low}) return;", dim.name));
-        }
-    }
+    text.planes();
     let inside = |text: &Text<'_>| {
         let mut tests = Vec::new();
         for number in [0, 1] {
@@ -196,26 +190,20 @@ pub fn generate(kernel: &Kernel, across: &Across) -> Result<Generated, Unfit> {
         text.open(&format!("if ({inside})"));
     };
     let square = |text: &mut Text<'_>| {
-        text.line("#pragma unroll");
-        text.open(&format!(
-            "for (int {step} = 0; {step} < {side}; {step} += {})",
+        text.lines(&format!(
+            "#pragma unroll\nfor (int {step} = 0; {step} < {side}; {step} += {}) {{\n\
+             const int {turn} = {step} + {first};",
             across.rows
         ));
-        text.line(&format!("const int {turn} = {step} + {first};"));
         if side > 32 {
-            text.line("#pragma unroll");
-            text.open(&format!(
-                "for (int {part} = 0; {part} < {side}; {part} += 32)"
+            text.lines(&format!(
+                "#pragma unroll\nfor (int {part} = 0; {part} < {side}; {part} += 32) {{\n\
+                 const int {column} = {part} + {lane_name};"
             ));
-            text.line(&format!("const int {column} = {part} + {lane_name};"));
         }
     };
     let done = |text: &mut Text<'_>| {
-        text.close();
-        text.close();
-        if side > 32 {
-            text.close();
-        }
+        text.lines(if side > 32 { "}\n}\n}" } else { "}\n}" });
     };
     let across_name = if side > 32 { &column } else { lane_name };
     if !tiles.is_empty() {
@@ -259,19 +247,14 @@ pub fn generate(kernel: &Kernel, across: &Across) -> Result<Generated, Unfit> {
     }
     let entry = Entry {
         suffix: "_across".to_owned(),
-        is_wide: false,
         body: text.out,
         threads,
         tile: [side, side, 1],
-        resident: 0,
-        shared_bytes: 0,
-        conditions: Vec::new(),
-        parts: None,
+        ..Entry::default()
     };
     Ok(Generated {
         entries: vec![entry],
         notes,
-        reordered: false,
-        shares: false,
+        ..Generated::default()
     })
 }

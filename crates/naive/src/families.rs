@@ -313,12 +313,7 @@ pub(crate) fn predict(kernel: &Kernel, way: &Way, gpu: &Gpu) -> Option<Predictio
     let ends = expected_ends(kernel, &sizes);
     let at = |poly: &Poly| value(poly, &sizes, &ends);
     // The entry that the expected launch gets.
-    let holds = |c: &emit::Condition| match c {
-        emit::Condition::Multiple(poly, by) => at(poly).is_some_and(|v| v % by == 0),
-        emit::Condition::Aligned(..) => true,
-        emit::Condition::Is(size, wanted) => sizes.get(*size) == Some(wanted),
-        emit::Condition::Most(poly, most) => at(poly).is_some_and(|v| v <= *most),
-    };
+    let holds = |c: &emit::Condition| c.holds(&sizes, &ends);
     let entry = generated
         .entries
         .iter()

@@ -15,9 +15,9 @@
 use warpwright_cudac::affine::Poly;
 
 use crate::bounds::end;
-use crate::emit::{Condition, Entry, Generated, plane};
-use crate::ir::{Kernel, Statement};
-use crate::text::Text;
+use crate::emit::{Condition, Entry, Generated};
+use crate::ir::{Kernel, Statement, any};
+use crate::text::{Text, four_times};
 use crate::wide::plan;
 
 /// How a block takes its points.
@@ -59,12 +59,7 @@ pub fn generate(kernel: &Kernel, fours: &Fours) -> Result<Generated, Unfit> {
     if !shape || (!two && fours.rows > 1) {
         return Err(Unfit::Shape);
     }
-    let mut loops = false;
-    kernel
-        .body
-        .iter()
-        .for_each(|s| s.walk(&mut |s| loops |= matches!(s, Statement::Loop(..))));
-    if loops {
+    if any(&kernel.body, |s| matches!(s, Statement::Loop(..))) {
         return Err(Unfit::Loop);
     }
     if !x.low.is_empty() || x.axis() != 0 {
@@ -82,14 +77,7 @@ pub fn generate(kernel: &Kernel, fours: &Fours) -> Result<Generated, Unfit> {
         fours.threads
     ));
     text.line(&format!("if ({first} >= {}) return;", text.end(0)));
-    for (number, z) in kernel.dims.iter().enumerate().skip(2) {
-        let place = plane(kernel, number);
-        text.line(&format!("const int {} = {place};", z.name));
-        for low in &z.low {
-            let low = text.poly(low);
-            text.line(&format!("if ({} < {low}) return;", z.name));
-        }
-    }
+    text.planes();
     // What is the same for all rows is loaded once.
     let shared = |g: &&crate::wide::Group| {
         two && fours.rows > 1
@@ -102,20 +90,14 @@ pub fn generate(kernel: &Kernel, fours: &Fours) -> Result<Generated, Unfit> {
     }
     if let Some(y) = kernel.dims.get(1) {
         let end = text.end(1).to_owned();
-        let mut tests = Vec::new();
-        let place = match fours.rows {
-            1 => "blockIdx.y".to_owned(),
-            rows => {
-                text.line("#pragma unroll");
-                text.open(&format!("for (int {row} = 0; {row} < {rows}; {row}++)"));
-                tests.push(format!("{} >= {end}", y.name));
-                format!("blockIdx.y * {rows} + {row}")
-            }
-        };
-        text.line(&format!("const int {} = {place};", y.name));
-        if !tests.is_empty() {
-            text.line(&format!("if ({}) return;", tests.join(" || ")));
-        }
+        let name = &y.name;
+        text.lines(&match fours.rows {
+            1 => format!("const int {name} = blockIdx.y;"),
+            rows => format!(
+                "#pragma unroll\nfor (int {row} = 0; {row} < {rows}; {row}++) {{\n\
+                 const int {name} = blockIdx.y * {rows} + {row};\nif ({name} >= {end}) return;"
+            ),
+        });
         if !y.low.is_empty() {
             let lows: Vec<String> = y
                 .low
@@ -129,8 +111,7 @@ pub fn generate(kernel: &Kernel, fours: &Fours) -> Result<Generated, Unfit> {
     for group in plan.groups.iter().filter(|g| !shared(g)) {
         late.extend(group.write(kernel, &mut text, x.symbol, &first, &turn));
     }
-    text.line("#pragma unroll");
-    text.open(&format!("for (int {turn} = 0; {turn} < 4; {turn}++)"));
+    text.lines(&four_times(&turn));
     if plan.uses_counter {
         text.line(&format!("const int {} = {first} + {turn};", x.name));
     }
@@ -147,14 +128,11 @@ pub fn generate(kernel: &Kernel, fours: &Fours) -> Result<Generated, Unfit> {
     }
     let entry = Entry {
         suffix: "_fours".to_owned(),
-        is_wide: false,
         body: text.out,
         threads: fours.threads,
         tile: [4 * fours.threads, fours.rows, 1],
-        resident: 0,
-        shared_bytes: 0,
         conditions: plan.conditions,
-        parts: None,
+        ..Entry::default()
     };
     let names: std::collections::BTreeSet<&str> = plan
         .groups
@@ -169,7 +147,6 @@ pub fn generate(kernel: &Kernel, fours: &Fours) -> Result<Generated, Unfit> {
     Ok(Generated {
         entries: vec![entry],
         notes: vec![note],
-        reordered: false,
-        shares: false,
+        ..Generated::default()
     })
 }

@@ -512,6 +512,13 @@ impl Statement {
     }
 }
 
+/// Is one of these statements, or of those in them, of a kind?
+pub(crate) fn any(all: &[Statement], is: impl Fn(&Statement) -> bool) -> bool {
+    let mut found = false;
+    all.iter().for_each(|s| s.walk(&mut |s| found |= is(s)));
+    found
+}
+
 impl Kernel {
     /// Calls `see` for every value of the kernel, those of subscripts included, and tells whether it is computed only
     /// sometimes.
@@ -546,10 +553,12 @@ impl Kernel {
 
     /// Has it loops of which nobody knows how many turns they make?
     pub fn is_open(&self) -> bool {
-        let mut found = false;
-        let mut see = |s: &Statement| found |= matches!(s, Statement::While(..));
-        self.body.iter().for_each(|s| s.walk(&mut see));
-        found
+        any(&self.body, |s| matches!(s, Statement::While(..)))
+    }
+
+    /// Is one of its parameters called so?
+    pub(crate) fn has_parameter(&self, name: &str) -> bool {
+        self.parameters.iter().any(|p| p.name == name)
     }
 
     /// Accesses of atomic operations.

@@ -16,7 +16,7 @@ use warpwright_cudac::affine::{Poly, Symbol};
 
 use crate::emit::{Entry, Generated};
 use crate::ir::{Index, Kernel, Statement, Value};
-use crate::team::{Apart, Combine, Sum, analyse};
+use crate::team::{Apart, Combine, Sum, analyse, only_loop};
 use crate::text::Text;
 
 /// How a block takes its points.
@@ -60,19 +60,7 @@ pub fn generate(kernel: &Kernel, prefix: &Prefix) -> Result<Generated, Unfit> {
     let [dim] = &kernel.dims[..] else {
         return Err(Unfit::NoPrefix);
     };
-    let mut loops =
-        kernel
-            .body
-            .iter()
-            .zip(&all)
-            .enumerate()
-            .filter_map(|(at, (statement, sums))| match (statement, sums) {
-                (Statement::Loop(number, body), Some(sums)) => Some((at, *number, body, sums)),
-                _ => None,
-            });
-    let (Some((at, number, body, sums)), None) = (loops.next(), loops.next()) else {
-        return Err(Unfit::NoPrefix);
-    };
+    let (at, number, body, sums) = only_loop(kernel, &all).ok_or(Unfit::NoPrefix)?;
     let counter = &kernel.loops[number];
     let one = counter
         .high
@@ -88,7 +76,7 @@ pub fn generate(kernel: &Kernel, prefix: &Prefix) -> Result<Generated, Unfit> {
     let (true, true, 1, Some(last)) = (one, fixed, counter.step, last) else {
         return Err(Unfit::NoPrefix);
     };
-    let [sum] = &sums[..] else {
+    let [sum] = sums else {
         return Err(Unfit::NoPrefix);
     };
     if depends(kernel, dim.symbol, body, sum, &kernel.body[..at]) {
@@ -103,14 +91,10 @@ pub fn generate(kernel: &Kernel, prefix: &Prefix) -> Result<Generated, Unfit> {
     writer.write(at, number, body, &last);
     let entry = Entry {
         suffix: "_prefix".to_owned(),
-        is_wide: false,
         body: writer.text.out,
         threads: prefix.threads,
         tile: [prefix.threads * prefix.points, 1, 1],
-        resident: 0,
-        shared_bytes: 0,
-        conditions: Vec::new(),
-        parts: None,
+        ..Entry::default()
     };
     let note = format!(
         "a block adds up the turns in front of its {} points once, and shares them",
@@ -188,7 +172,7 @@ impl Writer<'_> {
         let dim = &kernel.dims[0];
         let counter = &kernel.loops[number];
         let ty = kernel.variables[sum.variable].ty.clone();
-        let both = |a: &str, b: &str| sum.combine.text(sum.scalar, a, b);
+        let both = |a: &str, b: &str| sum.both(a, b);
         let [first, front, own, parts, point, warp, far] =
             ["first", "front", "own", "parts", "point", "warp", "far"].map(|w| self.text.fresh(w));
         let has = self.text.fresh("any");
@@ -196,117 +180,84 @@ impl Writer<'_> {
         let low = self.text.poly(&counter.low);
         let end = self.text.end(0).to_owned();
         let i = counter.name.clone();
-        self.text
-            .line(&format!("const int {first} = blockIdx.x * {block};"));
-        self.text
-            .line(&format!("__shared__ {ty} {parts}[{}];", threads / 32));
         // The turn of the block's first point.
         self.text.name(dim.symbol, first.clone());
-        let begin = self
-            .text
-            .poly(&last.plus(&Poly::symbol(dim.symbol), 1).unwrap_or_default());
-        self.text
-            .line("// What lies in front of the block's points.");
-        self.text.line(&format!("{ty} {front} = {empty};"));
+        let begin = last.plus(&Poly::symbol(dim.symbol), 1).unwrap_or_default();
+        let at_first = self.text.poly(&begin);
+        let warps = threads / 32;
+        self.text.lines(&format!(
+            "const int {first} = blockIdx.x * {block};\n\
+             __shared__ {ty} {parts}[{warps}];\n\
+             // What lies in front of the block's points.\n\
+             {ty} {front} = {empty};\n\
+             #pragma unroll 4\n\
+             for (int {i} = {low} + (int)threadIdx.x; {i} < {at_first}; {i} += {threads}) {{"
+        ));
         let whole = self.text.rename(sum.variable, front.clone());
-        self.text.line("#pragma unroll 4");
-        self.text.open(&format!(
-            "for (int {i} = {low} + (int)threadIdx.x; {i} < {begin}; {i} += {threads})"
-        ));
         self.text.statements(body);
-        self.text.close();
-        let shuffle = |value: &str| format!("__shfl_xor_sync(0xffffffff, {value}, {far})");
-        let line = format!(
-            "for (int {far} = 16; {far} > 0; {far} /= 2) {front} = {};",
-            both(&front, &shuffle(&front))
-        );
-        self.text.line(&line);
-        self.text.line(&format!(
-            "if (threadIdx.x % 32 == 0) {parts}[threadIdx.x / 32] = {front};"
-        ));
-        self.text.line("__syncthreads();");
-        self.text.line(&format!("{front} = {parts}[0];"));
+        let far_front = format!("__shfl_xor_sync(0xffffffff, {front}, {far})");
         let part = format!("{parts}[{warp}]");
-        let line = format!(
-            "for (int {warp} = 1; {warp} < {}; {warp}++) {front} = {};",
-            threads / 32,
-            both(&front, &part)
-        );
-        self.text.line(&line);
         // The thread's own points, each with those before it in the thread.
-        self.text.line(&format!("// The thread's {points} points."));
-        self.text.line(&format!("{ty} {own}[{points}];"));
-        self.text.line(&format!("{ty} {has} = {empty};"));
-        self.text.line("#pragma unroll");
-        self.text.open(&format!(
-            "for (int {point} = 0; {point} < {points}; {point}++)"
-        ));
         let place = format!("{first} + (int)threadIdx.x * {points} + {point}");
-        self.text
-            .line(&format!("const int {} = {place};", dim.name));
         self.text.name(dim.symbol, dim.name.clone());
-        let turn = self
-            .text
-            .poly(&last.plus(&Poly::symbol(dim.symbol), 1).unwrap_or_default());
-        self.text.line(&format!("const int {i} = {turn};"));
+        let (x, turn) = (&dim.name, self.text.poly(&begin));
+        self.text.lines(&format!(
+            "}}\n\
+             for (int {far} = 16; {far} > 0; {far} /= 2) {front} = {};\n\
+             if (threadIdx.x % 32 == 0) {parts}[threadIdx.x / 32] = {front};\n\
+             __syncthreads();\n\
+             {front} = {parts}[0];\n\
+             for (int {warp} = 1; {warp} < {warps}; {warp}++) {front} = {};\n\
+             // The thread's {points} points.\n\
+             {ty} {own}[{points}];\n\
+             {ty} {has} = {empty};\n\
+             #pragma unroll\n\
+             for (int {point} = 0; {point} < {points}; {point}++) {{\n\
+             const int {x} = {place};\n\
+             const int {i} = {turn};\n\
+             if ({x} < {end} && {i} >= {low}) {{",
+            both(&front, &far_front),
+            both(&front, &part)
+        ));
         self.text.rename(sum.variable, has.clone());
-        self.text
-            .open(&format!("if ({} < {end} && {i} >= {low})", dim.name));
         self.text.statements(body);
-        self.text.close();
-        self.text.line(&format!("{own}[{point}] = {has};"));
-        self.text.close();
         // The threads before it: in the warp, and the warps before.
         let [before, other] = ["before", "other"].map(|w| self.text.fresh(w));
-        self.text.line(&format!("{ty} {before} = {has};"));
-        self.text
-            .open(&format!("for (int {far} = 1; {far} < 32; {far} *= 2)"));
-        self.text.line(&format!(
-            "const {ty} {other} = __shfl_up_sync(0xffffffff, {before}, {far});"
+        let lows = dim.low.iter();
+        let lows = lows.map(|low| format!(" && {x} >= {}", self.text.poly(low)));
+        let test = format!("{x} < {end}{}", lows.collect::<String>());
+        self.text.lines(&format!(
+            "}}\n\
+             {own}[{point}] = {has};\n\
+             }}\n\
+             {ty} {before} = {has};\n\
+             for (int {far} = 1; {far} < 32; {far} *= 2) {{\n\
+             const {ty} {other} = __shfl_up_sync(0xffffffff, {before}, {far});\n\
+             if (threadIdx.x % 32 >= {far}) {before} = {};\n\
+             }}\n\
+             __syncthreads();\n\
+             if (threadIdx.x % 32 == 31) {parts}[threadIdx.x / 32] = {before};\n\
+             __syncthreads();\n\
+             {before} = __shfl_up_sync(0xffffffff, {before}, 1);\n\
+             if (threadIdx.x % 32 == 0) {before} = {empty};\n\
+             for (int {warp} = 0; {warp} < (int)threadIdx.x / 32; {warp}++) {front} = {};\n\
+             {front} = {};\n\
+             #pragma unroll\n\
+             for (int {point} = 0; {point} < {points}; {point}++) {{\n\
+             const int {x} = {place};\n\
+             if ({test}) {{",
+            both(&other, &before),
+            both(&front, &part),
+            both(&front, &before)
         ));
-        self.text.line(&format!(
-            "if (threadIdx.x % 32 >= {far}) {before} = {};",
-            both(&other, &before)
-        ));
-        self.text.close();
-        self.text.line("__syncthreads();");
-        self.text.line(&format!(
-            "if (threadIdx.x % 32 == 31) {parts}[threadIdx.x / 32] = {before};"
-        ));
-        self.text.line("__syncthreads();");
-        self.text.line(&format!(
-            "{before} = __shfl_up_sync(0xffffffff, {before}, 1);"
-        ));
-        self.text
-            .line(&format!("if (threadIdx.x % 32 == 0) {before} = {empty};"));
-        let line = format!(
-            "for (int {warp} = 0; {warp} < (int)threadIdx.x / 32; {warp}++) {front} = {};",
-            both(&front, &part)
-        );
-        self.text.line(&line);
-        self.text
-            .line(&format!("{front} = {};", both(&front, &before)));
-        // The points themselves.
-        self.text.line("#pragma unroll");
-        self.text.open(&format!(
-            "for (int {point} = 0; {point} < {points}; {point}++)"
-        ));
-        self.text
-            .line(&format!("const int {} = {place};", dim.name));
         self.text.rename(sum.variable, whole);
-        let mut test = format!("{} < {end}", dim.name);
-        for low in &dim.low {
-            test.push_str(&format!(" && {} >= {}", dim.name, self.text.poly(low)));
-        }
-        self.text.open(&format!("if ({test})"));
         self.text.statements(&kernel.body[..at]);
         let own = format!("{own}[{point}]");
         let variable = self.text.variable(sum.variable).to_owned();
         let line = format!("{variable} = {};", both(&variable, &both(&front, &own)));
         self.text.line(&line);
         self.text.statements(&kernel.body[at + 1..]);
-        self.text.close();
-        self.text.close();
+        self.text.lines("}\n}");
     }
 }
 

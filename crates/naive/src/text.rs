@@ -6,7 +6,7 @@ use warpwright_cudac::affine::{Poly, Symbol};
 use warpwright_cudac::with_stack;
 
 use crate::emit::print::{self, Leaves};
-use crate::emit::{end_names, names_of};
+use crate::emit::{end_names, names_of, plane};
 use crate::ir::{Index, Kernel, Statement, Value};
 
 /// Names, and what is written under them.
@@ -126,6 +126,28 @@ impl<'k> Text<'k> {
         self.line("}");
     }
 
+    /// Writes lines; a brace at the end of one opens a block, one alone ends it.
+    pub(crate) fn lines(&mut self, text: &str) {
+        for line in text.lines() {
+            match (line, line.strip_suffix(" {")) {
+                ("}", _) => self.close(),
+                (_, Some(head)) => self.open(head),
+                (_, None) => self.line(line),
+            }
+        }
+    }
+
+    /// Writes where a point is along the dimensions behind the second; a point in front of the first one has no work.
+    pub(crate) fn planes(&mut self) {
+        for (number, dim) in self.kernel.dims.iter().enumerate().skip(2) {
+            let place = plane(self.kernel, number);
+            self.line(&format!("const int {} = {place};", dim.name));
+            for low in &dim.low {
+                self.line(&format!("if ({} < {}) return;", dim.name, self.poly(low)));
+            }
+        }
+    }
+
     /// A polynomial.
     pub(crate) fn poly(&self, poly: &Poly) -> String {
         poly.text(|symbol| self.symbols.get(&symbol).cloned().unwrap_or_default())
@@ -231,6 +253,11 @@ impl<'k> Text<'k> {
             self.statement(statement);
         }
     }
+}
+
+/// The head of a loop over four turns or points.
+pub(crate) fn four_times(turn: &str) -> String {
+    format!("#pragma unroll\nfor (int {turn} = 0; {turn} < 4; {turn}++) {{")
 }
 
 impl Leaves for Text<'_> {

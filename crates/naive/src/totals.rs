@@ -15,10 +15,11 @@
 
 use warpwright_cudac::Scalar;
 use warpwright_cudac::affine::{Poly, Symbol};
+use warpwright_cudac::names::free;
 
 use crate::emit::{Condition, Entry, Generated, plane};
 use crate::ir::{Access, Array, AtomicOp, Index, Kernel, Statement, Value, Variable};
-use crate::text::Text;
+use crate::text::{Text, four_times};
 use crate::wide::{self, Group};
 
 /// How a block takes its points.
@@ -206,10 +207,8 @@ pub fn generate(kernel: &Kernel, totals: &Totals) -> Result<Generated, Unfit> {
             body: write(&plan, wide.as_ref(), totals, axis),
             threads: totals.threads,
             tile,
-            resident: 0,
-            shared_bytes: 0,
             conditions,
-            parts: None,
+            ..Entry::default()
         });
     }
     let names = |all: Vec<usize>| {
@@ -256,10 +255,8 @@ fn plan(kernel: &Kernel, counts: &[Count]) -> Result<Plan, Unfit> {
     };
     let mut taken = crate::emit::names_of(kernel);
     let mut fresh = |wish: String| {
-        let mut name = wish;
-        while !taken.insert(name.clone()) {
-            name.push('_');
-        }
+        let name = free(wish, |name| taken.contains(name));
+        taken.insert(name.clone());
         name
     };
     for count in counts {
@@ -452,11 +449,11 @@ fn write(plan: &Plan, wide: Option<&wide::Plan>, totals: &Totals, axis: usize) -
     for table in &plan.tables {
         let array = &kernel.arrays[table.array];
         let (ty, empty) = (&array.element, neutral(table.op, array.scalar));
-        text.line(&format!("__shared__ {ty} {}[{}];", table.name, table.cells));
-        text.line(&format!(
-            "for (int {cell} = threadIdx.x; {cell} < {}; {cell} += {threads}) {}[{cell}] = {empty};",
-            text.poly(&table.below),
-            table.name
+        let (name, below) = (&table.name, text.poly(&table.below));
+        text.lines(&format!(
+            "__shared__ {ty} {name}[{}];\n\
+             for (int {cell} = threadIdx.x; {cell} < {below}; {cell} += {threads}) {name}[{cell}] = {empty};",
+            table.cells
         ));
     }
     if !plan.tables.is_empty() {
@@ -477,10 +474,7 @@ fn write(plan: &Plan, wide: Option<&wide::Plan>, totals: &Totals, axis: usize) -
     let mut tests = Vec::new();
     for (number, dim) in kernel.dims.iter().enumerate().skip(1) {
         if number != axis {
-            let place = match number {
-                1 => "blockIdx.y".to_owned(),
-                number => plane(kernel, number),
-            };
+            let place = plane(kernel, number);
             text.line(&format!("const int {} = {place};", dim.name));
         }
         tests.extend(dim.low.iter().map(|low| (dim, low)));
@@ -505,26 +499,20 @@ fn write(plan: &Plan, wide: Option<&wide::Plan>, totals: &Totals, axis: usize) -
         ));
         now = format!("({turn} + {ahead})");
         for group in groups {
-            held.push(format!(
-                "{}[{ahead}]",
-                group.declare(kernel, &mut text, &format!("[{batch}]"))
-            ));
+            let own = group.declare(kernel, &mut text, &format!("[{batch}]"));
+            held.push(format!("{own}[{ahead}]"));
         }
-        let all = format!("for (int {ahead} = 0; {ahead} < {batch}; {ahead}++)");
-        text.line("#pragma unroll");
-        text.open(&all);
+        let all = format!("#pragma unroll\nfor (int {ahead} = 0; {ahead} < {batch}; {ahead}++) {{");
         let begin = text.fresh("begin");
-        text.line(&format!(
-            "const int {begin} = {first} + {now} * {};",
-            threads * each
+        text.lines(&format!(
+            "{all}\nconst int {begin} = {first} + {now} * {};\nif ({begin} >= {}) break;",
+            threads * each,
+            text.end(0)
         ));
-        text.line(&format!("if ({begin} >= {}) break;", text.end(0)));
         for (group, own) in groups.iter().zip(&held) {
             group.load(kernel, &mut text, x.symbol, &begin, &near, own);
         }
-        text.close();
-        text.line("#pragma unroll");
-        text.open(&all);
+        text.lines(&format!("}}\n{all}"));
     } else {
         text.open(&format!(
             "for (int {turn} = 0; {turn} < {}; {turn}++)",
@@ -574,8 +562,7 @@ fn write(plan: &Plan, wide: Option<&wide::Plan>, totals: &Totals, axis: usize) -
                 group.write(kernel, &mut text, x.symbol, &begin, &near);
             }
         }
-        text.line("#pragma unroll");
-        text.open(&format!("for (int {near} = 0; {near} < 4; {near}++)"));
+        text.lines(&four_times(&near));
         if wide.uses_counter {
             text.line(&format!("const int {} = {begin} + {near};", x.name));
         }
@@ -606,16 +593,15 @@ fn flush(plan: &Plan, text: &mut Text<'_>, threads: u32, names: [&str; 4]) {
     for sum in &together {
         let own = text.variable(sum.variable).to_owned();
         let shuffle = format!("__shfl_xor_sync(0xffffffff, {own}, {far})");
-        text.line(&format!(
-            "for (int {far} = 16; {far} > 0; {far} /= 2) {own} = {};",
-            both(sum.op, &own, &shuffle)
-        ));
+        let all = both(sum.op, &own, &shuffle);
+        let head = format!("for (int {far} = 16; {far} > 0; {far} /= 2)");
+        text.line(&format!("{head} {own} = {all};"));
         if warps > 1 {
             let part = text.fresh(&format!("{own}_parts"));
             let ty = &kernel.variables[sum.variable].ty;
-            text.line(&format!("__shared__ {ty} {part}[{warps}];"));
-            text.line(&format!(
-                "if (threadIdx.x % 32 == 0) {part}[threadIdx.x / 32] = {own};"
+            text.lines(&format!(
+                "__shared__ {ty} {part}[{warps}];\n\
+                 if (threadIdx.x % 32 == 0) {part}[threadIdx.x / 32] = {own};"
             ));
             parts.push(part);
         }
@@ -627,15 +613,12 @@ fn flush(plan: &Plan, text: &mut Text<'_>, threads: u32, names: [&str; 4]) {
         let array = &kernel.arrays[table.array];
         let (op, name) = (table.op.name(), &table.name);
         let below = text.poly(&table.below);
-        text.open(&format!(
-            "for (int {cell} = threadIdx.x; {cell} < {below}; {cell} += {threads})"
+        let (empty, array) = (neutral(table.op, array.scalar), array.text());
+        text.lines(&format!(
+            "for (int {cell} = threadIdx.x; {cell} < {below}; {cell} += {threads}) {{\n\
+             if ({name}[{cell}] != {empty}) {op}(&{array}[{cell}], {name}[{cell}]);\n\
+             }}"
         ));
-        let empty = neutral(table.op, array.scalar);
-        text.line(&format!(
-            "if ({name}[{cell}] != {empty}) {op}(&{}[{cell}], {name}[{cell}]);",
-            array.text()
-        ));
-        text.close();
     }
     for sum in plan.sums.iter().filter(|s| !s.is_shared) {
         // Each thread has a place along x of its own.
@@ -654,11 +637,9 @@ fn flush(plan: &Plan, text: &mut Text<'_>, threads: u32, names: [&str; 4]) {
     for sum in together {
         let own = text.variable(sum.variable).to_owned();
         if let Some(part) = parts.next() {
-            let part = format!("{part}[{warp}]");
-            text.line(&format!(
-                "for (int {warp} = 1; {warp} < {warps}; {warp}++) {own} = {};",
-                both(sum.op, &own, &part)
-            ));
+            let all = both(sum.op, &own, &format!("{part}[{warp}]"));
+            let head = format!("for (int {warp} = 1; {warp} < {warps}; {warp}++)");
+            text.line(&format!("{head} {own} = {all};"));
         }
         let line = change(kernel, sum, &own, text);
         text.line(&line);

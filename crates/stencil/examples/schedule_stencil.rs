@@ -3,20 +3,22 @@
 //! ```text
 //! schedule_stencil FILE.stencil [--reassociate] [--unroll k=4,j=2] [--size L=64,M=64,N=64]
 //!                  [--block X,Y,Z] [--registers N] [--fence N] [--as-written]
-//!                  [--split N [--promote]] [--summary | --dag | --launch]
+//!                  [--split N [--promote]] [--summary | --launch]
 //! ```
-//! The kernels go to the standard output; `--summary` prints MAXLIVE and times instead, `--dag` the
-//! trees, `--launch` the arguments (number of elements of each array) and each kernel's grid.
+//! The kernels go to the standard output; `--summary` prints MAXLIVE and times instead,
+//! `--launch` the arguments (number of elements of each array) and each kernel's grid.
+
+#[path = "../tests/fission/mod.rs"]
+mod fission;
 
 use std::process::ExitCode;
 use std::time::Instant;
 
+use fission::{Crossing, split};
 use warpwright_stencil::dsl;
 use warpwright_stencil::emit::{Generated, Hold, Options, generate};
 use warpwright_stencil::evaluate;
 use warpwright_stencil::ir::Stencil;
-use warpwright_stencil::schedule::build::build;
-use warpwright_stencil::schedule::fission::{Crossing, split};
 
 fn main() -> ExitCode {
     match run() {
@@ -64,14 +66,9 @@ fn run() -> Result<(), String> {
             "--split" => kernels = value()?.parse().map_err(|_| "--split N")?,
             "--promote" => crossing = Crossing::Promote,
             "--summary" => show = "summary",
-            "--dag" => show = "dag",
             "--launch" => show = "launch",
             other => return Err(format!("unknown option {other}")),
         }
-    }
-    if show == "dag" {
-        print!("{}", build(&stencil, &options.factors).dag);
-        return Ok(());
     }
     let start = Instant::now();
     let parts = split(&stencil, kernels, crossing).ok_or("it cannot be split so")?;

@@ -6,14 +6,17 @@
 //! stencil_registers FOLDER limits    bytes of spill stores under register limits
 //! ```
 
+#[path = "../tests/fission/mod.rs"]
+mod fission;
+
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use fission::{Crossing, split};
 use warpwright_stencil::dsl;
 use warpwright_stencil::emit::{Hold, Options, generate};
 use warpwright_stencil::ir::Stencil;
-use warpwright_stencil::schedule::fission::{Crossing, split};
 use warpwright_toolkit::{FindOptions, NvccJob, Toolkit};
 
 /// Name, extent along every dimension, points per thread, kernels.

@@ -14,8 +14,6 @@
 //!   `float` and `double`. Whole numbers are [`sample_integer`] in their type.
 //! - Elements that no point writes keep their value.
 
-use std::fmt;
-
 use cranelift_entity::PrimaryMap;
 
 use super::ir::{
@@ -39,16 +37,9 @@ pub struct Data {
 }
 
 /// Why a stencil has no values for some sizes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct SizeError(String);
-
-impl fmt::Display for SizeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for SizeError {}
 
 /// Element `index` of the argument number `argument`, the same on every machine.
 ///

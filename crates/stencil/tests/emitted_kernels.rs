@@ -7,10 +7,13 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod fission;
+
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use fission::{Crossing, split};
 use warpwright_emu::{Emulator, Options as EmuOptions, Outcome};
 use warpwright_flow::{Cfg, Function as _, LiveSet, Liveness, Value};
 use warpwright_launch::{Launch, LaunchFile};
@@ -19,7 +22,6 @@ use warpwright_stencil::dsl;
 use warpwright_stencil::emit::{Generated, Kernel, Options, generate};
 use warpwright_stencil::evaluate::{Data, Sizes, evaluate, extent};
 use warpwright_stencil::ir::{Element, Stencil};
-use warpwright_stencil::schedule::fission::{Crossing, split};
 use warpwright_stencil::sweep::Entry;
 use warpwright_toolkit::testing::require_toolkit;
 use warpwright_toolkit::{NvccJob, Toolkit};

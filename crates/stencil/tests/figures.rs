@@ -13,15 +13,17 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod dag;
+
 use std::path::{Path, PathBuf};
 
+use dag::{describe, parse, su, text, validate};
 use warpwright_stencil::schedule::dag::{Dag, Order};
 use warpwright_stencil::schedule::labels::LabelSet;
 use warpwright_stencil::schedule::order_trees::order_trees;
 use warpwright_stencil::schedule::schedule_dag::{atomic, schedule};
 use warpwright_stencil::schedule::schedule_tree::{Options, Scheduler};
-use warpwright_stencil::schedule::straight::{Context, describe, validate};
-use warpwright_stencil::schedule::{sethi_ullman, text};
+use warpwright_stencil::schedule::straight::Context;
 
 fn files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schedule");
@@ -63,21 +65,21 @@ fn answer(dag: &Dag, order: Order, question: &str) -> String {
         ..Options::default()
     };
     let trees = order_trees(dag);
-    let mut text = String::new();
+    let mut told = String::new();
     match words[0] {
         "dag" => {
-            text = dag.to_string();
-            let again = text::parse(&text, order).unwrap();
-            assert_eq!(again.to_string(), text);
+            told = text(dag);
+            let again = parse(&told, order).unwrap();
+            assert_eq!(text(&again), told);
             assert_eq!(again.nodes.len(), dag.nodes.len());
         }
         "su" | "su'" => {
             for tree in dag.trees.values() {
                 let number = match words[0] {
-                    "su" => sethi_ullman::su(dag, tree.root),
+                    "su" => su(dag, tree.root),
                     _ => Scheduler::new(dag, exact).su(tree.root, &context(dag, &words)),
                 };
-                text += &format!("{} {number}\n", dag.labels[tree.target].name);
+                told += &format!("{} {number}\n", dag.labels[tree.target].name);
             }
         }
         "steps" => {
@@ -86,16 +88,16 @@ fn answer(dag: &Dag, order: Order, question: &str) -> String {
                 false => schedule(dag, &trees, exact).steps,
             };
             validate(dag, &steps).unwrap();
-            text = describe(dag, &steps, &Context::default());
+            told = describe(dag, &steps, &Context::default());
         }
         "maxlive" => {
             let found = schedule(dag, &trees, exact);
             validate(dag, &found.steps).unwrap();
-            text = format!("atomic {}, interleaved {}\n", found.atomic, found.max_live);
+            told = format!("atomic {}, interleaved {}\n", found.atomic, found.max_live);
         }
         other => panic!("unknown question `{other}`"),
     }
-    text
+    told
 }
 
 #[test]
@@ -108,7 +110,7 @@ fn figures() {
             true => Order::Written,
             false => Order::Any,
         };
-        let dag = text::parse(&source, order).unwrap_or_else(|e| panic!("{file:?}: {e}"));
+        let dag = parse(&source, order).unwrap_or_else(|e| panic!("{file:?}: {e}"));
         let mut told = String::new();
         for line in source.lines().filter(|l| !l.starts_with("//=")) {
             told += &format!("{line}\n");

@@ -3,11 +3,13 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod dag;
 mod exhaustive;
 
 use std::collections::HashMap;
 use std::ops::{Add, Div, Mul, Neg};
 
+use dag::{parse, validate};
 use exhaustive::smallest_max_live;
 use proptest::prelude::*;
 use warpwright_stencil::schedule::dag::{Dag, Kind, Node, Operator, Order};
@@ -16,8 +18,7 @@ use warpwright_stencil::schedule::labels::Label;
 use warpwright_stencil::schedule::order_trees::order_trees;
 use warpwright_stencil::schedule::schedule_dag::{Schedule, atomic, schedule};
 use warpwright_stencil::schedule::schedule_tree::{Options, Scheduler};
-use warpwright_stencil::schedule::straight::{Context, Profile, Step, Values, validate};
-use warpwright_stencil::schedule::text;
+use warpwright_stencil::schedule::straight::{Context, Profile, Step, Values};
 
 /// Expressions over a few labels, so that many are shared.
 fn expression(labels: &'static str) -> impl Strategy<Value = String> {
@@ -77,7 +78,7 @@ proptest! {
     /// su' is the smallest MAXLIVE of all atomic schedules, and the schedule attains it.
     #[test]
     fn optimal_among_atomic_schedules(source in expression("a b c d e $k 2.0"), bits: u16) {
-        let Ok(dag) = text::parse(&format!("out = {source}"), Order::Any) else {
+        let Ok(dag) = parse(&format!("out = {source}"), Order::Any) else {
             return Ok(());
         };
         let context = context(&dag, bits);
@@ -95,7 +96,7 @@ proptest! {
     /// With `d`, at each node, the schedule stays valid and keeps its promise; it may only be worse.
     #[test]
     fn the_heuristics_keep_their_promise(source in expression("a b c d e f g h"), bits: u16) {
-        let Ok(dag) = text::parse(&format!("out = {source}"), Order::Any) else {
+        let Ok(dag) = parse(&format!("out = {source}"), Order::Any) else {
             return Ok(());
         };
         let context = context(&dag, bits);
@@ -128,7 +129,7 @@ proptest! {
             4 => format!("sqrt(a{n})"),
             _ => format!("(a{n} * b{n} + c{n}) / a{n}"),
         }).collect();
-        let dag = text::parse(&format!("out = {}", terms.join(" + ")), Order::Any).unwrap();
+        let dag = parse(&format!("out = {}", terms.join(" + ")), Order::Any).unwrap();
         let context = context(&dag, bits);
         let root = only_tree(&dag);
         let Some((smallest, _)) = smallest_max_live(&dag, root, &context, 600) else {
@@ -153,7 +154,7 @@ proptest! {
             let source = (at..3).fold(source.clone(), |s, later| s.replace(&format!("t{later}"), "f"));
             lines += &format!("t{at} {kind} {source}\n");
         }
-        let dag = text::parse(&lines, order).unwrap();
+        let dag = parse(&lines, order).unwrap();
         let trees = order_trees(&dag);
         let (mut steps, _) = atomic(&dag, &trees, Options::default());
         validate(&dag, &steps).map_err(|e| TestCaseError::fail(e.to_string()))?;
@@ -328,7 +329,7 @@ fn evaluate<N: Number>(dag: &Dag, steps: &[Step]) -> HashMap<Label, N> {
 #[test]
 fn clusters_in_a_row_are_not_always_optimal() {
     let found = (0..400_u32).find_map(|seed| {
-        let dag = text::parse(&two_clusters(seed), Order::Any).unwrap();
+        let dag = parse(&two_clusters(seed), Order::Any).unwrap();
         let root = only_tree(&dag);
         let context = context(&dag, ((seed * 40503) >> 3) as u16);
         let (smallest, _) = smallest_max_live(&dag, root, &context, 600)?;
@@ -375,7 +376,7 @@ fn memoisation_saves_plans() {
     let terms: Vec<String> = (0..8)
         .map(|n| format!("(a{n} - a{}) / (b{n} - a{n})", (n + 1) % 8))
         .collect();
-    let dag = text::parse(&format!("out = {}", terms.join(" + ")), Order::Any).unwrap();
+    let dag = parse(&format!("out = {}", terms.join(" + ")), Order::Any).unwrap();
     let trees: Vec<_> = dag.trees.keys().collect();
     let with = schedule(&dag, &trees, exact());
     let without = schedule(

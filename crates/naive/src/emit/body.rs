@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use warpwright_cudac::affine::{Poly, Symbol};
+use warpwright_cudac::names::free;
 use warpwright_cudac::replace::words;
 
 use super::print::{Leaves, text};
@@ -49,15 +50,13 @@ pub(super) fn entry(
     }
     let y = if kernel.dims.len() > 1 { tile[1] } else { 1 };
     Ok(Entry {
-        suffix: String::new(),
-        is_wide: false,
         body: emitter.out,
         threads: schedule.block(),
         tile: [tile[0], y, 1],
         resident: schedule.resident,
         shared_bytes: emitter.shared_bytes,
         conditions: unique,
-        parts: None,
+        ..Entry::default()
     })
 }
 
@@ -184,10 +183,8 @@ impl<'a> Emitter<'a> {
 
     /// A name that nothing has yet.
     pub(super) fn fresh(&mut self, word: &str) -> String {
-        let mut name = word.to_owned();
-        while !self.taken.insert(name.clone()) {
-            name.push('_');
-        }
+        let name = free(word, |name| self.taken.contains(name));
+        self.taken.insert(name.clone());
         name
     }
 
@@ -803,11 +800,7 @@ pub(crate) fn end_names(kernel: &Kernel) -> [String; 4] {
     let taken = names_of(kernel);
     [0, 1, 2, 3].map(|number| {
         let own = kernel.dims.get(number).map_or("none", |d| &d.name);
-        let mut name = format!("{own}_end");
-        while taken.contains(&name) {
-            name.push('_');
-        }
-        name
+        free(format!("{own}_end"), |name| taken.contains(name))
     })
 }
 

@@ -10,7 +10,7 @@ use super::tiles::{Plan, Tile, is_uniform, lanes, loads, plan};
 use super::{expected, expected_ends, value};
 use crate::bounds;
 use crate::forms::rows;
-use crate::ir::{Kernel, Statement, Value};
+use crate::ir::{Kernel, Statement, Value, any};
 use crate::schedule::Schedule;
 
 /// What one block does, and how many there are.
@@ -126,11 +126,7 @@ fn innermost(body: &[Statement], found: &mut [bool]) {
         let Statement::Loop(_, inside) = statement else {
             continue;
         };
-        let mut loops = false;
-        inside
-            .iter()
-            .for_each(|s| s.walk(&mut |s| loops |= matches!(s, Statement::Loop(..))));
-        if loops {
+        if any(inside, |s| matches!(s, Statement::Loop(..))) {
             innermost(inside, found);
             continue;
         }

@@ -10,20 +10,17 @@ use std::fmt::Write as _;
 
 use warpwright_cudac::Scalar;
 use warpwright_cudac::affine::{Poly, Symbol};
-use warpwright_cudac::names::free_stem;
+use warpwright_cudac::launcher::{self, Attempt};
+use warpwright_cudac::names::free as free_name;
 
 use super::body::end_names;
 use super::{Condition, Entry, Generated, Parts, extents};
 use crate::bounds;
-use crate::ir::{Flat, Kernel, ParameterKind};
+use crate::ir::{Array, Flat, Kernel, ParameterKind};
 
 /// What the parts of a generated text are called.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Names {
-    stem: String,
-    /// Names that are free: the grid, the block, the shared memory, the stream, the arguments.
-    free: [String; 5],
-}
+pub struct Names(launcher::Names);
 
 /// Why a kernel cannot be launched in another way.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,47 +35,35 @@ pub enum NoLauncher {
     Range,
 }
 
-/// What the names of a version go on with, behind the kernel's: the host's functions, and a suffix of each family.
-const PARTS: [&str; 8] = [
-    "_launch", "_try", "_tuned", "_team", "_across", "_fours", "_prefix", "_totals",
-];
+/// What the names of a version go on with, behind the kernel's: a suffix of each family.
+const PARTS: [&str; 6] = ["_tuned", "_team", "_across", "_fours", "_prefix", "_totals"];
 
 const AXES: [&str; 3] = ["x", "y", "z"];
 
 impl Names {
     /// The names for a kernel in a text that has these words.
     pub fn new(kernel: &str, words: &BTreeSet<String>) -> Names {
-        let free = ["grid", "block", "shared", "stream", "arguments"].map(|word| {
-            let mut word = word.to_owned();
-            while words.contains(&word) {
-                word.push('_');
-            }
-            word
-        });
-        Names {
-            stem: free_stem(kernel, words, &PARTS),
-            free,
-        }
+        Names(launcher::Names::new(kernel, words, &PARTS))
     }
 
     /// The function that a program calls in place of the kernel.
     pub fn launch(&self) -> String {
-        format!("{}_launch", self.stem)
+        self.0.launch()
     }
 
     /// A kernel.
     pub fn entry(&self, entry: &Entry) -> String {
-        format!("{}{}", self.stem, entry.suffix)
+        self.0.of(&entry.suffix)
     }
 
     /// The kernel that runs before one.
     pub fn first(&self, entry: &Entry) -> String {
-        format!("{}{}_first", self.stem, entry.suffix)
+        self.0.of(&format!("{}_first", entry.suffix))
     }
 
     /// The function that launches a generated kernel where it can.
     pub fn attempt(&self) -> String {
-        format!("{}_try", self.stem)
+        self.0.attempt()
     }
 }
 
@@ -176,28 +161,11 @@ fn host(kernel: &Kernel, ends: &[String; 4], poly: &Poly, ty: &str) -> String {
 }
 
 fn attempt(kernel: &Kernel, generated: &Generated, names: &Names) -> Result<String, NoLauncher> {
-    let [grid, block, _, stream, _] = &names.free;
+    let [grid, block, _, stream, _] = &names.0.free;
     let ends = end_names(kernel);
     let mut declared = vec![format!("dim3 {grid}"), format!("dim3 {block}")];
     declared.extend(kernel.parameters.iter().map(|p| p.declared.clone()));
-    let mut text = format!(
-        "static inline cudaError_t {}({}, cudaStream_t {stream})\n{{\n",
-        names.attempt(),
-        declared.join(", ")
-    );
-    let line = |text: &mut String, line: &str| {
-        let _ = writeln!(text, "    {line}");
-    };
-    let unless = |text: &mut String, what: &[String]| {
-        if !what.is_empty() {
-            let what = what.join(" ||\n        ");
-            let _ = writeln!(text, "    if ({what}) return cudaErrorNotSupported;");
-        }
-    };
-    line(
-        &mut text,
-        "if (cudaPeekAtLastError() != cudaSuccess) return cudaErrorNotSupported;",
-    );
+    let mut text = Attempt::new(&names.attempt(), &declared, stream);
     let mut shape = Vec::new();
     for (axis, name) in AXES.iter().enumerate() {
         let dim = kernel.dims.iter().find(|d| d.axis() == axis);
@@ -219,7 +187,7 @@ fn attempt(kernel: &Kernel, generated: &Generated, names: &Names) -> Result<Stri
             shape.push(format!("{block}.{name} != {threads}"));
         }
     }
-    unless(&mut text, &shape);
+    text.unless(&shape);
     let mut sizes = Vec::new();
     for parameter in &kernel.parameters {
         if let ParameterKind::Size(_, scalar) = parameter.kind {
@@ -231,8 +199,8 @@ fn attempt(kernel: &Kernel, generated: &Generated, names: &Names) -> Result<Stri
             }
         }
     }
-    unless(&mut text, &sizes);
-    line(&mut text, "// The points that the launch computes.");
+    text.unless(&sizes);
+    text.line("// The points that the launch computes.");
     let mut empty = Vec::new();
     if let Some(flat) = &kernel.flat {
         flat_ends(kernel, flat, &ends, names, &mut text);
@@ -246,13 +214,13 @@ fn attempt(kernel: &Kernel, generated: &Generated, names: &Names) -> Result<Stri
         if kernel.flat.is_none() {
             if dim.whole {
                 // Its steps are counted in 32 bits.
-                unless(&mut text, &[format!("{threads} > 2147483647")]);
+                text.unless(&[format!("{threads} > 2147483647")]);
             }
             let most = if dim.whole { "2147483647" } else { &*threads };
-            line(&mut text, &format!("long long {end} = {most};"));
+            text.line(&format!("long long {end} = {most};"));
             for high in &dim.high {
                 let high = host(kernel, &ends, high, "long long");
-                line(&mut text, &format!("if ({end} > {high}) {end} = {high};"));
+                text.line(&format!("if ({end} > {high}) {end} = {high};"));
             }
         }
         empty.push(format!("{end} <= 0"));
@@ -265,12 +233,12 @@ fn attempt(kernel: &Kernel, generated: &Generated, names: &Names) -> Result<Stri
             ));
         }
     }
-    unless(&mut text, &empty);
+    text.unless(&empty);
     let rows: Vec<String> = bounds::assumptions(kernel)
         .iter()
         .map(|poly| format!("{} < 0", host(kernel, &ends, poly, "long long")))
         .collect();
-    unless(&mut text, &rows);
+    text.unless(&rows);
     let ranges = ranges(kernel)?;
     let ranges: Vec<String> = ranges
         .iter()
@@ -280,8 +248,8 @@ fn attempt(kernel: &Kernel, generated: &Generated, names: &Names) -> Result<Stri
         })
         .collect();
     if !ranges.is_empty() {
-        line(&mut text, "// Places and sizes are counted in 32 bits.");
-        unless(&mut text, &ranges);
+        text.line("// Places and sizes are counted in 32 bits.");
+        text.unless(&ranges);
     }
     overlaps(kernel, generated.shares, &ends, &mut text)?;
     let mut passed: Vec<String> = kernel
@@ -304,11 +272,7 @@ fn attempt(kernel: &Kernel, generated: &Generated, names: &Names) -> Result<Stri
             .iter()
             .map(|c| condition(kernel, &ends, c))
             .collect();
-        let open = match conditions.is_empty() {
-            true => "    {".to_owned(),
-            false => format!("    if ({}) {{", conditions.join(" &&\n        ")),
-        };
-        let _ = writeln!(text, "{open}");
+        text.open(&conditions, " &&\n        ");
         let tile = |dim: usize| entry.tile.get(dim).copied().unwrap_or(1);
         let blocks = |dim: usize| match ends.get(dim).filter(|_| dim < kernel.dims.len()) {
             None => "1".to_owned(),
@@ -323,92 +287,68 @@ fn attempt(kernel: &Kernel, generated: &Generated, names: &Names) -> Result<Stri
         }
         for along in [&y, &z] {
             if *along != "1" {
-                line(
-                    &mut text,
-                    &format!("    if ({along} > 65535) return cudaErrorNotSupported;"),
-                );
+                text.fits(along);
             }
         }
         let name = names.entry(entry);
         if entry.shared_bytes > 0 {
-            let _ = writeln!(
-                text,
-                "        if (cudaFuncSetAttribute({name}, cudaFuncAttributeMaxDynamicSharedMemorySize, {}) != \
-                 cudaSuccess) {{\n            cudaGetLastError();\n            return cudaErrorNotSupported;\n        }}",
-                entry.shared_bytes
-            );
+            text.shared(&name, entry.shared_bytes);
         }
         if let Some(parts) = &entry.parts {
-            text += &in_parts(kernel, &ends, entry, parts, names, &x, &passed.join(", "));
+            let passed = passed.join(", ");
+            text.push(&in_parts(kernel, &ends, entry, parts, names, &x, &passed));
             continue;
         }
-        let _ = writeln!(
-            text,
-            "        {name}<<<dim3((unsigned)({x}), (unsigned)({y}), (unsigned)({z})), {}, {}, {stream}>>>(\n            \
-             {});\n        return cudaPeekAtLastError();\n    }}",
-            entry.threads,
-            entry.shared_bytes,
-            passed.join(", ")
-        );
+        let how = format!("{}, {}, {stream}", entry.threads, entry.shared_bytes);
+        text.launch(&name, &[x, y, z], &how, &passed.join(", "));
+        text.close();
     }
-    if generated
-        .entries
-        .last()
-        .is_none_or(|e| !e.conditions.is_empty())
-    {
-        line(&mut text, "return cudaErrorNotSupported;");
-    }
-    Ok(text + "}\n\n")
+    let last = generated.entries.last();
+    let is_sure = last.is_some_and(|entry| entry.conditions.is_empty());
+    Ok(text.end(is_sure) + "\n")
 }
 
 /// The ends of dimensions that are one place of the launch: what the launch covers must be whole rows of them, or all of
 /// them.
-fn flat_ends(kernel: &Kernel, flat: &Flat, ends: &[String; 4], names: &Names, text: &mut String) {
-    let [grid, block, ..] = &names.free;
+fn flat_ends(kernel: &Kernel, flat: &Flat, ends: &[String; 4], names: &Names, text: &mut Attempt) {
+    let [grid, block, ..] = &names.0.free;
     let Some(number) = kernel.dims.len().checked_sub(1) else {
         return;
     };
     let last = &kernel.dims[number];
     let threads = format!("(long long){grid}.x * {block}.x");
-    let unless = |text: &mut String, what: &str| {
-        let _ = writeln!(text, "    if ({what}) return cudaErrorNotSupported;");
-    };
     let of = |poly: &Poly| host(kernel, ends, poly, "long long");
-    unless(text, &format!("{threads} > 2147483647"));
+    text.unless(&[format!("{threads} > 2147483647")]);
     let most = if last.whole { "2147483647" } else { &*threads };
     let end = &ends[number.min(3)];
-    let _ = writeln!(text, "    long long {end} = {most};");
+    text.line(&format!("long long {end} = {most};"));
     for high in &flat.high {
         let high = of(high);
-        let _ = writeln!(text, "    if ({end} > {high}) {end} = {high};");
+        text.line(&format!("if ({end} > {high}) {end} = {high};"));
     }
-    let mut rest = "rest".to_owned();
-    while kernel.parameters.iter().any(|p| p.name == rest) || ends.contains(&rest) {
-        rest.push('_');
-    }
-    let _ = writeln!(text, "    long long {rest} = 0;");
+    let is_end = |name: &str| ends.iter().any(|end| end == name);
+    let rest = free_name("rest", |name| kernel.has_parameter(name) || is_end(name));
+    text.line(&format!("long long {rest} = 0;"));
     for (dim, (radix, own)) in flat.radices.iter().zip(ends).enumerate() {
         let radix = of(radix);
-        unless(text, &format!("{radix} <= 0"));
-        let _ = writeln!(
-            text,
-            "    {rest} += {end} % ({radix});\n    {end} /= {radix};\n    long long {own} = {radix};"
-        );
+        text.unless(&[format!("{radix} <= 0")]);
+        text.line(&format!(
+            "{rest} += {end} % ({radix});\n    {end} /= {radix};\n    long long {own} = {radix};"
+        ));
         for high in &kernel.dims[dim].high {
             let high = of(high);
             if high != radix {
-                let _ = writeln!(text, "    if ({own} > {high}) {own} = {high};");
+                text.line(&format!("if ({own} > {high}) {own} = {high};"));
             }
         }
     }
     for high in &last.high {
         let high = of(high);
-        let _ = writeln!(
-            text,
-            "    if ({end} >= {high}) {{\n        {end} = {high};\n        {rest} = 0;\n    }}"
-        );
+        text.line(&format!(
+            "if ({end} >= {high}) {{\n        {end} = {high};\n        {rest} = 0;\n    }}"
+        ));
     }
-    unless(text, &format!("{rest} != 0"));
+    text.unless(&[format!("{rest} != 0")]);
 }
 
 /// The launch of two kernels, inside the conditions of the second; what follows is for few turns or no memory.
@@ -421,15 +361,10 @@ fn in_parts(
     blocks: &str,
     passed: &str,
 ) -> String {
-    let stream = &names.free[3];
-    let [values, device, major, early, config] = ["values", "device", "major", "early", "config"]
-        .map(|word| {
-            let mut name = word.to_owned();
-            while kernel.parameters.iter().any(|p| p.name == name) {
-                name.push('_');
-            }
-            name
-        });
+    let stream = &names.0.free[3];
+    let words = ["values", "device", "major", "early", "config"];
+    let [values, device, major, early, config] =
+        words.map(|word| free_name(word, |name| kernel.has_parameter(name)));
     let (end, count) = (&ends[0], &parts.count);
     let turns = host(kernel, ends, &parts.turns, "long long");
     let (first, second) = (names.first(entry), names.entry(entry));
@@ -561,7 +496,7 @@ fn overlaps(
     kernel: &Kernel,
     shares: bool,
     ends: &[String; 4],
-    text: &mut String,
+    text: &mut Attempt,
 ) -> Result<(), NoLauncher> {
     let extents = extents(kernel);
     let ordered = |at: usize| !shares && kernel.arrays[at].early && extents[at].is_none();
@@ -590,20 +525,18 @@ fn overlaps(
     if pairs.is_empty() {
         return Ok(());
     }
-    let _ = writeln!(
-        text,
-        "    // Arrays that are stored to must be apart from the others."
-    );
+    text.line("// Arrays that are stored to must be apart from the others.");
+    let named = |array: &Array, word: &str| {
+        let name = format!("{}_{word}", array.name.replace('.', "_"));
+        free_name(name, |name| kernel.has_parameter(name))
+    };
     let wanted: BTreeSet<usize> = pairs.iter().flat_map(|(a, b)| [*a, *b]).collect();
     for at in wanted {
         let array = &kernel.arrays[at];
         let unknown = || NoLauncher::Overlap(array.name.clone());
         let (lows, highs) = extents[at].as_ref().ok_or_else(unknown)?;
         for (word, sign, polys) in [("first", "<", lows), ("last", ">", highs)] {
-            let mut name = format!("{}_{word}", array.name.replace('.', "_"));
-            while kernel.parameters.iter().any(|p| p.name == name) {
-                name.push('_');
-            }
+            let name = named(array, word);
             let texts: Vec<String> = polys
                 .iter()
                 .map(|p| host(kernel, ends, p, "long long"))
@@ -611,19 +544,15 @@ fn overlaps(
             let Some((one, more)) = texts.split_first() else {
                 continue;
             };
-            let _ = writeln!(text, "    long long {name} = {one};");
+            text.line(&format!("long long {name} = {one};"));
             for other in more {
-                let _ = writeln!(text, "    if ({other} {sign} {name}) {name} = {other};");
+                text.line(&format!("if ({other} {sign} {name}) {name} = {other};"));
             }
         }
     }
     let place = |at: usize, word: &str| {
         let array = &kernel.arrays[at];
-        let mut name = format!("{}_{word}", array.name.replace('.', "_"));
-        while kernel.parameters.iter().any(|p| p.name == name) {
-            name.push('_');
-        }
-        format!("(const char*)({} + {name})", array.name)
+        format!("(const char*)({} + {})", array.name, named(array, word))
     };
     let texts: Vec<String> = pairs
         .iter()
@@ -642,11 +571,7 @@ fn overlaps(
             )
         })
         .collect();
-    let _ = writeln!(
-        text,
-        "    if ({}) return cudaErrorNotSupported;",
-        texts.join(" ||\n        ")
-    );
+    text.unless(&texts);
     Ok(())
 }
 
@@ -657,7 +582,7 @@ fn touched(extents: &[Option<(Vec<Poly>, Vec<Poly>)>], at: usize) -> bool {
 }
 
 fn launch(kernel: &Kernel, names: &Names) -> String {
-    let [grid, block, shared, stream, _] = &names.free;
+    let [grid, block, shared, stream, _] = &names.0.free;
     let mut declared = format!("dim3 {grid}, dim3 {block}, size_t {shared}, cudaStream_t {stream}");
     let (mut passed, mut own) = (String::new(), Vec::new());
     for parameter in &kernel.parameters {
@@ -706,7 +631,7 @@ fn of_template(kernel: &Kernel, names: &Names) -> (String, String, String, Strin
 }
 
 fn by_pointers(kernel: &Kernel, names: &Names) -> String {
-    let [grid, block, shared, stream, arguments] = &names.free;
+    let [grid, block, shared, stream, arguments] = &names.0.free;
     let mut passed = String::new();
     for (at, parameter) in kernel.parameters.iter().enumerate() {
         let _ = write!(

@@ -27,7 +27,7 @@ pub use cost::{Cost, cost};
 pub use host::{Launcher, Names, NoLauncher, launcher};
 
 /// Kernels that take the place of a naive one.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Generated {
     /// The kernels; the first whose conditions hold is launched.
     pub entries: Vec<Entry>,
@@ -41,7 +41,7 @@ pub struct Generated {
 }
 
 /// A kernel. Its parameters are those of the naive one, and the ends of the dimensions (`int`).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Entry {
     /// Its name behind that of the naive kernel: `NAME_tuned`, and so on.
     pub suffix: String,
@@ -102,6 +102,19 @@ pub enum Condition {
     Most(Poly, i64),
 }
 
+impl Condition {
+    /// Does it hold for arrays that begin where they must?
+    pub(crate) fn holds(&self, sizes: &[i64], ends: &[i64]) -> bool {
+        let at = |poly: &Poly| value(poly, sizes, ends);
+        match self {
+            Condition::Multiple(poly, by) => at(poly).is_some_and(|v| v % by == 0),
+            Condition::Aligned(..) => true,
+            Condition::Is(size, wanted) => sizes.get(*size) == Some(wanted),
+            Condition::Most(poly, most) => at(poly).is_some_and(|v| v <= *most),
+        }
+    }
+}
+
 /// Why a schedule is not one for a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
@@ -156,10 +169,8 @@ pub fn generate(kernel: &Kernel, schedule: &Schedule, shared: u32) -> Result<Gen
         fixed = expected.iter().enumerate().filter_map(small).collect();
     }
     let mut generated = Generated {
-        entries: Vec::new(),
         notes: crate::explain::steps(kernel, schedule),
-        reordered: false,
-        shares: false,
+        ..Generated::default()
     };
     let mut passes = vec![fixed.clone()];
     if !fixed.is_empty() {
@@ -172,40 +183,15 @@ pub fn generate(kernel: &Kernel, schedule: &Schedule, shared: u32) -> Result<Gen
         if schedule.stage.is_some() && plan.is_none() {
             return Err(Unfit::NoOperand);
         }
-        let variants: &[(Variant, &str)] = match &plan {
-            Some(_) => &[
-                (
-                    Variant {
-                        exact: true,
-                        wide: true,
-                    },
-                    "_full",
-                ),
-                (
-                    Variant {
-                        exact: false,
-                        wide: true,
-                    },
-                    "_wide",
-                ),
-                (
-                    Variant {
-                        exact: false,
-                        wide: false,
-                    },
-                    "",
-                ),
-            ],
-            None => &[(
-                Variant {
-                    exact: false,
-                    wide: false,
-                },
-                "",
-            )],
-        };
-        for (variant, suffix) in variants {
-            let mut entry = body::entry(kernel, schedule, plan.as_ref(), *variant, &expected)?;
+        let variants = [
+            (true, true, "_full"),
+            (false, true, "_wide"),
+            (false, false, ""),
+        ];
+        let variants = &variants[if plan.is_some() { 0 } else { 2 }..];
+        for &(exact, wide, suffix) in variants {
+            let variant = Variant { exact, wide };
+            let mut entry = body::entry(kernel, schedule, plan.as_ref(), variant, &expected)?;
             if i64::from(entry.shared_bytes) > i64::from(shared) {
                 return Err(Unfit::Shared(entry.shared_bytes.into()));
             }
@@ -380,11 +366,10 @@ fn counts(kernel: &Kernel, size: usize) -> bool {
 
 /// By dimension: one past the last point of the expected launch.
 pub(crate) fn expected_ends(kernel: &Kernel, sizes: &[i64]) -> Vec<i64> {
-    let value = |s: Symbol| match s {
-        Symbol::Size(n) => sizes.get(n).copied(),
-        _ => None,
+    let of = |dim: &crate::ir::Dim| {
+        let ends = dim.high.iter().filter_map(|high| value(high, sizes, &[]));
+        ends.min()
     };
-    let of = |dim: &crate::ir::Dim| dim.high.iter().filter_map(|h| h.evaluate(value)).min();
     kernel
         .dims
         .iter()
@@ -455,10 +440,11 @@ pub fn extents(kernel: &Kernel) -> Vec<Option<(Vec<Poly>, Vec<Poly>)>> {
     all
 }
 
-/// Where a thread is along a dimension behind the second: blocks along z, which two dimensions share.
+/// Where a thread is along a dimension behind the first: blocks along y, and along z, which two dimensions share.
 pub(crate) fn plane(kernel: &Kernel, number: usize) -> String {
     let third = &end_names(kernel)[2];
     match (kernel.dims.len(), number) {
+        (_, 1) => "blockIdx.y".to_owned(),
         (..=3, _) => "blockIdx.z".to_owned(),
         (_, 2) => format!("blockIdx.z % {third}"),
         _ => format!("blockIdx.z / {third}"),

@@ -16,7 +16,7 @@ use super::body::{Emitter, Place};
 use super::tiles::{Plan, Tile, lanes, vector};
 use super::{Condition, expected_ends, value};
 use crate::bounds;
-use crate::ir::Statement;
+use crate::ir::{Statement, any};
 
 /// Elements of a tile in registers.
 #[derive(Clone, Debug)]
@@ -636,11 +636,7 @@ impl Emitter<'_> {
     pub(super) fn inner_loop(&mut self, number: usize, body: &[Statement], place: &Place) {
         let Some(plan) = self.plan else { return };
         let is_parted = plan.number == number;
-        let innermost = !body.iter().any(|s| {
-            let mut found = false;
-            s.walk(&mut |s| found |= matches!(s, Statement::Loop(..)));
-            found
-        });
+        let innermost = !any(body, |s| matches!(s, Statement::Loop(..)));
         let known = match is_parted {
             true => self.variant.exact.then_some(i64::from(plan.stage.turns)),
             false => plan

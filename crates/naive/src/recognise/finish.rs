@@ -6,10 +6,11 @@ use std::collections::BTreeSet;
 
 use warpwright_cudac::affine::{Poly, Symbol};
 use warpwright_cudac::diag::Span;
+use warpwright_cudac::names::free;
 
 use super::{Done, Machine, apart, problem, refused};
 use crate::emit::names_of;
-use crate::ir::{Flat, Index, Kernel, Statement, Value};
+use crate::ir::{Flat, Index, Kernel, Statement, Value, any};
 
 impl Machine<'_> {
     pub(super) fn finish(&mut self, name: &Span) -> Done<()> {
@@ -85,13 +86,10 @@ impl Machine<'_> {
             let symbol = self.kernel.dims[number].symbol;
             let axis = self.kernel.dims[number].axis();
             let own = self.names.get(&symbol).cloned();
-            let mut free = own.unwrap_or_else(|| ["x", "y", "z", "w"][axis.min(3)].to_owned());
+            let wish = own.unwrap_or_else(|| ["x", "y", "z", "w"][axis.min(3)].to_owned());
             // What was a place first may be a variable that changes further down.
             let taken = names_of(&self.kernel);
-            while taken.contains(&free) {
-                free.push('_');
-            }
-            self.kernel.dims[number].name = free;
+            self.kernel.dims[number].name = free(wish, |name| taken.contains(name));
         }
         self.independent(name)
     }
@@ -235,22 +233,20 @@ pub(super) fn note_order(kernel: &mut Kernel) {
 }
 
 fn order(kernel: &Kernel, all: &[Statement], stored: &mut bool, late: &mut [bool]) {
-    let stores = |s: &Statement| {
-        let mut found = false;
-        s.walk(&mut |s| {
-            found |= matches!(s, Statement::Store { .. } | Statement::Atomic { .. });
-        });
-        found
+    let stores = |all: &[Statement]| {
+        any(all, |s| {
+            matches!(s, Statement::Store { .. } | Statement::Atomic { .. })
+        })
     };
     for statement in all {
         match statement {
             Statement::Loop(_, body) => {
                 // What a turn stores comes before what the next one loads.
-                *stored |= body.iter().any(stores);
+                *stored |= stores(body);
                 order(kernel, body, stored, late);
             }
             Statement::While(cond, body) => {
-                *stored |= body.iter().any(stores);
+                *stored |= stores(body);
                 loads(kernel, cond, *stored, late);
                 order(kernel, body, stored, late);
             }
@@ -270,7 +266,7 @@ fn order(kernel: &Kernel, all: &[Statement], stored: &mut bool, late: &mut [bool
                 }
                 let value = other.value().into_iter();
                 value.for_each(|v| loads(kernel, v, *stored, late));
-                *stored |= stores(other);
+                *stored |= stores(std::slice::from_ref(other));
             }
         }
     }

@@ -178,28 +178,15 @@ impl Machine<'_> {
 
 /// The steps of all loops without a first value, and where they stand.
 fn counted(block: &Block, out: &mut Vec<(String, Span)>) {
-    for statement in &block.statements {
-        warpwright_cudac::with_stack(|| match &statement.kind {
-            StmtKind::If(_, then, otherwise) => {
-                counted(then, out);
-                otherwise.iter().for_each(|b| counted(b, out));
-            }
-            StmtKind::For(parts) => {
-                if let (None, Some(by)) = (&parts.init, &parts.step) {
-                    let found = step(by);
-                    out.extend(found.map(|(name, ..)| (name.to_owned(), by.bare().span.clone())));
-                }
-                counted(&parts.body, out);
-            }
-            StmtKind::While(cond, body) => {
-                if let Some(by) = as_for(cond, body).and_then(|parts| parts.step) {
-                    let found = step(&by);
-                    out.extend(found.map(|(name, ..)| (name.to_owned(), by.bare().span.clone())));
-                }
-                counted(body, out);
-            }
-            StmtKind::Block(block) => counted(block, out),
-            _ => {}
-        });
-    }
+    block.walk(&mut |statement| {
+        let by = match &statement.kind {
+            StmtKind::For(parts) if parts.init.is_none() => parts.step.clone(),
+            StmtKind::While(cond, body) => as_for(cond, body).and_then(|parts| parts.step),
+            _ => None,
+        };
+        let by = by
+            .iter()
+            .filter_map(|by| Some((step(by)?.0.to_owned(), by)));
+        out.extend(by.map(|(name, by)| (name, by.bare().span.clone())));
+    });
 }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use warpwright_cudac::ast::{Block, Expr, ExprKind, Function, Parameter, Stmt, StmtKind, Type};
+use warpwright_cudac::ast::{Block, Expr, ExprKind, Function, Parameter, StmtKind, Type};
 use warpwright_cudac::def_use::DefUse;
 use warpwright_cudac::diag::Span;
 use warpwright_cudac::names::Scopes;
@@ -150,15 +150,11 @@ impl Machine<'_> {
 
 /// Calls that are statements: the functions, and what they are passed.
 fn calls_of<'b>(block: &'b Block, found: &mut Vec<(&'b str, &'b [Expr])>) {
-    let mut see = |statement: &'b Stmt| {
+    block.walk(&mut |statement| {
         if let StmtKind::Expr(expr) = &statement.kind
             && let ExprKind::Call(name, arguments) = &expr.bare().kind
         {
             found.push((&name.text, arguments));
         }
-    };
-    block.statements.iter().for_each(&mut see);
-    for inner in block.statements.iter().flat_map(Stmt::blocks) {
-        calls_of(inner, found);
-    }
+    });
 }

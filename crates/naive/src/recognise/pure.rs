@@ -1,9 +1,10 @@
 //! Functions of the file that compute with their arguments alone: local variables, conditions, loops, calls of others.
 
 use warpwright_cudac::ast::{
-    Block, Declaration, Expr, ExprKind, Function, Init, Parameter, Stmt, StmtKind, Type,
+    Block, Expr, ExprKind, Function, Init, Parameter, Stmt, StmtKind, Type,
 };
 use warpwright_cudac::macros::Expanded;
+use warpwright_cudac::names::among;
 use warpwright_cudac::{File, TypeNames};
 
 use super::values::{NUMBERS, is_known};
@@ -75,32 +76,15 @@ fn root(target: &Expr) -> Option<&str> {
 
 /// Names of the variables that a block declares.
 fn declared(block: &Block, own: &mut Vec<String>) {
-    let mut add = |stmt: &Stmt| {
-        if let StmtKind::Declare(Declaration { variables, .. }) = &stmt.kind {
-            own.extend(variables.iter().map(|v| v.name.text.clone()));
+    block.walk(&mut |statement| {
+        let declaring = match &statement.kind {
+            StmtKind::For(parts) => parts.init.as_ref(),
+            _ => Some(statement),
+        };
+        if let Some(StmtKind::Declare(declaration)) = declaring.map(|s| &s.kind) {
+            own.extend(declaration.variables.iter().map(|v| v.name.text.clone()));
         }
-    };
-    block.statements.iter().for_each(&mut add);
-    for statement in &block.statements {
-        match &statement.kind {
-            StmtKind::If(_, then, otherwise) => {
-                declared(then, own);
-                otherwise.iter().for_each(|b| declared(b, own));
-            }
-            StmtKind::For(parts) => {
-                if let Some(Stmt {
-                    kind: StmtKind::Declare(Declaration { variables, .. }),
-                    ..
-                }) = &parts.init
-                {
-                    own.extend(variables.iter().map(|v| v.name.text.clone()));
-                }
-                declared(&parts.body, own);
-            }
-            StmtKind::While(_, body) | StmtKind::Block(body) => declared(body, own),
-            _ => {}
-        }
-    }
+    });
 }
 
 struct Inside<'p> {
@@ -210,7 +194,7 @@ impl Inside<'_> {
             Expanded::NoMacro => {}
         }
         match file.global(name, self.function.span.start) {
-            None => NUMBERS.contains(&name),
+            None => among(NUMBERS, name),
             Some(found) => {
                 let scalar = file.scalar(&found.ty, self.of.types);
                 scalar.is_some() && found.is_fixed() && found.init.is_some()

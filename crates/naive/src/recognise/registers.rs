@@ -10,6 +10,7 @@
 //! that the element is there. Preserves: every value, to the bit; elements are rounded to their type as they were.
 
 use warpwright_cudac::affine::Symbol;
+use warpwright_cudac::names::free;
 use warpwright_cudac::with_stack;
 
 use crate::ir::{Index, Kernel, Statement, Value, Variable};
@@ -86,12 +87,10 @@ fn surely(value: &Value, own: &impl Fn(usize) -> bool) -> bool {
 
 fn keep(kernel: &mut Kernel, array: usize, first: usize, access: usize) {
     let of = &kernel.arrays[array];
-    let mut name = format!("{}_kept", of.name);
-    while kernel.variables.iter().any(|v| v.name == name)
-        || kernel.parameters.iter().any(|p| p.name == name)
-    {
-        name.push('_');
-    }
+    let is_variable = |name: &str| kernel.variables.iter().any(|v| v.name == name);
+    let name = free(format!("{}_kept", of.name), |name| {
+        is_variable(name) || kernel.has_parameter(name)
+    });
     let variable = kernel.variables.len();
     kernel.variables.push(Variable {
         name,

@@ -421,34 +421,27 @@ impl Machine<'_> {
         };
         let here: Vec<(String, Span)> = block.statements.iter().filter_map(assigned).collect();
         for statement in &block.statements {
-            match &statement.kind {
-                StmtKind::Declare(declaration) => {
-                    for variable in &declaration.variables {
-                        let name = &variable.name.text;
-                        let Some(sites) = self.uses.sites(name) else {
-                            continue;
-                        };
-                        let own = |at: &Span| here.iter().any(|(n, s)| n == name && s == at);
-                        let whole = variable.ty.is_integer()
-                            || matches!(variable.ty.bare(), Type::Pointer(..));
-                        if whole
-                            && variable.init.is_some()
-                            && sites.declared.len() == 1
-                            && !sites.assigned.is_empty()
-                            && sites.assigned.iter().all(own)
-                        {
-                            self.straight.insert(name.clone(), None);
-                        }
+            if let StmtKind::Declare(declaration) = &statement.kind {
+                for variable in &declaration.variables {
+                    let name = &variable.name.text;
+                    let Some(sites) = self.uses.sites(name) else {
+                        continue;
+                    };
+                    let own = |at: &Span| here.iter().any(|(n, s)| n == name && s == at);
+                    let whole =
+                        variable.ty.is_integer() || matches!(variable.ty.bare(), Type::Pointer(..));
+                    if whole
+                        && variable.init.is_some()
+                        && sites.declared.len() == 1
+                        && !sites.assigned.is_empty()
+                        && sites.assigned.iter().all(own)
+                    {
+                        self.straight.insert(name.clone(), None);
                     }
                 }
-                StmtKind::If(_, then, otherwise) => {
-                    self.begin_straight(then);
-                    otherwise.iter().for_each(|b| self.begin_straight(b));
-                }
-                StmtKind::For(parts) => self.begin_straight(&parts.body),
-                StmtKind::While(_, body) | StmtKind::Block(body) => self.begin_straight(body),
-                _ => {}
             }
+            let blocks = statement.blocks().into_iter();
+            blocks.for_each(|block| self.begin_straight(block));
         }
     }
 

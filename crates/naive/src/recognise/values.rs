@@ -4,6 +4,7 @@ use warpwright_cudac::affine::{Poly, Symbol, Test};
 use warpwright_cudac::ast::{Expr, ExprKind, Init, Type};
 use warpwright_cudac::diag::Span;
 use warpwright_cudac::macros::Expanded;
+use warpwright_cudac::names::among;
 use warpwright_cudac::{Literal, Scalar, print};
 
 use super::{Done, Machine, Pointer, Val, Var, problem, pure, refused};
@@ -13,203 +14,37 @@ use crate::ir::{Access, Index, Value};
 pub(super) const INT: Scalar = Scalar::Integer(32, true);
 
 /// Functions of CUDA without effects: arithmetic on their arguments alone.
-const PURE: &[&str] = &[
-    "abs",
-    "fabs",
-    "fabsf",
-    "min",
-    "max",
-    "fmin",
-    "fmax",
-    "fminf",
-    "fmaxf",
-    "umin",
-    "umax",
-    "sqrt",
-    "sqrtf",
-    "rsqrt",
-    "rsqrtf",
-    "cbrt",
-    "cbrtf",
-    "exp",
-    "expf",
-    "exp2",
-    "exp2f",
-    "exp10f",
-    "expm1f",
-    "log",
-    "logf",
-    "log2",
-    "log2f",
-    "log10f",
-    "log1pf",
-    "sin",
-    "sinf",
-    "cos",
-    "cosf",
-    "tan",
-    "tanf",
-    "tanh",
-    "tanhf",
-    "sinhf",
-    "coshf",
-    "asinf",
-    "acosf",
-    "atanf",
-    "atan2f",
-    "atan",
-    "atan2",
-    "erf",
-    "erff",
-    "erfcf",
-    "pow",
-    "powf",
-    "hypotf",
-    "fma",
-    "fmaf",
-    "floor",
-    "floorf",
-    "ceil",
-    "ceilf",
-    "round",
-    "roundf",
-    "rintf",
-    "truncf",
-    "fmod",
-    "fmodf",
-    "copysignf",
-    "isnan",
-    "isinf",
-    "__expf",
-    "__logf",
-    "__sinf",
-    "__cosf",
-    "__powf",
-    "__fdividef",
-    "__frsqrt_rn",
-    "__fmul_rn",
-    "__fadd_rn",
-    "__fsub_rn",
-    "__fmaf_rn",
-    "__fdiv_rn",
-    "__fsqrt_rn",
-    "__saturatef",
-    "__float2int_rn",
-    "__int2float_rn",
-    "__float_as_int",
-    "__int_as_float",
-    "__mul24",
-    "__umul24",
-    "__popc",
-    "__popcll",
-    "__clz",
-    "__clzll",
-    "__ffs",
-    "__ffsll",
-    "__brev",
-    "__mulhi",
-    "__umulhi",
-    "__mul64hi",
-    "__umul64hi",
-    "__sad",
-    "__usad",
-    "__half2float",
-    "__float2half",
-    "__float2half_rn",
-    "__hadd",
-    "__hsub",
-    "__hmul",
-    "__hdiv",
-    "__hfma",
-    "__hmax",
-    "__hmin",
-    "__habs",
-    "__hneg",
-    "__double2float_rn",
-    "__float2int_rd",
-    "__float2int_ru",
-    "__float2int_rz",
-    "__float2uint_rn",
-    "__uint2float_rn",
-    "__float_as_uint",
-    "__uint_as_float",
-    "__double_as_longlong",
-    "__longlong_as_double",
-    "normcdf",
-    "normcdff",
-    "rcbrt",
-    "rcbrtf",
-    "rint",
-    "trunc",
-    "log1p",
-    "expm1",
-    "exp10",
-    "log10",
-    "sinh",
-    "cosh",
-    "asin",
-    "acos",
-    "hypot",
-    "lgamma",
-    "lgammaf",
-    "tgamma",
-    "tgammaf",
-    "erfc",
-    "copysign",
-    "remainder",
-    "remainderf",
-    "fdim",
-    "fdimf",
-    "llabs",
-    "labs",
-    "__builtin_inff",
-    "__builtin_inf",
-    "__builtin_huge_valf",
-    "__builtin_huge_val",
-    "__builtin_nanf",
-];
+const PURE: &str = "\
+     abs fabs fabsf min max fmin fmax fminf fmaxf umin umax sqrt sqrtf rsqrt rsqrtf cbrt cbrtf exp expf exp2 exp2f \
+     exp10f expm1f log logf log2 log2f log10f log1pf sin sinf cos cosf tan tanf tanh tanhf sinhf coshf asinf acosf \
+     atanf atan2f atan atan2 erf erff erfcf pow powf hypotf fma fmaf floor floorf ceil ceilf round roundf rintf \
+     truncf fmod fmodf copysignf isnan isinf __expf __logf __sinf __cosf __powf __fdividef __frsqrt_rn __fmul_rn \
+     __fadd_rn __fsub_rn __fmaf_rn __fdiv_rn __fsqrt_rn __saturatef __float2int_rn __int2float_rn __float_as_int \
+     __int_as_float __mul24 __umul24 __popc __popcll __clz __clzll __ffs __ffsll __brev __mulhi __umulhi __mul64hi \
+     __umul64hi __sad __usad __half2float __float2half __float2half_rn __hadd __hsub __hmul __hdiv __hfma __hmax \
+     __hmin __habs __hneg __double2float_rn __float2int_rd __float2int_ru __float2int_rz __float2uint_rn \
+     __uint2float_rn __float_as_uint __uint_as_float __double_as_longlong __longlong_as_double normcdf normcdff rcbrt \
+     rcbrtf rint trunc log1p expm1 exp10 log10 sinh cosh asin acos hypot lgamma lgammaf tgamma tgammaf erfc copysign \
+     remainder remainderf fdim fdimf llabs labs __builtin_inff __builtin_inf __builtin_huge_valf __builtin_huge_val \
+     __builtin_nanf";
 
 /// Is a function of CUDA without effects?
 pub(super) fn is_known(name: &str) -> bool {
-    PURE.contains(&name) || makes_vector(name)
+    among(PURE, name) || makes_vector(name)
 }
 
 /// Does a name begin a value of a vector type, as in `make_uchar3`?
 pub(super) fn makes_vector(name: &str) -> bool {
     let ty = name.strip_prefix("make_").unwrap_or("");
     let base = ty.trim_end_matches(|c: char| c.is_ascii_digit());
-    let known = [
-        "char",
-        "uchar",
-        "short",
-        "ushort",
-        "int",
-        "uint",
-        "longlong",
-        "ulonglong",
-        "float",
-        "double",
-    ];
-    known.contains(&base) && matches!(&ty[base.len()..], "1" | "2" | "3" | "4")
+    let known = "char uchar short ushort int uint longlong ulonglong float double";
+    among(known, base) && matches!(&ty[base.len()..], "1" | "2" | "3" | "4")
 }
 
 /// Numbers of the standard headers.
-pub(super) const NUMBERS: &[&str] = &[
-    "INFINITY",
-    "NAN",
-    "HUGE_VALF",
-    "FLT_MAX",
-    "FLT_MIN",
-    "FLT_EPSILON",
-    "DBL_MAX",
-    "DBL_MIN",
-    "DBL_EPSILON",
-    "M_PI",
-    "M_PI_2",
-    "M_SQRT1_2",
-    "CUDART_INF_F",
-    "CUDART_PI_F",
-];
+pub(super) const NUMBERS: &str = "\
+     INFINITY NAN HUGE_VALF FLT_MAX FLT_MIN FLT_EPSILON DBL_MAX DBL_MIN DBL_EPSILON M_PI M_PI_2 M_SQRT1_2 \
+     CUDART_INF_F CUDART_PI_F";
 
 /// Most uses of macros within each other.
 const DEEPEST: usize = 32;
@@ -354,7 +189,7 @@ impl Machine<'_> {
             return self.value(&meaning);
         }
         // Numbers of the standard headers, which are macros or compilers' own.
-        if NUMBERS.contains(&name) && self.file.global(name, at.start).is_none() {
+        if among(NUMBERS, name) && self.file.global(name, at.start).is_none() {
             return Ok(Val::Value(Value::Text(name.to_owned())));
         }
         if name == "warpSize" {

@@ -24,11 +24,11 @@ use warpwright_target::RESIDENT_THREADS;
 
 use crate::bounds::{end, largest};
 use crate::emit::{Condition, Entry, Generated, Parts, plane};
-use crate::ir::{Kernel, Statement, Value};
-use crate::text::Text;
+use crate::ir::{Kernel, Statement, Value, any};
+use crate::text::{Text, four_times};
 use crate::wide;
 pub use turns::Apart;
-pub(crate) use turns::{Combine, Sum, analyse};
+pub(crate) use turns::{Combine, Sum, analyse, only_loop};
 
 /// How turns are divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -182,24 +182,12 @@ fn divided(
     sums: &[Option<Vec<Sum>>],
     is_wide: bool,
 ) -> Result<Option<Entry>, Apart> {
-    let mut loops =
-        kernel
-            .body
-            .iter()
-            .zip(sums)
-            .enumerate()
-            .filter_map(|(at, (statement, sums))| match (statement, sums) {
-                (Statement::Loop(number, body), Some(sums)) => Some((at, *number, body, sums)),
-                _ => None,
-            });
-    let (Some((at, number, body, sums)), None, 1) = (loops.next(), loops.next(), kernel.dims.len())
-    else {
+    let (Some((at, number, body, sums)), 1) = (only_loop(kernel, sums), kernel.dims.len()) else {
         return Ok(None);
     };
-    let mut stores = false;
-    kernel.body[..=at]
-        .iter()
-        .for_each(|s| s.walk(&mut |s| stores |= matches!(s, Statement::Store { .. })));
+    let stores = any(&kernel.body[..=at], |s| {
+        matches!(s, Statement::Store { .. })
+    });
     let counter = &kernel.loops[number];
     let turns = counter
         .high
@@ -215,14 +203,9 @@ fn divided(
     let mut first = Writer::new(kernel, team, is_wide);
     let [part, parts, from, to, each] =
         ["part", "parts", "from", "to", "each"].map(|w| first.text.fresh(w));
-    let memory: Vec<String> = sums
-        .iter()
-        .map(|s| {
-            first
-                .text
-                .fresh(&format!("{}_memory", kernel.variables[s.variable].name))
-        })
-        .collect();
+    let stems = sums.iter().map(|s| &kernel.variables[s.variable].name);
+    let memory = stems.map(|stem| first.text.fresh(&format!("{stem}_memory")));
+    let memory: Vec<String> = memory.collect();
     if team.early {
         early(&mut first.text, "cudaTriggerProgrammaticLaunchCompletion");
     }
@@ -234,29 +217,23 @@ fn divided(
         first.text.poly(&counter.low),
         first.text.poly(&counter.high),
     );
-    first.text.line(&format!("const int {part} = blockIdx.y;"));
-    // Whole groups of the turns that are written out: what is left over is loaded one by one.
+    // Whole groups of the turns that are written out: what is left over is loaded one by one. The last parts may have no
+    // turn, and begin beyond what 32 bits hold.
     let group = 4 * team.size() * team.unroll;
-    first.text.line(&format!(
-        "const int {each} = (({high} - ({low}) + {parts} - 1) / {parts} + {}) / {group} * {group};",
+    first.text.lines(&format!(
+        "const int {part} = blockIdx.y;\n\
+         const int {each} = (({high} - ({low}) + {parts} - 1) / {parts} + {}) / {group} * {group};\n\
+         const int {from} = (int)min((long long)({high}), {low} + (long long){part} * {each});\n\
+         const int {to} = (int)min((long long)({high}), (long long){from} + {each});",
         group - 1
-    ));
-    // The last parts may have no turn, and begin beyond what 32 bits hold.
-    first.text.line(&format!(
-        "const int {from} = (int)min((long long)({high}), {low} + (long long){part} * {each});"
-    ));
-    first.text.line(&format!(
-        "const int {to} = (int)min((long long)({high}), (long long){from} + {each});"
     ));
     first.range = Some((from, to));
     let own = first.own_turns(number, body, sums);
     let place = format!("[{part} * {} + {}]", first.text.end(0), kernel.dims[0].name);
     for ((own, sum), memory) in own.iter().zip(sums).zip(&memory) {
         first.combine(sum, own, false);
-        let inside = first.first_inside();
-        first
-            .text
-            .line(&format!("if ({inside}) {memory}{place} = {own};"));
+        let line = format!("if ({}) {memory}{place} = {own};", first.first_inside());
+        first.text.line(&line);
     }
     if is_wide && !first.is_widened {
         return Ok(None);
@@ -281,16 +258,14 @@ fn divided(
     }
     for (sum, memory) in sums.iter().zip(&memory) {
         let own = second.declare_own(sum);
-        let both = sum
-            .combine
-            .text(sum.scalar, &own, &format!("{memory}{place}"));
+        let both = sum.both(&own, &format!("{memory}{place}"));
         let (rank, size) = (second.rank.clone(), second_team.size());
         second.text.line(&format!(
             "for (int {part} = {rank}; {part} < {parts}; {part} += {size}) {own} = {both};"
         ));
         second.combine(sum, &own, false);
         let whole = second.text.variable(sum.variable).to_owned();
-        let both = sum.combine.text(sum.scalar, &whole, &own);
+        let both = sum.both(&whole, &own);
         second.text.line(&format!("{whole} = {both};"));
     }
     for statement in &kernel.body[at + 1..] {
@@ -326,9 +301,7 @@ fn divided(
 /// The second of two kernels is launched before the first one ends (programmatic dependent launch, compute capability
 /// 9.0), and waits for it before it reads anything.
 fn early(text: &mut Text<'_>, function: &str) {
-    text.line("#if __CUDA_ARCH__ >= 900");
-    text.line(&format!("{function}();"));
-    text.line("#endif");
+    text.lines(&format!("#if __CUDA_ARCH__ >= 900\n{function}();\n#endif"));
 }
 
 struct Writer<'k> {
@@ -377,9 +350,8 @@ impl<'k> Writer<'k> {
             threads: self.team.threads,
             tile: [self.team.points(), 1, 1],
             resident: self.team.resident,
-            shared_bytes: 0,
             conditions: self.conditions,
-            parts: None,
+            ..Entry::default()
         }
     }
 
@@ -398,27 +370,21 @@ impl<'k> Writer<'k> {
         let x_end = self.text.end(0).to_owned();
         match self.team.lanes {
             Lanes::Turns { points: 1 } => {
-                self.text.line(&format!("const int {rank} = threadIdx.x;"));
-                self.text
-                    .line(&format!("const int {} = blockIdx.x;", x.name));
+                self.text.lines(&format!(
+                    "const int {rank} = threadIdx.x;\nconst int {} = blockIdx.x;",
+                    x.name
+                ));
             }
             Lanes::Turns { .. } => {
-                self.text
-                    .line(&format!("const int {rank} = threadIdx.x % {size};"));
-                self.text.line(&format!(
-                    "const int {} = blockIdx.x * {points} + threadIdx.x / {size};",
+                self.text.lines(&format!(
+                    "const int {rank} = threadIdx.x % {size};\n\
+                     const int {} = blockIdx.x * {points} + threadIdx.x / {size};",
                     x.name
                 ));
             }
             Lanes::Points => {
                 let (column, inside) = (self.column.clone(), self.inside.clone());
                 let place = self.text.fresh("place");
-                self.text
-                    .line(&format!("const int {column} = threadIdx.x % 32;"));
-                self.text
-                    .line(&format!("const int {rank} = threadIdx.x / 32;"));
-                self.text
-                    .line(&format!("const int {place} = blockIdx.x * 32 + {column};"));
                 let mut test = format!("{place} < {x_end}");
                 let mut clamped = format!("min({place}, {x_end} - 1)");
                 for low in &x.low {
@@ -426,21 +392,21 @@ impl<'k> Writer<'k> {
                     let _ = write!(test, " && {place} >= {low}");
                     clamped = format!("max({clamped}, {low})");
                 }
-                self.text.line(&format!("const bool {inside} = {test};"));
-                self.text.line(
-                    "// Threads outside compute what the last one computes, and store nothing.",
-                );
-                self.text
-                    .line(&format!("const int {} = {clamped};", x.name));
+                self.text.lines(&format!(
+                    "const int {column} = threadIdx.x % 32;\n\
+                     const int {rank} = threadIdx.x / 32;\n\
+                     const int {place} = blockIdx.x * 32 + {column};\n\
+                     const bool {inside} = {test};\n\
+                     // Threads outside compute what the last one computes, and store nothing.\n\
+                     const int {} = {clamped};",
+                    x.name
+                ));
             }
         }
         for (number, dim) in self.kernel.dims.iter().enumerate().skip(1) {
-            let place = match number {
-                1 => "blockIdx.y".to_owned(),
-                number => plane(self.kernel, number),
-            };
-            self.text
-                .line(&format!("const int {} = {place};", dim.name));
+            let place = plane(self.kernel, number);
+            let line = format!("const int {} = {place};", dim.name);
+            self.text.line(&line);
         }
         // Blocks and warps leave as a whole.
         for (number, dim) in self.kernel.dims.iter().enumerate() {
@@ -456,8 +422,8 @@ impl<'k> Writer<'k> {
                 tests.push(format!("{} >= {x_end}", dim.name));
             }
             if !tests.is_empty() {
-                self.text
-                    .line(&format!("if ({}) return;", tests.join(" || ")));
+                let line = format!("if ({}) return;", tests.join(" || "));
+                self.text.line(&line);
             }
         }
     }
@@ -489,7 +455,7 @@ impl<'k> Writer<'k> {
         for (at, (sum, own)) in sums.iter().zip(own).enumerate() {
             self.combine(sum, &own, is_last && at + 1 == sums.len());
             let whole = self.text.variable(sum.variable).to_owned();
-            let both = sum.combine.text(sum.scalar, &whole, &own);
+            let both = sum.both(&whole, &own);
             self.text.line(&format!("{whole} = {both};"));
         }
     }
@@ -502,8 +468,8 @@ impl<'k> Writer<'k> {
             Combine::Add => "0".to_owned(),
             Combine::Largest | Combine::Least => self.text.variable(sum.variable).to_owned(),
         };
-        self.text
-            .line(&format!("{} {name} = {first};", variable.ty));
+        let line = format!("{} {name} = {first};", variable.ty);
+        self.text.line(&line);
         name
     }
 
@@ -524,9 +490,7 @@ impl<'k> Writer<'k> {
             let name = self.declare_own(sum);
             whole.push(self.text.rename(sum.variable, name));
         }
-        let mut stores = false;
-        body.iter()
-            .for_each(|s| s.walk(&mut |s| stores |= matches!(s, Statement::Store { .. })));
+        let stores = any(body, |s| matches!(s, Statement::Store { .. }));
         let guarded = stores && self.team.lanes == Lanes::Points;
         if guarded {
             let inside = self.inside.clone();
@@ -575,11 +539,9 @@ impl<'k> Writer<'k> {
             self.text.rename(sum.variable, whole);
             let [a, b] = [0, 2].map(|at| {
                 let [a, b] = [at, at + 1].map(|at| format!("{four}[{at}]"));
-                sum.combine.text(sum.scalar, &a, &b)
+                sum.both(&a, &b)
             });
-            let both = sum
-                .combine
-                .text(sum.scalar, &format!("({a})"), &format!("({b})"));
+            let both = sum.both(&format!("({a})"), &format!("({b})"));
             self.text.line(&format!("{own} = {both};"));
             names.push(own);
         }
@@ -642,35 +604,26 @@ impl<'k> Writer<'k> {
         }
         let kernel = self.kernel;
         let point = kernel.dims[0].symbol;
-        let (first, row, turn, far) = (
-            self.text.fresh("first"),
-            self.text.fresh("row"),
-            self.text.fresh("turn"),
-            self.text.fresh("far"),
-        );
+        let words = ["first", "row", "turn", "far"];
+        let [first, row, turn, far] = words.map(|word| self.text.fresh(word));
         let x_end = self.text.end(0).to_owned();
-        self.text
-            .line("// Here a thread has four neighbouring points, and a warp four turns at once.");
-        self.text.line(&format!(
-            "const int {first} = min((int)(blockIdx.x * 32 + threadIdx.x % 8 * 4), {x_end} - 4);"
+        self.text.lines(&format!(
+            "// Here a thread has four neighbouring points, and a warp four turns at once.\n\
+             const int {first} = min((int)(blockIdx.x * 32 + threadIdx.x % 8 * 4), {x_end} - 4);\n\
+             const int {row} = threadIdx.x / 8;"
         ));
-        self.text
-            .line(&format!("const int {row} = threadIdx.x / 8;"));
         let mut names = Vec::new();
         let mut whole = Vec::new();
         for sum in sums {
             let variable = &kernel.variables[sum.variable];
             let name = self.text.fresh(&format!("{}_four", variable.name));
-            self.text
-                .line(&format!("{} {name}[4] = {{}};", variable.ty));
+            let line = format!("{} {name}[4] = {{}};", variable.ty);
+            self.text.line(&line);
             whole.push(self.text.rename(sum.variable, format!("{name}[{turn}]")));
             names.push(name);
         }
         let counter = &kernel.loops[number];
-        let (low, high) = match self.range.clone() {
-            Some(range) => range,
-            None => (self.text.poly(&counter.low), self.text.poly(&counter.high)),
-        };
+        let (low, high) = self.ends(number);
         let (name, step) = (counter.name.clone(), counter.step);
         let by = step * i64::from(self.team.threads / 8);
         let begin = match (low.as_str(), step) {
@@ -686,12 +639,9 @@ impl<'k> Writer<'k> {
         for group in &plan.groups {
             group.write(kernel, &mut self.text, point, &first, &turn);
         }
-        self.text.line("#pragma unroll");
-        self.text
-            .open(&format!("for (int {turn} = 0; {turn} < 4; {turn}++)"));
+        self.text.lines(&four_times(&turn));
         self.text.statements(body);
-        self.text.close();
-        self.text.close();
+        self.text.lines("}\n}");
         plan.groups.iter().for_each(|g| g.end(&mut self.text));
         for (sum, whole) in sums.iter().zip(whole) {
             self.text.rename(sum.variable, whole);
@@ -702,52 +652,46 @@ impl<'k> Writer<'k> {
             let name = kernel.variables[sum.variable].name.clone();
             let own = format!("{four}[{turn}]");
             let other = format!("__shfl_xor_sync(0xffffffff, {own}, {far})");
-            let both = sum.combine.text(sum.scalar, &own, &other);
+            let both = sum.both(&own, &other);
             let parts = self.text.fresh(&format!("{name}_parts"));
-            self.text.line(&format!(
-                "__shared__ {ty} {parts}[{}][32];",
-                self.team.size()
-            ));
-            self.text.line("#pragma unroll");
-            self.text
-                .open(&format!("for (int {turn} = 0; {turn} < 4; {turn}++)"));
-            self.text.line(&format!(
-                "for (int {far} = 8; {far} < 32; {far} *= 2) {own} = {both};"
-            ));
-            self.text.line(&format!(
-                "if (threadIdx.x % 32 < 8) {parts}[{}][threadIdx.x % 8 * 4 + {turn}] = {own};",
+            let name = self.text.fresh(&format!("{name}_own"));
+            self.text.lines(&format!(
+                "__shared__ {ty} {parts}[{}][32];\n\
+                 {}\n\
+                 for (int {far} = 8; {far} < 32; {far} *= 2) {own} = {both};\n\
+                 if (threadIdx.x % 32 < 8) {parts}[{}][threadIdx.x % 8 * 4 + {turn}] = {own};\n\
+                 }}\n\
+                 {ty} {name};",
+                self.team.size(),
+                four_times(&turn),
                 self.rank
             ));
-            self.text.close();
             self.filled.insert(sum.variable, parts);
-            let name = self.text.fresh(&format!("{name}_own"));
-            self.text.line(&format!("{ty} {name};"));
             all.push(name);
         }
         all
     }
 
     fn unroll(&mut self, body: &[Statement]) {
-        let mut inner = false;
-        body.iter()
-            .for_each(|s| s.walk(&mut |s| inner |= matches!(s, Statement::Loop(..))));
+        let inner = any(body, |s| matches!(s, Statement::Loop(..)));
         if !inner && self.team.unroll > 1 {
-            self.text
-                .line(&format!("#pragma unroll {}", self.team.unroll));
+            let line = format!("#pragma unroll {}", self.team.unroll);
+            self.text.line(&line);
         }
+    }
+
+    /// Where the turns of a loop begin and end for the block.
+    fn ends(&self, number: usize) -> (String, String) {
+        let counter = &self.kernel.loops[number];
+        let all = || (self.text.poly(&counter.low), self.text.poly(&counter.high));
+        self.range.clone().unwrap_or_else(all)
     }
 
     fn plain_turns(&mut self, number: usize, body: &[Statement]) {
         let counter = &self.kernel.loops[number];
-        let (low, high) = match self.range.clone() {
-            Some(range) => range,
-            None => (self.text.poly(&counter.low), self.text.poly(&counter.high)),
-        };
-        let (name, step, size) = (
-            counter.name.clone(),
-            counter.step,
-            i64::from(self.team.size()),
-        );
+        let (low, high) = self.ends(number);
+        let (name, step) = (counter.name.clone(), counter.step);
+        let size = i64::from(self.team.size());
         let rank = match step {
             1 => self.rank.clone(),
             step => format!("{} * {step}", self.rank),
@@ -786,20 +730,13 @@ impl<'k> Writer<'k> {
         ));
         let mut late = Vec::new();
         for group in &plan.groups {
-            late.extend(group.write(
-                self.kernel,
-                &mut self.text,
-                Symbol::Loop(number),
-                &first,
-                turn,
-            ));
+            let (text, turns) = (&mut self.text, Symbol::Loop(number));
+            late.extend(group.write(self.kernel, text, turns, &first, turn));
         }
-        self.text.line("#pragma unroll");
-        self.text
-            .open(&format!("for (int {turn} = 0; {turn} < 4; {turn}++)"));
+        self.text.lines(&four_times(turn));
         if plan.uses_counter {
-            self.text
-                .line(&format!("const int {} = {first} + {turn};", counter.name));
+            let line = format!("const int {} = {first} + {turn};", counter.name);
+            self.text.line(&line);
         }
         self.text.statements(body);
         self.text.close();
@@ -819,10 +756,9 @@ impl<'k> Writer<'k> {
         if let Lanes::Turns { .. } = self.team.lanes {
             let far = self.text.fresh("far");
             let other = format!("__shfl_xor_sync(0xffffffff, {own}, {far})");
-            let both = sum.combine.text(sum.scalar, own, &other);
-            self.text.line(&format!(
-                "for (int {far} = 16; {far} > 0; {far} /= 2) {own} = {both};"
-            ));
+            let both = sum.both(own, &other);
+            let head = format!("for (int {far} = 16; {far} > 0; {far} /= 2)");
+            self.text.line(&format!("{head} {own} = {both};"));
             if size == 32 {
                 return;
             }
@@ -837,19 +773,18 @@ impl<'k> Writer<'k> {
         let (count, column) = match self.team.lanes {
             Lanes::Turns { .. } => {
                 let warps = size / 32;
-                self.text
-                    .line(&format!("__shared__ {ty} {parts}[{warps}];"));
-                self.text.line(&format!(
-                    "if ({rank} % 32 == 0) {parts}[{rank} / 32] = {own};"
+                self.text.lines(&format!(
+                    "__shared__ {ty} {parts}[{warps}];\n\
+                     if ({rank} % 32 == 0) {parts}[{rank} / 32] = {own};"
                 ));
                 (warps, String::new())
             }
             Lanes::Points => {
                 let column = format!("[{}]", self.column);
                 if !is_filled {
-                    self.text
-                        .line(&format!("__shared__ {ty} {parts}[{size}][32];"));
-                    self.text.line(&format!("{parts}[{rank}]{column} = {own};"));
+                    self.text.lines(&format!(
+                        "__shared__ {ty} {parts}[{size}][32];\n{parts}[{rank}]{column} = {own};"
+                    ));
                 }
                 (size, column)
             }
@@ -858,13 +793,11 @@ impl<'k> Writer<'k> {
         if is_last && self.team.lanes == Lanes::Points {
             self.text.line(&format!("if ({rank} != 0) return;"));
         }
-        self.text.line(&format!("{own} = {parts}[0]{column};"));
-        let both = sum
-            .combine
-            .text(sum.scalar, own, &format!("{parts}[{part}]{column}"));
-        self.text.line("#pragma unroll");
-        self.text.line(&format!(
-            "for (int {part} = 1; {part} < {count}; {part}++) {own} = {both};"
+        let both = sum.both(own, &format!("{parts}[{part}]{column}"));
+        self.text.lines(&format!(
+            "{own} = {parts}[0]{column};\n\
+             #pragma unroll\n\
+             for (int {part} = 1; {part} < {count}; {part}++) {own} = {both};"
         ));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use warpwright_cudac::affine::Symbol;
 use warpwright_cudac::{Scalar, with_stack};
 
-use crate::ir::{Index, Kernel, Statement, Value};
+use crate::ir::{Index, Kernel, Statement, Value, any};
 
 /// How values of two turns become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,10 +46,30 @@ pub(crate) struct Sum {
 }
 
 impl Sum {
+    /// Two contributions combined, as text.
+    pub(crate) fn both(&self, a: &str, b: &str) -> String {
+        self.combine.text(self.scalar, a, b)
+    }
+
     /// Does another order of its turns change it?
     pub(crate) fn is_reordered(&self) -> bool {
         self.combine == Combine::Add && matches!(self.scalar, Scalar::Float | Scalar::Double)
     }
+}
+
+/// The loop at the top of a kernel whose turns can be divided, if there is only one: its place in the body, its number,
+/// what it does, and its sums.
+pub(crate) fn only_loop<'k>(
+    kernel: &'k Kernel,
+    sums: &'k [Option<Vec<Sum>>],
+) -> Option<(usize, usize, &'k [Statement], &'k [Sum])> {
+    let all = kernel.body.iter().zip(sums).enumerate();
+    let mut loops = all.filter_map(|(at, both)| match both {
+        (Statement::Loop(number, body), Some(sums)) => Some((at, *number, &body[..], &sums[..])),
+        _ => None,
+    });
+    let only = loops.next()?;
+    loops.next().is_none().then_some(only)
 }
 
 /// Why the turns of a kernel's loops cannot be divided among threads.
@@ -96,9 +116,8 @@ pub(crate) fn analyse(kernel: &Kernel) -> Result<Vec<Option<Vec<Sum>>>, Apart> {
                 Some(sums(kernel, &declared, body)?)
             }
             Statement::If(..) => {
-                let mut inside = false;
-                statement.walk(&mut |s| inside |= matches!(s, Statement::Loop(..)));
-                if inside {
+                let inside = std::slice::from_ref(statement);
+                if any(inside, |s| matches!(s, Statement::Loop(..))) {
                     return Err(Apart::Condition);
                 }
                 None

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use warpwright_cudac::Scalar;
-use warpwright_cudac::affine::Symbol;
 use warpwright_ladder::{
     Argument, Bounds, Compile, Element, Launch, Original, Run, Rung, Trial, climb as climb_trials,
 };
 
 use super::problem::{Output, Problem};
 use super::trial::{Case, cases};
-use crate::emit::{Condition, Entry, Generated, NoLauncher, Parts};
+use crate::emit::{Condition, Entry, Generated, NoLauncher, Parts, value};
 use crate::ir::{Array, Kernel, ParameterKind};
 
 /// A kernel that ran at so many sizes has been tried.
@@ -121,11 +120,7 @@ fn in_parts(
     kernel: &Kernel,
     case: &Case,
 ) -> Option<()> {
-    let turns = parts.turns.evaluate(|s| match s {
-        Symbol::Size(n) => case.sizes.get(n).copied(),
-        Symbol::Unknown(n) => case.ends.get(n).copied(),
-        _ => None,
-    });
+    let turns = value(&parts.turns, &case.sizes, &case.ends);
     // More parts than a launch would make, some of them without a turn.
     let count = turns.unwrap_or(1).clamp(1, 5);
     let points = case.ends.first().copied().unwrap_or(1);
@@ -181,25 +176,8 @@ fn named(kernel: &Kernel, case: &Case) -> Vec<(String, i64)> {
 }
 
 fn holds(conditions: &[Condition], case: &Case) -> bool {
-    conditions.iter().all(|condition| match condition {
-        Condition::Multiple(poly, by) => {
-            let value = poly.evaluate(|s| match s {
-                Symbol::Size(n) => case.sizes.get(n).copied(),
-                Symbol::Unknown(n) => case.ends.get(n).copied(),
-                _ => None,
-            });
-            value.is_some_and(|value| value % by == 0)
-        }
-        Condition::Aligned(..) => true,
-        Condition::Is(size, value) => case.sizes.get(*size) == Some(value),
-        Condition::Most(poly, most) => {
-            let value = poly.evaluate(|s| match s {
-                Symbol::Size(n) => case.sizes.get(n).copied(),
-                _ => None,
-            });
-            value.is_some_and(|value| value <= *most)
-        }
-    })
+    let mut all = conditions.iter();
+    all.all(|condition| condition.holds(&case.sizes, &case.ends))
 }
 
 /// Have all parameters types that a launch can pass? Of others no version can be compared.

@@ -1,7 +1,7 @@
 //! At which sizes a version is tried: one point, more than one tile, whole tiles, whole vectors, parts of loops that are
 //! full and parts that are not. A size that an entry has built in is tried with its value.
 
-use crate::emit::{Condition, Generated, extents};
+use crate::emit::{self, Condition, Generated, extents};
 use crate::ir::{Dim, Flat, Kernel, Statement};
 use warpwright_cudac::affine::{Poly, Symbol};
 
@@ -167,17 +167,14 @@ fn case(kernel: &Kernel, points: [i64; 4], turns: i64, fixed: &[(usize, i64)]) -
         grid[0] = covering(kernel.dims.last()?, (launched + per - 1) / per)?;
         ends = own;
     }
-    let size = |s: Symbol| match s {
-        Symbol::Size(n) => sizes.get(n).copied(),
-        _ => None,
-    };
+    let of_sizes = |poly: &Poly| emit::value(poly, &sizes, &[]);
     let launched = kernel.dims.iter().zip(points);
     for (dim, points) in launched.filter(|_| kernel.flat.is_none()) {
         let axis = dim.axis();
         let wanted = dim
             .high
             .iter()
-            .map(|h| h.evaluate(size))
+            .map(of_sizes)
             .min()
             .unwrap_or(Some(points))?;
         if kernel.single[axis] {
@@ -203,17 +200,12 @@ fn case(kernel: &Kernel, points: [i64; 4], turns: i64, fixed: &[(usize, i64)]) -
     // Points below a guard's lower bound are none.
     for (dim, end) in kernel.dims.iter().zip(&ends) {
         for low in &dim.low {
-            if low.evaluate(size)? >= *end {
+            if of_sizes(low)? >= *end {
                 return None;
             }
         }
     }
-    let value = |poly: &Poly| {
-        poly.evaluate(|s| match s {
-            Symbol::Unknown(dim) => ends.get(dim).copied(),
-            s => size(s),
-        })
-    };
+    let value = |poly: &Poly| emit::value(poly, &sizes, &ends);
     let mut lengths = Vec::new();
     for (number, (array, found)) in kernel.arrays.iter().zip(extents(kernel)).enumerate() {
         let length = match (array.length, found) {
@@ -268,12 +260,7 @@ fn flat_launch(
     points: [i64; 4],
     sizes: &mut [i64],
 ) -> Option<(i64, Vec<i64>)> {
-    let value = |poly: &Poly, sizes: &[i64]| {
-        poly.evaluate(|s| match s {
-            Symbol::Size(n) => sizes.get(n).copied(),
-            _ => None,
-        })
-    };
+    let value = |poly: &Poly, sizes: &[i64]| emit::value(poly, sizes, &[]);
     let last = kernel.dims.len().checked_sub(1)?;
     let mut ends = Vec::new();
     let mut rows = 1i64;

@@ -102,16 +102,9 @@ impl Generated {
 }
 
 /// Why no kernel can be written.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct EmitError(String);
-
-impl std::fmt::Display for EmitError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for EmitError {}
 
 impl Options {
     /// The block of a stencil's kernels. A domain of fewer dimensions has no use for threads along the

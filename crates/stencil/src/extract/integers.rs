@@ -462,22 +462,13 @@ impl Machine<'_> {
 
     /// The thread's own arrays with a list of numbers.
     pub(super) fn find_lists(&mut self, block: &Block) {
-        for statement in &block.statements {
-            match &statement.kind {
-                StmtKind::Declare(declaration) => {
-                    let lists = declaration.variables.iter();
-                    let lists = lists.filter(|v| matches!(v.init, Some(Init::List(..))));
-                    self.lists.extend(lists.map(|v| v.name.text.clone()));
-                }
-                StmtKind::If(_, then, otherwise) => {
-                    self.find_lists(then);
-                    otherwise.iter().for_each(|b| self.find_lists(b));
-                }
-                StmtKind::For(parts) => self.find_lists(&parts.body),
-                StmtKind::While(_, body) | StmtKind::Block(body) => self.find_lists(body),
-                _ => {}
+        block.walk(&mut |statement| {
+            if let StmtKind::Declare(declaration) = &statement.kind {
+                let lists = declaration.variables.iter();
+                let lists = lists.filter(|v| matches!(v.init, Some(Init::List(..))));
+                self.lists.extend(lists.map(|v| v.name.text.clone()));
             }
-        }
+        });
     }
 
     /// Is an integer variable of this name and with this first value a value of the point?

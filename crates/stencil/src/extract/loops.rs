@@ -251,27 +251,16 @@ fn is_name(expr: &Expr, name: &str) -> bool {
 
 /// Does a block store to memory anywhere?
 fn stores(block: &Block, machine: &Machine<'_>) -> bool {
-    block
-        .statements
-        .iter()
-        .any(|statement| match &statement.kind {
-            StmtKind::Expr(expr) => match &expr.kind {
-                ExprKind::Assign(_, left, _) => match machine.expanded(left) {
-                    Ok(left) => {
-                        let left = left.bare();
-                        matches!(left.kind, ExprKind::Index(..) | ExprKind::Unary(..))
-                            && !machine.is_own(left)
-                            && !machine.is_tile(left)
-                    }
-                    Err(_) => false,
-                },
-                _ => false,
-            },
-            StmtKind::If(_, then, otherwise) => {
-                stores(then, machine) || otherwise.as_ref().is_some_and(|o| stores(o, machine))
-            }
-            StmtKind::For(parts) => stores(&parts.body, machine),
-            StmtKind::While(_, body) | StmtKind::Block(body) => stores(body, machine),
-            _ => false,
-        })
+    let mut found = false;
+    block.walk(&mut |statement| {
+        if let StmtKind::Expr(expr) = &statement.kind
+            && let ExprKind::Assign(_, left, _) = &expr.kind
+            && let Ok(left) = machine.expanded(left)
+        {
+            let left = left.bare();
+            let is_element = matches!(left.kind, ExprKind::Index(..) | ExprKind::Unary(..));
+            found |= is_element && !machine.is_own(left) && !machine.is_tile(left);
+        }
+    });
+    found
 }

@@ -703,24 +703,13 @@ pub(super) fn fills_tiles(machine: &Machine<'_>, block: &Block) -> bool {
 
 /// The tiles that a block fills somewhere.
 fn filled_tiles(machine: &Machine<'_>, block: &Block, found: &mut Vec<usize>) {
-    for statement in &block.statements {
-        match &statement.kind {
-            StmtKind::Expr(expr) => {
-                if let ExprKind::Assign(_, left, _) = &expr.bare().kind {
-                    found.extend(tile_of(machine, left));
-                }
-            }
-            StmtKind::If(_, then, otherwise) => {
-                filled_tiles(machine, then, found);
-                if let Some(otherwise) = otherwise {
-                    filled_tiles(machine, otherwise, found);
-                }
-            }
-            StmtKind::For(parts) => filled_tiles(machine, &parts.body, found),
-            StmtKind::While(_, body) | StmtKind::Block(body) => filled_tiles(machine, body, found),
-            _ => {}
+    block.walk(&mut |statement| {
+        if let StmtKind::Expr(expr) = &statement.kind
+            && let ExprKind::Assign(_, left, _) = &expr.bare().kind
+        {
+            found.extend(tile_of(machine, left));
         }
-    }
+    });
 }
 
 fn no_barrier(name: &str, span: &Span, label: &str) -> Diagnostic {

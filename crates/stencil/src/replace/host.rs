@@ -1,6 +1,5 @@
 //! The host functions of a kernel that was replaced.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::{Refusal, Subject};
@@ -21,8 +20,6 @@ pub(super) struct Host<'a> {
     covers: Vec<String>,
     /// What the kernel is an instance of: by parameter of the template, whether it is a type, its name, and what it is.
     instance: Vec<(bool, String, String)>,
-    /// Names that are free: the grid, the block, the shared memory, the stream, the arguments.
-    free: [String; 5],
 }
 
 /// Where a parameter of the sweep gets its value.
@@ -38,11 +35,7 @@ enum From {
 const AXES: [&str; 3] = ["x", "y", "z"];
 
 impl<'a> Host<'a> {
-    pub(super) fn new(
-        subject: &'a Subject<'a>,
-        names: &'a Names,
-        taken: &BTreeSet<String>,
-    ) -> Result<Self, Refusal> {
+    pub(super) fn new(subject: &'a Subject<'a>, names: &'a Names) -> Result<Self, Refusal> {
         let own = &subject.function.parameters;
         let mut from = Vec::new();
         let stencil = subject.stencil;
@@ -61,13 +54,6 @@ impl<'a> Host<'a> {
             });
             from.push(found.next().ok_or(Refusal::Parameters)?);
         }
-        let free = ["grid", "block", "shared", "stream", "arguments"].map(|word| {
-            let mut word = word.to_owned();
-            while taken.contains(&word) {
-                word.push('_');
-            }
-            word
-        });
         let mut host = Host {
             subject,
             names,
@@ -75,14 +61,13 @@ impl<'a> Host<'a> {
             covers: Vec::new(),
             instance: extract::instance(subject.file, subject.header)
                 .map_err(|_| Refusal::Template)?,
-            free,
         };
         host.covers = host.covered()?;
         Ok(host)
     }
 
     fn covered(&self) -> Result<Vec<String>, Refusal> {
-        let [grid, block, ..] = &self.free;
+        let [grid, block, ..] = self.names.free();
         let mut conditions = Vec::new();
         let mut used = [false; 3];
         let stencil = self.subject.stencil;
@@ -137,7 +122,7 @@ impl<'a> Host<'a> {
 
     /// The function that launches the sweep if it is for this launch.
     pub(super) fn attempt(&self, sweep: &Sweep) -> String {
-        let [grid, block, .., stream, _] = &self.free;
+        let [grid, block, .., stream, _] = self.names.free();
         let asked = [(grid.as_str(), block.as_str())];
         try_function(
             self.subject.stencil,
@@ -150,7 +135,7 @@ impl<'a> Host<'a> {
 
     /// The arguments of that function, from the kernel's parameters as these texts give them.
     fn passed(&self, text: impl Fn(usize) -> String) -> String {
-        let [grid, block, .., stream, _] = &self.free;
+        let [grid, block, .., stream, _] = self.names.free();
         let mut passed = vec![grid.clone(), block.clone()];
         for (parameter, from) in parameters(self.subject.stencil).iter().zip(&self.from) {
             let value = match from {
@@ -215,7 +200,7 @@ impl<'a> Host<'a> {
 
     /// `NAME_launch(grid, block, shared, stream, …)`
     pub(super) fn launch(&self) -> String {
-        let [grid, block, shared, stream, _] = &self.free;
+        let [grid, block, shared, stream, _] = self.names.free();
         let source = &self.subject.file.source.text;
         let own = &self.subject.function.parameters;
         let mut declared =
@@ -242,7 +227,7 @@ impl<'a> Host<'a> {
 
     /// `NAME_launch_pointers(grid, block, arguments, shared, stream)`, as `cudaLaunchKernel` has them.
     pub(super) fn launch_by_pointers(&self) -> String {
-        let [grid, block, shared, stream, arguments] = &self.free;
+        let [grid, block, shared, stream, arguments] = self.names.free();
         let own = &self.subject.function.parameters;
         let value = |at: usize| match named(&own[at].ty) {
             Some(ty) => format!("*(const {ty}*){arguments}[{at}]"),

@@ -77,7 +77,7 @@ impl Subject<'_> {
         }
         let taken = words(&self.file.source.text);
         let names = Names::new(&self.header.name.text, &taken);
-        let host = host::Host::new(self, &names, &taken)?;
+        let host = host::Host::new(self, &names)?;
         let generated = device(self.stencil, sweep, &names, "") + &host.attempt(sweep);
         let generated = avoid(&generated, &self.macros());
         let insertion = Insertion {

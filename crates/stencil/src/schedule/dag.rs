@@ -193,18 +193,4 @@ impl Dag {
         found.sort();
         found
     }
-
-    /// Arithmetic operations of a tree as it stands; a fused multiply-add counts as two.
-    pub fn flops(&self, root: Node) -> usize {
-        let nodes = self.subtree(root);
-        let count = |&node: &Node| {
-            let data = &self.nodes[node];
-            match data.kind {
-                Kind::Leaf(_) | Kind::Literal(_) => 0,
-                Kind::Sum(_) | Kind::Product(_) => data.children.len() - 1,
-                Kind::Multiply | Kind::Operator(_) => 1,
-            }
-        };
-        nodes.iter().map(count).sum()
-    }
 }

@@ -10,7 +10,6 @@
 //! distribute      products over sums, for multiply-adds        section 5
 //! lower, dag      labelled trees with dependence edges         section 3
 //! build           all that for a stencil, unrolled             section 3
-//! fission         one stencil as several                       section 3.4
 //! order_trees     the order of the trees                       section 3.4, algorithm 2
 //! schedule_tree   su' and the order within a tree              sections 3.2, 3.3, algorithm 1
 //!   clusters        maximal clusters and their order           section 3.2
@@ -20,15 +19,13 @@
 //! schedule_dag    all of it for one kernel                     algorithm 2
 //! straight        the result: steps, their pressure, MAXLIVE
 //! ```
-//! Beside them: [`labels`] (sets), [`sethi_ullman`] (the textbook numbers), [`text`] (a DAG as text
-//! that parses back).
+//! Beside them: [`labels`] (sets).
 
 pub mod build;
 pub mod clusters;
 pub mod dag;
 pub mod distribute;
 pub mod expression;
-pub mod fission;
 pub mod interleave;
 pub mod labels;
 pub mod lower;
@@ -37,6 +34,4 @@ pub mod orders;
 pub mod partition;
 pub mod schedule_dag;
 pub mod schedule_tree;
-pub mod sethi_ullman;
 pub mod straight;
-pub mod text;

@@ -8,8 +8,6 @@
 //! MAXLIVE is the largest number of values alive right before or right after any step. The
 //! recursive numbers of [`super::schedule_tree`] promise it; here it is counted.
 
-use std::collections::HashMap;
-
 use cranelift_entity::SecondaryMap;
 
 use super::dag::{Child, Dag, Kind, Node};
@@ -218,99 +216,4 @@ fn ranges(
     let labels: Vec<Range> = labels.values().flatten().copied().collect();
     let temps: Vec<Range> = temps.values().flatten().copied().collect();
     labels.into_iter().chain(temps)
-}
-
-/// Why steps are no schedule of a DAG.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ScheduleError {
-    /// An operand is read too early.
-    #[error("{0} is read before it is complete")]
-    Incomplete(String),
-    /// A step that was done, that has no such child, or that comes out of its order.
-    #[error("{0:?} is out of place")]
-    OutOfPlace(Step),
-    /// A node that nothing evaluates.
-    #[error("{0} is not evaluated")]
-    Missing(String),
-}
-
-/// Checks that a schedule evaluates every node of the trees once, operands before their use,
-/// ordered accumulations in written order.
-///
-/// # Errors
-/// The first rule that is broken.
-pub fn validate(dag: &Dag, steps: &[Step]) -> Result<(), ScheduleError> {
-    let values = Values::new(dag);
-    let produced: HashMap<Label, Node> = dag.trees.values().map(|t| (t.target, t.root)).collect();
-    let mut done: SecondaryMap<Node, Vec<u32>> = SecondaryMap::new();
-    let complete = |done: &SecondaryMap<Node, Vec<u32>>, node: Node| {
-        done[node].len()
-            == if dag.is_accumulation(node) {
-                dag.nodes[node].children.len()
-            } else {
-                1
-            }
-    };
-    for &step in steps {
-        let node = step.node();
-        for operand in values.operands(step) {
-            let made_by = match dag.nodes[operand].kind {
-                Kind::Leaf(label) => produced.get(&label).copied(),
-                Kind::Literal(_) => None,
-                _ => Some(operand),
-            };
-            if made_by.is_some_and(|node| !complete(&done, node)) {
-                return Err(ScheduleError::Incomplete(dag.expression(operand)));
-            }
-        }
-        let index = match step {
-            Step::Compute(_) => 0,
-            Step::Accumulate(_, at) => at,
-        };
-        let matches = matches!(step, Step::Accumulate(..)) == dag.is_accumulation(node);
-        let in_order = !dag.is_ordered(node) || index as usize == done[node].len();
-        if !matches || !in_order || done[node].contains(&index) {
-            return Err(ScheduleError::OutOfPlace(step));
-        }
-        done[node].push(index);
-    }
-    let inner = |node: &Node| !dag.is_operand(*node) && dag.nodes[*node].kind != Kind::Multiply;
-    let trees = dag.trees.values().flat_map(|t| dag.subtree(t.root));
-    match trees.filter(inner).find(|&node| !complete(&done, node)) {
-        Some(node) => Err(ScheduleError::Missing(dag.expression(node))),
-        None => Ok(()),
-    }
-}
-
-/// The steps as text, one a line, each with the values alive before and after it.
-pub fn describe(dag: &Dag, steps: &[Step], context: &Context) -> String {
-    let profile = Profile::new(dag, steps, context);
-    let values = Values::new(dag);
-    let name = |node: Node| match values.target(node) {
-        Some(target) => dag.labels[target].name.clone(),
-        None => format!("[{}]", dag.expression(node)),
-    };
-    let mut text = String::new();
-    let mut started: SecondaryMap<Node, bool> = SecondaryMap::new();
-    for (at, &step) in steps.iter().enumerate() {
-        let node = step.node();
-        let operation = match step {
-            Step::Compute(_) => format!("{} = {}", name(node), dag.expression(node)),
-            Step::Accumulate(_, index) => {
-                let child = dag.nodes[node].children[index as usize];
-                let product = matches!(dag.nodes[node].kind, Kind::Product(_));
-                let operator = match (std::mem::replace(&mut started[node], true), product) {
-                    (false, _) => "=",
-                    (true, true) => "*=",
-                    (true, false) => "+=",
-                };
-                let sign = if child.negative { "-" } else { "" };
-                let value = dag.expression(child.node);
-                format!("{} {operator} {sign}{value}", name(node))
-            }
-        };
-        let (before, after) = (profile.before[at], profile.after[at]);
-        text += &format!("{before} {after}  {operation}\n");
-    }
-    text
 }

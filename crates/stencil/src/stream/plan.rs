@@ -73,7 +73,8 @@ impl fmt::Display for Plan {
 }
 
 /// Why no kernel is generated.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct Refusal(String);
 
 impl Refusal {
@@ -81,11 +82,3 @@ impl Refusal {
         Refusal(reason.into())
     }
 }
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Refusal {}

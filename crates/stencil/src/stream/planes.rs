@@ -9,7 +9,8 @@ use super::graph::SourceId;
 use super::layout::Layout;
 use super::names::{c_type, clamped, ends, extent_text, name, pair_type, queue, window};
 use super::writer::{Shape, Writer};
-use crate::ir::{Dim, Element, Stencil};
+use crate::ir::{Dim, Stencil};
+use crate::sweep::bytes;
 
 impl Writer<'_> {
     /// Arrays that a thread reads from global memory itself.
@@ -70,23 +71,15 @@ impl Writer<'_> {
                 }
                 if direct {
                     let value = self.global(source, shape, *point, &format!("begin + {to}"));
-                    self.line(format!(
-                        "    {element} {}n = {value};",
-                        queue(source, *point, to - from)
-                    ));
+                    let last = queue(source, *point, to - from);
+                    self.line(format!("    {element} {last}n = {value};"));
                 }
             }
         }
-        for output in 0..self.graph.outputs.len() {
+        for output in (0..self.graph.outputs.len()).filter(|_| high != low) {
             for point in &points {
-                for k in 0..=(high - low) {
-                    if high != low {
-                        self.line(format!(
-                            "    {element} {}_{k} = 0;",
-                            name("a", output, *point)
-                        ));
-                    }
-                }
+                let sum = name("a", output, *point);
+                (0..=(high - low)).for_each(|k| self.line(format!("    {element} {sum}_{k} = 0;")));
             }
         }
     }
@@ -123,25 +116,20 @@ impl Writer<'_> {
         let pairs = layout.plane_elements() / 2;
         let each = (pairs + threads - 1) / threads;
         let element = c_type(self.graph.element);
-        let size = if self.graph.element == Element::F64 {
-            8
-        } else {
-            4
-        };
+        let size = bytes(self.graph.element) as i32;
         let half = layout.plane[1] / 2;
         let [py, px] = layout.points;
-        self.line("    // The pairs of elements that this thread copies of each plane.");
+        let lead = [layout.reach.rows[0], layout.reach.columns[0] + layout.pad];
+        let [above, before] = lead;
         self.line(format!(
-            "    const int left = x - tx * {px} - {}, top = y - ty * {py} - {};",
-            layout.reach.columns[0] + layout.pad,
-            layout.reach.rows[0]
+            "    // The pairs of elements that this thread copies of each plane.\n    \
+             const int left = x - tx * {px} - {before}, top = y - ty * {py} - {above};\n    \
+             const unsigned base = (unsigned)__cvta_generic_to_shared(shared);"
         ));
-        self.line("    const unsigned base = (unsigned)__cvta_generic_to_shared(shared);");
         // Arrays of the same lengths are copied by the same rows.
         let rows_of = |shape: usize| {
-            let same = shapes
-                .iter()
-                .position(|s| s.extents == shapes[shape].extents);
+            let mut all = shapes.iter();
+            let same = all.position(|s| s.extents == shapes[shape].extents);
             same.unwrap_or(shape)
         };
         let used: BTreeSet<usize> = rings.iter().map(|r| rows_of(r.1)).collect();
@@ -158,43 +146,31 @@ impl Writer<'_> {
             hulls.insert(*source, hull.apart);
         }
         for k in 0..each {
+            let (begin, [rows, columns]) = (k * threads, layout.region);
+            let (below, behind) = (above + rows, before + columns);
             self.line(format!(
-                "    const int g{k} = tid + {}, row{k} = g{k} / {half}, col{k} = g{k} % {half} * 2;",
-                k * threads
+                "    const int g{k} = tid + {begin}, row{k} = g{k} / {half}, col{k} = g{k} % {half} * 2;\n    \
+                 const bool mid{k} = row{k} >= {above} && row{k} < {below}, own{k} = col{k} + 1 >= {before} && \
+                 col{k} < {behind};\n    \
+                 (void)mid{k}; (void)own{k};"
             ));
-            self.line(format!(
-                "    const bool mid{k} = row{k} >= {} && row{k} < {}, own{k} = col{k} + 1 >= {} && \
-                 col{k} < {};",
-                layout.reach.rows[0],
-                layout.reach.rows[0] + layout.region[0],
-                layout.reach.columns[0] + layout.pad,
-                layout.reach.columns[0] + layout.pad + layout.region[1]
-            ));
-            self.line(format!("    (void)mid{k}; (void)own{k};"));
             let fits = self.copied_part(k);
             for shape in &used {
                 let [_, height, pitch] = &shapes[*shape].extents;
                 self.line(format!(
                     "    const bool in{k}_{shape} = g{k} < {pairs} && top + row{k} >= 0 && \
-                     top + row{k} < {height}{fits};"
-                ));
-                self.line(format!(
-                    "    const bool lo{k}_{shape} = in{k}_{shape} && left + col{k} >= 0 && \
-                     left + col{k} < {pitch};"
-                ));
-                self.line(format!(
-                    "    const bool hi{k}_{shape} = in{k}_{shape} && left + col{k} + 1 >= 0 && \
-                     left + col{k} + 1 < {pitch};"
-                ));
-                self.line(format!(
-                    "    const int from{k}_{shape} = (top + row{k}) * {pitch} + left + col{k};"
+                     top + row{k} < {height}{fits};\n    \
+                     const bool lo{k}_{shape} = in{k}_{shape} && left + col{k} >= 0 && left + col{k} < {pitch};\n    \
+                     const bool hi{k}_{shape} = in{k}_{shape} && left + col{k} + 1 >= 0 && \
+                     left + col{k} + 1 < {pitch};\n    \
+                     const int from{k}_{shape} = (top + row{k}) * {pitch} + left + col{k};"
                 ));
             }
         }
-        self.line("    auto fetch = [&](int plane, int slot) {");
+        let all = layout.rings * layout.plane_elements() * size;
         self.line(format!(
-            "        const unsigned to = base + (unsigned)slot * {}u;",
-            layout.rings * layout.plane_elements() * size
+            "    auto fetch = [&](int plane, int slot) {{\n        \
+             const unsigned to = base + (unsigned)slot * {all}u;"
         ));
         for (source, shape) in &rings {
             let home = &layout.homes[source];
@@ -206,13 +182,10 @@ impl Writer<'_> {
             let apart = hulls.get(source).copied();
             for k in 0..each {
                 let needed = needed(home.sides, layout, k);
-                let exists = |add: &str| match apart {
-                    None => String::new(),
-                    Some(_) => {
-                        format!(
-                            " && (unsigned)(from + from{k}_{rows}{add} - low{number}) <= span{number}"
-                        )
-                    }
+                let exists = |add: &str| {
+                    let place = format!("from + from{k}_{rows}{add} - low{number}");
+                    let text = |_| format!(" && (unsigned)({place}) <= span{number}");
+                    apart.map_or_else(String::new, text)
                 };
                 self.line(format!(
                     "          copy_pair<WIDE, {}, {element}>(to + {offset}u + (unsigned)g{k} * {}u, \
@@ -226,15 +199,12 @@ impl Writer<'_> {
             }
             self.line("        }");
         }
-        self.line("        copy_commit();");
-        self.line("    };");
         let [from, to] = layout.window;
         self.line(format!(
-            "    for (int j = 0; j < {}; ++j) fetch(begin + {from} + j, j);",
-            to - from + self.plan.ahead as i32
-        ));
-        self.line(format!(
-            "    int slot = {};  // of the plane that is computed",
+            "        copy_commit();\n    }};\n    \
+             for (int j = 0; j < {}; ++j) fetch(begin + {from} + j, j);\n    \
+             int slot = {};  // of the plane that is computed",
+            to - from + self.plan.ahead as i32,
             (-from).rem_euclid(layout.slots)
         ));
     }
@@ -283,17 +253,11 @@ impl Writer<'_> {
         let (reach, copied) = (self.layout.reach, self.layout.copied);
         let [rows, columns] = self.layout.region;
         let mut text = String::new();
-        for (at, lead, reach, copied, size, last) in [
-            ("row", 0, reach.rows, copied.rows, rows, 0),
-            (
-                "col",
-                self.layout.pad,
-                reach.columns,
-                copied.columns,
-                columns,
-                1,
-            ),
-        ] {
+        let pad = self.layout.pad;
+        let of_columns = ("col", pad, reach.columns, copied.columns, columns, 1);
+        for (at, lead, reach, copied, size, last) in
+            [("row", 0, reach.rows, copied.rows, rows, 0), of_columns]
+        {
             if copied[0] < reach[0] {
                 let first = lead + reach[0] - copied[0];
                 let _ = write!(text, " && {at}{k} + {last} >= {first}");
@@ -308,12 +272,11 @@ impl Writer<'_> {
 
     pub(super) fn loop_head(&mut self, of: &[(SourceId, usize)]) {
         let layout = self.layout;
-        let [low, high] = self.span;
-        self.line(format!("    #pragma unroll {}", self.plan.unroll));
+        let [_, high] = self.span;
         self.line(format!(
-            "    for (int c = begin; c < last + {high}; ++c) {{"
+            "    #pragma unroll {}\n    for (int c = begin; c < last + {high}; ++c) {{",
+            self.plan.unroll
         ));
-        let _ = low;
         let rings = self.rings(of);
         let element = c_type(self.graph.element);
         if !rings.is_empty() {
@@ -326,25 +289,21 @@ impl Writer<'_> {
                 layout.plane[1],
                 layout.reach.columns[0] + layout.pad
             );
-            self.line(format!("        copy_wait<{}>();", self.plan.ahead - 1));
-            self.line("        __syncthreads();");
+            let (slots, newest) = (layout.slots, to + self.plan.ahead as i32);
             self.line(format!(
-                "        fetch(c + {}, ring<{}>(slot + {}));",
-                to + self.plan.ahead as i32,
-                layout.slots,
-                (to + self.plan.ahead as i32).rem_euclid(layout.slots)
+                "        copy_wait<{}>();\n        __syncthreads();\n        \
+                 fetch(c + {newest}, ring<{slots}>(slot + {}));",
+                self.plan.ahead - 1,
+                newest.rem_euclid(slots)
             ));
             for plane in from..=to {
+                let (w, at) = (window(plane), plane.rem_euclid(slots));
                 self.line(format!(
-                    "        const {element}* const {} = shared + ring<{}>(slot + {}) * {stride} + \
-                     {own};",
-                    window(plane),
-                    layout.slots,
-                    plane.rem_euclid(layout.slots)
+                    "        const {element}* const {w} = shared + ring<{slots}>(slot + {at}) * {stride} + {own};\n        \
+                     (void){w};"
                 ));
-                self.line(format!("        (void){};", window(plane)));
             }
-            self.line(format!("        slot = ring<{}>(slot + 1);", layout.slots));
+            self.line(format!("        slot = ring<{slots}>(slot + 1);"));
         } else if layout.staged > 0 {
             self.line("        __syncthreads();");
         }
@@ -352,20 +311,18 @@ impl Writer<'_> {
         for (source, _, [from, to]) in self.fed(of) {
             let base = layout.homes[&source].ring.unwrap_or(0) as i32 * layout.plane_elements();
             for [y, x] in &points {
-                self.line(format!(
-                    "        {} = {}[{}];",
-                    queue(source, [*y, *x], to - from),
-                    window(to),
-                    base + y * layout.plane[1] + x
-                ));
+                let (own, from) = (queue(source, [*y, *x], to - from), window(to));
+                let at = base + y * layout.plane[1] + x;
+                self.line(format!("        {own} = {from}[{at}];"));
             }
         }
         for (source, shape, [from, to]) in self.direct(of) {
             for point in &points {
                 let last = queue(source, *point, to - from);
                 let next = self.global(source, shape, *point, &format!("c + {}", to + 1));
-                self.line(format!("        {last} = {last}n;"));
-                self.line(format!("        {last}n = {next};"));
+                self.line(format!(
+                    "        {last} = {last}n;\n        {last}n = {next};"
+                ));
             }
         }
     }
@@ -377,17 +334,13 @@ impl Writer<'_> {
         all.extend(self.fed(of));
         for (source, _, [from, to]) in all {
             for point in &points {
-                for plane in from..to {
-                    self.line(format!(
-                        "        {} = {};",
-                        queue(source, *point, plane - from),
-                        queue(source, *point, plane - from + 1)
-                    ));
+                for place in 0..to - from {
+                    let [own, next] = [place, place + 1].map(|at| queue(source, *point, at));
+                    self.line(format!("        {own} = {next};"));
                 }
             }
         }
-        self.line("    }");
-        self.line("}\n");
+        self.line("    }\n}\n");
     }
 
     /// Stores the finished outputs of this step.
@@ -411,29 +364,20 @@ impl Writer<'_> {
             if self.graph.dims == 3 {
                 valid.push(bound(self.dim(1), "y", *py, self.stencil));
             }
-            for (edge, at, count, size) in [
-                (
-                    halo.columns,
-                    format!("tx * {columns} + {px}"),
-                    columns,
-                    region[1],
-                ),
-                (
-                    halo.rows,
-                    format!("ty * {} + {py}", self.layout.points[0]),
-                    1,
-                    region[0],
-                ),
+            let [column, row] = [
+                format!("tx * {columns} + {px}"),
+                format!("ty * {} + {py}", self.layout.points[0]),
+            ];
+            for (edge, at, size) in [
+                (halo.columns, column, region[1]),
+                (halo.rows, row, region[0]),
             ] {
-                let _ = count;
                 if edge != [0, 0] {
                     valid.push(format!("{at} >= {} && {at} < {}", edge[0], size - edge[1]));
                 }
             }
-            self.line(format!(
-                "            const bool r{py}_{px} = {};",
-                valid.join(" && ")
-            ));
+            let valid = valid.join(" && ");
+            self.line(format!("            const bool r{py}_{px} = {valid};"));
         }
         for (number, (source, _)) in outputs.iter().enumerate() {
             let shape = of.iter().find(|(s, _)| s == source).map_or(0, |s| s.1);
@@ -444,10 +388,9 @@ impl Writer<'_> {
             ));
             for [py, px] in &points {
                 let value = name("o", number, [*py, *px]);
-                let row = if *py == 0 {
-                    String::new()
-                } else {
-                    format!("{py} * {pitch} + ")
+                let row = match py {
+                    0 => String::new(),
+                    py => format!("{py} * {pitch} + "),
                 };
                 let single = format!("if (r{py}_{px}) to[{row}{px}] = {value};");
                 let pairs = columns % 2 == 0;
@@ -455,12 +398,9 @@ impl Writer<'_> {
                     let next = name("o", number, [*py, px + 1]);
                     let kind = pair_type(self.graph.element);
                     self.line(format!(
-                        "              if (WIDE && r{py}_{px} && r{py}_{}) \
-                         *reinterpret_cast<{kind}*>(to + {row}{px}) = make_{kind}({value}, {next});",
-                        px + 1
-                    ));
-                    self.line(format!(
-                        "              else {{ {single} if (r{py}_{0}) to[{row}{0}] = {next}; }}",
+                        "              if (WIDE && r{py}_{px} && r{py}_{0}) \
+                         *reinterpret_cast<{kind}*>(to + {row}{px}) = make_{kind}({value}, {next});\n              \
+                         else {{ {single} if (r{py}_{0}) to[{row}{0}] = {next}; }}",
                         px + 1
                     ));
                 } else if !pairs {

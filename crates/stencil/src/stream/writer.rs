@@ -303,52 +303,40 @@ impl Writer<'_> {
             parameters.join(", ")
         ));
         if self.layout.elements() > 0 {
-            self.line("    extern __shared__ __align__(16) unsigned char memory[];");
             self.line(format!(
-                "    {element}* const shared = reinterpret_cast<{element}*>(memory);"
+                "    extern __shared__ __align__(16) unsigned char memory[];\n    \
+                 {element}* const shared = reinterpret_cast<{element}*>(memory);"
             ));
         }
-        self.line("    const int tx = threadIdx.x, ty = threadIdx.y;");
-        self.line(format!("    const int tid = ty * {} + tx;", plan.block[0]));
-        self.line("    (void)tid;");
-        self.line("    // The thread's first point.");
-        self.line(format!(
-            "    const int x = {} + (int)blockIdx.x * {tile_columns} + tx * {columns};",
-            self.start - i64::from(halo.columns[0])
-        ));
-        let row = if self.graph.dims == 3 {
-            self.dim(1).low
-        } else {
-            0
-        };
-        let block_row = if self.graph.dims == 3 {
-            "(int)blockIdx.y"
-        } else {
-            "0"
+        let (row, block_row) = match self.graph.dims {
+            3 => (self.dim(1).low, "(int)blockIdx.y"),
+            _ => (0, "0"),
         };
         self.line(format!(
-            "    const int y = {} + {block_row} * {tile_rows} + ty * {rows};",
-            row - i64::from(halo.rows[0])
-        ));
-        self.line("    (void)y;");
-        self.line("    // The planes of this block.");
-        self.line(format!(
-            "    const int first = {low} + (int)blockIdx.{axis} * {};",
-            plan.chunk
-        ));
-        self.line(format!(
-            "    const int most = first + {}, last = most < {planes} - {high} ? most : {planes} - {high};",
-            plan.chunk
+            "    const int tx = threadIdx.x, ty = threadIdx.y;\n    \
+             const int tid = ty * {} + tx;\n    \
+             (void)tid;\n    \
+             // The thread's first point.\n    \
+             const int x = {} + (int)blockIdx.x * {tile_columns} + tx * {columns};\n    \
+             const int y = {} + {block_row} * {tile_rows} + ty * {rows};\n    \
+             (void)y;\n    \
+             // The planes of this block.\n    \
+             const int first = {low} + (int)blockIdx.{axis} * {chunk};\n    \
+             const int most = first + {chunk}, last = most < {planes} - {high} ? most : {planes} - {high};",
+            plan.block[0],
+            self.start - i64::from(halo.columns[0]),
+            row - i64::from(halo.rows[0]),
+            chunk = plan.chunk
         ));
         for (n, shape) in shapes.iter().enumerate() {
             let [_, rows, columns] = &shape.extents;
             self.line(format!("    const int p{n} = {rows} * {columns};"));
         }
         for (source, _) in of {
-            let pointer = self.base(*source);
-            let text = format!("    auto* const b{} = {pointer};", source.index());
-            self.line(text);
-            self.line(format!("    (void)b{};", source.index()));
+            let (number, pointer) = (source.index(), self.base(*source));
+            self.line(format!(
+                "    auto* const b{number} = {pointer};\n    (void)b{number};"
+            ));
         }
         if self.layout.staged > 0 {
             self.line(format!(

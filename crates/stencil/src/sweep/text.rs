@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use warpwright_cudac::names::free_stem;
+use warpwright_cudac::launcher::{self, Attempt};
 use warpwright_target::SHARED_PER_BLOCK;
 
 use super::{Blocks, Choice, Condition, Grid, Sweep, bytes, c_type, parameters};
@@ -14,36 +14,37 @@ use crate::ir::{Access, ArrayId, Expr, Extent, Stencil, Target};
 
 /// What the parts of a generated text are called.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Names {
-    stem: String,
-}
+pub struct Names(launcher::Names);
 
 impl Names {
     /// The names for a kernel in a text that has these words.
     pub fn new(kernel: &str, words: &BTreeSet<String>) -> Names {
-        Names {
-            stem: free_stem(kernel, words, &["_launch", "_try", "_sweep", "_device"]),
-        }
+        Names(launcher::Names::new(kernel, words, &["_sweep", "_device"]))
     }
 
     /// The function that a program calls in place of the kernel.
     pub fn launch(&self) -> String {
-        format!("{}_launch", self.stem)
+        self.0.launch()
     }
 
     /// The function that launches the sweep, or says that it cannot.
     pub fn attempt(&self) -> String {
-        format!("{}_try", self.stem)
+        self.0.attempt()
     }
 
     /// The namespace of the device functions.
     pub fn device(&self) -> String {
-        format!("{}_device", self.stem)
+        self.0.of("_device")
     }
 
     /// A kernel.
     pub fn entry(&self, suffix: &str) -> String {
-        format!("{}_sweep_{suffix}", self.stem)
+        self.0.of(&format!("_sweep_{suffix}"))
+    }
+
+    /// Names that are free: the grid, the block, the shared memory, the stream, the arguments.
+    pub(crate) fn free(&self) -> &[String; 5] {
+        &self.0.free
     }
 }
 
@@ -159,73 +160,41 @@ pub(crate) fn try_function(
     stream: &str,
     asked: Option<(&str, &str, &[String])>,
 ) -> String {
-    let mut text = String::new();
     let list = parameters(stencil);
     let mut declared: Vec<String> = Vec::new();
     if let Some((grid, block, _)) = asked {
         declared.extend([format!("dim3 {grid}"), format!("dim3 {block}")]);
     }
     declared.extend(list.iter().map(|p| p.declared(false)));
-    let _ = writeln!(
-        text,
-        "static inline cudaError_t {}({}, cudaStream_t {stream})\n{{",
-        names.attempt(),
-        declared.join(", ")
-    );
-    let line = |text: &mut String, line: &str| {
-        let _ = writeln!(text, "    {line}");
-    };
-    line(
-        &mut text,
-        "if (cudaPeekAtLastError() != cudaSuccess) return cudaErrorNotSupported;",
-    );
+    let mut text = Attempt::new(&names.attempt(), &declared, stream);
     let empty = no_points(stencil);
     let nothing = match stencil.border {
         None => "cudaSuccess;  // no points",
         Some(_) => "cudaErrorNotSupported;  // nothing but a border",
     };
-    line(&mut text, &format!("if ({empty}) return {nothing}"));
+    text.line(&format!("if ({empty}) return {nothing}"));
     // Threads that walk in steps of the grid compute all points of any launch.
     if let Some((_, _, covers)) = asked.filter(|(_, _, covers)| !covers.is_empty()) {
         let covers = covers.join(" &&\n          ");
-        line(
-            &mut text,
-            "// Does the launch compute all points, each once?",
-        );
-        line(
-            &mut text,
-            &format!("if (!({covers})) return cudaErrorNotSupported;"),
-        );
+        text.line("// Does the launch compute all points, each once?");
+        text.line(&format!("if (!({covers})) return cudaErrorNotSupported;"));
     }
-    large(stencil, &mut text);
-    overlaps(stencil, &mut text);
+    text.unless(&large(stencil));
+    text.unless(&overlaps(stencil));
     let passed: Vec<&str> = list.iter().map(|p| p.name.as_str()).collect();
     for choice in &sweep.choices {
-        launches(
-            stencil,
-            sweep,
-            choice,
-            names,
-            &passed.join(", "),
-            stream,
-            &mut text,
-        );
+        let passed = passed.join(", ");
+        launches(stencil, sweep, choice, names, (&passed, stream), &mut text);
     }
-    if sweep
-        .choices
-        .last()
-        .is_none_or(|c| !c.conditions.is_empty())
-    {
-        line(&mut text, "return cudaErrorNotSupported;");
-    }
-    text + "}\n"
+    let last = sweep.choices.last();
+    text.end(last.is_some_and(|choice| choice.conditions.is_empty()))
 }
 
 /// Cells that threads, tiles and marches may reach beyond a dimension.
 const BEYOND: u32 = 512;
 
 /// Elements are counted in 32 bits, those of threads beyond the domain included.
-fn large(stencil: &Stencil, text: &mut String) {
+fn large(stencil: &Stencil) -> Vec<String> {
     let mut all = BTreeSet::new();
     for (id, array) in stencil.passed() {
         // The place behind the last one: `((3 * (L + 512)) * M + 512) * N + 512`; nothing reaches beyond components.
@@ -242,12 +211,7 @@ fn large(stencil: &Stencil, text: &mut String) {
         }
         all.insert(format!("{end} > 2147483647.0"));
     }
-    let all: Vec<String> = all.into_iter().collect();
-    let _ = writeln!(
-        text,
-        "    if ({}) return cudaErrorNotSupported;",
-        all.join(" ||\n        ")
-    );
+    all.into_iter().collect()
 }
 
 /// Does a dimension of the domain, of this stencil or of its border, run along this subscript of the array?
@@ -270,7 +234,7 @@ fn is_walked(stencil: &Stencil, array: ArrayId, at: usize) -> bool {
 }
 
 /// Arrays are taken to be apart.
-fn overlaps(stencil: &Stencil, text: &mut String) {
+fn overlaps(stencil: &Stencil) -> Vec<String> {
     let arrays: Vec<_> = stencil.passed().map(|(_, array)| array).collect();
     let size = |at: usize| {
         let factors: Vec<String> = arrays[at]
@@ -293,13 +257,7 @@ fn overlaps(stencil: &Stencil, text: &mut String) {
             }
         }
     }
-    if !all.is_empty() {
-        let _ = writeln!(
-            text,
-            "    if ({}) return cudaErrorNotSupported;",
-            all.join(" ||\n        ")
-        );
-    }
+    all
 }
 
 fn condition(stencil: &Stencil, condition: &Condition) -> String {
@@ -321,58 +279,28 @@ fn launches(
     sweep: &Sweep,
     choice: &Choice,
     names: &Names,
-    passed: &str,
-    stream: &str,
-    text: &mut String,
+    (passed, stream): (&str, &str),
+    text: &mut Attempt,
 ) {
-    let conditions: Vec<String> = choice
-        .conditions
+    let conditions = choice.conditions.iter().map(|c| condition(stencil, c));
+    text.open(&conditions.collect::<Vec<String>>(), " && ");
+    for entry in choice
+        .entries
         .iter()
-        .map(|c| condition(stencil, c))
-        .collect();
-    let (open, indent) = match conditions.is_empty() {
-        true => ("    {".to_owned(), "        "),
-        false => (
-            format!("    if ({}) {{", conditions.join(" && ")),
-            "        ",
-        ),
-    };
-    let _ = writeln!(text, "{open}");
-    for &entry in &choice.entries {
-        let Some(entry) = sweep.entries.get(entry) else {
-            continue;
-        };
+        .filter_map(|&at| sweep.entries.get(at))
+    {
         let name = names.entry(&entry.suffix);
-        let [x, y, z] = grid_text(stencil, &entry.grid);
-        // The grid's second and third dimensions have 16 bits.
-        for along in [&y, &z] {
-            if along.contains("long long") {
-                let _ = writeln!(
-                    text,
-                    "{indent}if ({along} > 65535) return cudaErrorNotSupported;"
-                );
-            }
-        }
+        let grid = grid_text(stencil, &entry.grid);
+        let open = grid[1..].iter().filter(|along| along.contains("long long"));
+        open.for_each(|along| text.fits(along));
         if entry.shared_bytes > SHARED_PER_BLOCK {
-            let _ = writeln!(
-                text,
-                "{indent}if (cudaFuncSetAttribute({name}, cudaFuncAttributeMaxDynamicSharedMemorySize, {}) != \
-                 cudaSuccess) {{\n{indent}    cudaGetLastError();\n{indent}    return cudaErrorNotSupported;\n{indent}}}",
-                entry.shared_bytes
-            );
+            text.shared(&name, entry.shared_bytes);
         }
-        let unsigned = |text: String| format!("(unsigned)({text})");
-        let [bx, by, bz] = entry.block;
-        let _ = writeln!(
-            text,
-            "{indent}{name}<<<dim3({}, {}, {}), dim3({bx}, {by}, {bz}), {}, {stream}>>>(\n{indent}    {passed});",
-            unsigned(x),
-            unsigned(y),
-            unsigned(z),
-            entry.shared_bytes
-        );
+        let ([x, y, z], shared) = (entry.block, entry.shared_bytes);
+        let how = format!("dim3({x}, {y}, {z}), {shared}, {stream}");
+        text.launch(&name, &grid, &how, passed);
     }
-    let _ = writeln!(text, "{indent}return cudaPeekAtLastError();\n    }}");
+    text.close();
 }
 
 /// A whole file for a stencil that has no CUDA text of its own: the sweep, if there is one, the plain kernel that

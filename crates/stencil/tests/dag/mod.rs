@@ -1,17 +1,20 @@
-//! The text form of a DAG, which parses back.
+//! DAGs as text that parses back, and the rules that every schedule of one keeps.
 //!
 //! One tree a line: `target = expression` for a value that is stored, `target := expression` for
 //! one that later trees read. A label is a name, possibly with subscripts (`in[k+1][j][i]`); with
 //! a `$` in front it takes no register. `//` starts a comment.
 
-use std::collections::HashMap;
-use std::fmt;
+#![allow(dead_code)]
 
-use super::dag::{Child, Dag, Kind, LabelData, Node, Operator, Order};
-use super::expression::Expression;
-use super::labels::Label;
-use super::lower::add_tree;
-use crate::ir::{Element, Function};
+use std::collections::HashMap;
+
+use cranelift_entity::SecondaryMap;
+use warpwright_stencil::ir::{Element, Function};
+use warpwright_stencil::schedule::dag::{Child, Dag, Kind, LabelData, Node, Operator, Order, Tree};
+use warpwright_stencil::schedule::expression::Expression;
+use warpwright_stencil::schedule::labels::Label;
+use warpwright_stencil::schedule::lower::add_tree;
+use warpwright_stencil::schedule::straight::{Context, Profile, Step, Values};
 
 /// Nested parentheses and calls are read up to this depth.
 const MAX_DEPTH: usize = 100;
@@ -257,67 +260,181 @@ impl<'a> Reader<'a> {
     }
 }
 
-impl fmt::Display for Dag {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        for tree in self.trees.values() {
-            let sign = if tree.stored { "=" } else { ":=" };
-            let target = &self.labels[tree.target].name;
-            writeln!(f, "{target} {sign} {}", self.expression(tree.root))?;
+/// The trees, one a line.
+pub fn text(dag: &Dag) -> String {
+    let line = |tree: &Tree| {
+        let sign = if tree.stored { "=" } else { ":=" };
+        let target = &dag.labels[tree.target].name;
+        format!("{target} {sign} {}\n", expression(dag, tree.root))
+    };
+    dag.trees.values().map(line).collect()
+}
+
+/// A subtree as an expression.
+pub fn expression(dag: &Dag, node: Node) -> String {
+    let children = &dag.nodes[node].children;
+    match dag.nodes[node].kind {
+        Kind::Leaf(label) => dag.labels[label].name.clone(),
+        Kind::Literal(value) if value < 0.0 => format!("({value:?})"),
+        Kind::Literal(value) => format!("{value:?}"),
+        Kind::Sum(_) => terms(dag, children),
+        Kind::Product(_) | Kind::Multiply => {
+            let factors: Vec<String> = children.iter().map(|c| factor(dag, c.node)).collect();
+            factors.join(" * ")
         }
-        Ok(())
+        Kind::Operator(Operator::Negate) => format!("-{}", factor(dag, children[0].node)),
+        Kind::Operator(Operator::Divide) => {
+            let [a, b] = [0, 1].map(|at| factor(dag, children[at].node));
+            format!("{a} / {b}")
+        }
+        Kind::Operator(Operator::Call(function)) => {
+            let operands: Vec<String> = children.iter().map(|c| expression(dag, c.node)).collect();
+            format!("{}({})", function.name(), operands.join(", "))
+        }
     }
 }
 
-impl Dag {
-    /// A subtree as an expression.
-    pub fn expression(&self, node: Node) -> String {
-        let children = &self.nodes[node].children;
-        match self.nodes[node].kind {
-            Kind::Leaf(label) => self.labels[label].name.clone(),
-            Kind::Literal(value) if value < 0.0 => format!("({value:?})"),
-            Kind::Literal(value) => format!("{value:?}"),
-            Kind::Sum(_) => self.terms(children),
-            Kind::Product(_) | Kind::Multiply => {
-                let factors: Vec<String> = children.iter().map(|c| self.factor(c.node)).collect();
-                factors.join(" * ")
+fn terms(dag: &Dag, children: &[Child]) -> String {
+    let mut text = String::new();
+    for (at, child) in children.iter().enumerate() {
+        text.push_str(match (at, child.negative) {
+            (0, false) => "",
+            (0, true) => "-",
+            (_, false) => " + ",
+            (_, true) => " - ",
+        });
+        text.push_str(&match dag.nodes[child.node].kind {
+            Kind::Product(_) | Kind::Multiply => expression(dag, child.node),
+            Kind::Operator(Operator::Divide) => expression(dag, child.node),
+            _ => factor(dag, child.node),
+        });
+    }
+    text
+}
+
+/// In parentheses where it must be as a factor.
+fn factor(dag: &Dag, node: Node) -> String {
+    let text = expression(dag, node);
+    match dag.nodes[node].kind {
+        Kind::Leaf(_) | Kind::Literal(_) | Kind::Operator(Operator::Call(_)) => text,
+        _ => format!("({text})"),
+    }
+}
+
+/// Why steps are no schedule of a DAG.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ScheduleError {
+    /// An operand is read too early.
+    #[error("{0} is read before it is complete")]
+    Incomplete(String),
+    /// A step that was done, that has no such child, or that comes out of its order.
+    #[error("{0:?} is out of place")]
+    OutOfPlace(Step),
+    /// A node that nothing evaluates.
+    #[error("{0} is not evaluated")]
+    Missing(String),
+}
+
+/// Checks that a schedule evaluates every node of the trees once, operands before their use,
+/// ordered accumulations in written order.
+///
+/// # Errors
+/// The first rule that is broken.
+pub fn validate(dag: &Dag, steps: &[Step]) -> Result<(), ScheduleError> {
+    let values = Values::new(dag);
+    let produced: HashMap<Label, Node> = dag.trees.values().map(|t| (t.target, t.root)).collect();
+    let mut done: SecondaryMap<Node, Vec<u32>> = SecondaryMap::new();
+    let complete = |done: &SecondaryMap<Node, Vec<u32>>, node: Node| {
+        done[node].len()
+            == if dag.is_accumulation(node) {
+                dag.nodes[node].children.len()
+            } else {
+                1
             }
-            Kind::Operator(Operator::Negate) => format!("-{}", self.factor(children[0].node)),
-            Kind::Operator(Operator::Divide) => {
-                let [a, b] = [0, 1].map(|at| self.factor(children[at].node));
-                format!("{a} / {b}")
-            }
-            Kind::Operator(Operator::Call(function)) => {
-                let operands: Vec<String> =
-                    children.iter().map(|c| self.expression(c.node)).collect();
-                format!("{}({})", function.name(), operands.join(", "))
+    };
+    for &step in steps {
+        let node = step.node();
+        for operand in values.operands(step) {
+            let made_by = match dag.nodes[operand].kind {
+                Kind::Leaf(label) => produced.get(&label).copied(),
+                Kind::Literal(_) => None,
+                _ => Some(operand),
+            };
+            if made_by.is_some_and(|node| !complete(&done, node)) {
+                return Err(ScheduleError::Incomplete(expression(dag, operand)));
             }
         }
-    }
-
-    fn terms(&self, children: &[Child]) -> String {
-        let mut text = String::new();
-        for (at, child) in children.iter().enumerate() {
-            text.push_str(match (at, child.negative) {
-                (0, false) => "",
-                (0, true) => "-",
-                (_, false) => " + ",
-                (_, true) => " - ",
-            });
-            text.push_str(&match self.nodes[child.node].kind {
-                Kind::Product(_) | Kind::Multiply => self.expression(child.node),
-                Kind::Operator(Operator::Divide) => self.expression(child.node),
-                _ => self.factor(child.node),
-            });
+        let index = match step {
+            Step::Compute(_) => 0,
+            Step::Accumulate(_, at) => at,
+        };
+        let matches = matches!(step, Step::Accumulate(..)) == dag.is_accumulation(node);
+        let in_order = !dag.is_ordered(node) || index as usize == done[node].len();
+        if !matches || !in_order || done[node].contains(&index) {
+            return Err(ScheduleError::OutOfPlace(step));
         }
-        text
+        done[node].push(index);
     }
+    let inner = |node: &Node| !dag.is_operand(*node) && dag.nodes[*node].kind != Kind::Multiply;
+    let trees = dag.trees.values().flat_map(|t| dag.subtree(t.root));
+    match trees.filter(inner).find(|&node| !complete(&done, node)) {
+        Some(node) => Err(ScheduleError::Missing(expression(dag, node))),
+        None => Ok(()),
+    }
+}
 
-    /// In parentheses where it must be as a factor.
-    fn factor(&self, node: Node) -> String {
-        let text = self.expression(node);
-        match self.nodes[node].kind {
-            Kind::Leaf(_) | Kind::Literal(_) | Kind::Operator(Operator::Call(_)) => text,
-            _ => format!("({text})"),
+/// The steps as text, one a line, each with the values alive before and after it.
+pub fn describe(dag: &Dag, steps: &[Step], context: &Context) -> String {
+    let profile = Profile::new(dag, steps, context);
+    let values = Values::new(dag);
+    let name = |node: Node| match values.target(node) {
+        Some(target) => dag.labels[target].name.clone(),
+        None => format!("[{}]", expression(dag, node)),
+    };
+    let mut text = String::new();
+    let mut started: SecondaryMap<Node, bool> = SecondaryMap::new();
+    for (at, &step) in steps.iter().enumerate() {
+        let node = step.node();
+        let operation = match step {
+            Step::Compute(_) => format!("{} = {}", name(node), expression(dag, node)),
+            Step::Accumulate(_, index) => {
+                let child = dag.nodes[node].children[index as usize];
+                let product = matches!(dag.nodes[node].kind, Kind::Product(_));
+                let operator = match (std::mem::replace(&mut started[node], true), product) {
+                    (false, _) => "=",
+                    (true, true) => "*=",
+                    (true, false) => "+=",
+                };
+                let sign = if child.negative { "-" } else { "" };
+                let value = expression(dag, child.node);
+                format!("{} {operator} {sign}{value}", name(node))
+            }
+        };
+        let (before, after) = (profile.before[at], profile.after[at]);
+        text += &format!("{before} {after}  {operation}\n");
+    }
+    text
+}
+
+/// The Sethi–Ullman number of a node, generalised to accumulation nodes (section 3.1 of the paper, equation 1 and the
+/// paragraph on accumulation nodes): the fewest registers that evaluate a tree without data sharing, every operand in a
+/// register of its own. It knows neither free operands nor sharing (`schedule_tree` does).
+pub fn su(dag: &Dag, node: Node) -> u32 {
+    let children = &dag.nodes[node].children;
+    let mut numbers: Vec<u32> = children.iter().map(|c| su(dag, c.node)).collect();
+    numbers.sort_unstable_by(|a, b| b.cmp(a));
+    match dag.nodes[node].kind {
+        Kind::Leaf(_) | Kind::Literal(_) => 1,
+        // One register accumulates; it comes from the child that is evaluated first.
+        Kind::Sum(_) | Kind::Product(_) => match numbers[..] {
+            [most, second, ..] if most == second => most + 1,
+            [most, ..] => most,
+            [] => 1,
+        },
+        // Operands are held until all are there: the i-th takes what it needs and i registers.
+        Kind::Multiply | Kind::Operator(_) => {
+            let held = numbers.iter().zip(0..);
+            held.map(|(number, held)| number + held).max().unwrap_or(1)
         }
     }
 }

@@ -5,7 +5,7 @@
 //! pressure in each kernel, for more traffic; values that cross a cut are recomputed or promoted to
 //! arrays.
 //!
-//! The order of the trees is that of [`super::order_trees`]; the statements that write outputs are
+//! The order of the trees is that of `schedule::order_trees`; the statements that write outputs are
 //! cut into runs of it, such that the largest number of labels that any run reads is smallest.
 //! Each run takes along the private values it needs: all of them where they are recomputed; where
 //! they are promoted, the first run that needs one stores it for the later ones.
@@ -13,13 +13,19 @@
 //! Requires: no statement reads an element of an output as it was before the sweep, unless it is
 //! the one that accumulates into it; [`split`] answers `None` otherwise. Preserves: the values,
 //! bit by bit. An output that several kernels accumulate into is read and written by each.
+//!
+//! No pass splits a stencil yet: tests and the examples do.
+
+#![allow(dead_code)]
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::build::build;
-use super::labels::LabelSet;
-use super::order_trees::order_trees;
-use crate::ir::{Access, Array, Expr, ExprId, Statement, Stencil, Subscript, Target, TempId};
+use warpwright_stencil::ir::{
+    Access, Array, Expr, ExprId, Statement, Stencil, Subscript, Target, TempId,
+};
+use warpwright_stencil::schedule::build::build;
+use warpwright_stencil::schedule::labels::LabelSet;
+use warpwright_stencil::schedule::order_trees::order_trees;
 
 /// What becomes of a private value that several kernels need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
