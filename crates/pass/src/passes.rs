@@ -1,7 +1,7 @@
 //! All passes, to be named by type.
 
 pub use crate::dead_instructions::DeadInstructions;
-pub use crate::demote::{Compact, Demote, Target};
+pub use crate::demote::{Again, Compact, Demote, Target};
 pub use crate::ptx::allocate::{Allocate, SlotSpace};
 pub use crate::ptx::cache::{Cache, LoadPolicy, Prefetch, StorePolicy};
 pub use crate::ptx::dead_code::DeadCode;
