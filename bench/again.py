@@ -4,7 +4,7 @@
     bench/again.py OUT [--tool DIR] [--first N] [--per-family N] [--foreign DIR]... [--stairs N] [--jobs N] [--seconds S]
 
 The kernels are bench/made's families at numbers from --first on, and all that nvcc builds of the sources below --foreign, each
-for sm_90 without a bound; blocks of foreign kernels are taken to have 256 threads. Each that does not spill and that registers limit
+for sm_90 without a bound; blocks of foreign kernels without a description beside them are taken to have 256 threads. Each that does not spill and that registers limit
 is demoted to each of its next stairs on an H200, by slots (`again=on`: constants and indices are computed again) and with all that
 costs less computed again (`again=all`). A result counts if `warpwright pass` proves it and finds no hazard. TOOL: folder with
 `warpwright` (target/debug)."""
@@ -14,7 +14,7 @@ import concurrent.futures
 import datetime
 import hashlib
 import json
-import os
+import math
 import re
 import subprocess
 import sys
@@ -101,7 +101,10 @@ def jobs(options):
             yield kernel.name, kernel.head + "\n" + kernel.source, kernel.block, ()
     for folder in options.foreign:
         for source in sorted(folder.rglob("*.cu")):
-            yield f"{folder.name}/{source.relative_to(folder)}", source, THREADS, options.include
+            described = source.with_suffix(".toml")
+            block = re.search(r"^block = \[([\d, ]+)\]", described.read_text(), re.M) if described.exists() else None
+            threads = math.prod(map(int, block[1].split(","))) if block else THREADS
+            yield f"{folder.name}/{source.relative_to(folder)}", source, threads, options.include
 
 
 def summary(rows):
