@@ -44,7 +44,9 @@ def stairs(options, registers, threads, shared):
     """Registers with which one block more resides, two more, and so on."""
     done = said([options.tool / "warpwright", "occupancy", "--gpu", "h200", "--regs", str(registers), "--block", str(threads),
                  "--smem", str(shared), "--json"], 60)
-    found = json.loads(done.stdout)
+    found = json.loads(done.stdout) if done.returncode == 0 else {}
+    if "occupancy" not in found:
+        return []
     resident = found["occupancy"]["blocks"]
     above = sorted((stair["blocks"], stair["regs"]) for stair in found["staircase"] if stair["blocks"] > resident)
     return [regs for _, regs in above if FEWEST <= regs < registers][:options.stairs]
@@ -60,7 +62,7 @@ def demoted(options, cubin, kernel, threads, registers, again, folder):
     text = done.stdout + done.stderr
     note = NOTE.search(text)
     if done.returncode or not note or not made.exists():
-        return (re.findall(r"unchanged: (.*)|not proved: (.*)", text) or [(text.strip()[-160:], "")])[0]
+        return re.sub(r"^.*?(unchanged|not proved)", r"\1", text.strip(), flags=re.S)[:160]
     keys = ("registers", "values", "loads", "stores", "again", "bytes")
     return dict(zip(keys, map(int, note.groups())))
 

@@ -15,6 +15,8 @@
 //! - An instruction that writes several values (the halves of an address) gives all of them.
 //! - Whether a value is computed again or loaded from a slot is decided value by value, by the loop-weighted cost of
 //!   either; the paper computes again what it can, and spills the rest.
+//! - Where the place itself is crowded, only what one instruction gives that reads nothing is computed again: sources may
+//!   have to leave there.
 //!
 //! A copy writes the values that the instruction itself writes. That is right wherever the instruction is their only
 //! definition, so that it lies on every way to the copy, and its sources have not changed since.

@@ -180,6 +180,26 @@ pub struct Known<'a> {
 /// # Errors
 /// See [`Stuck`].
 pub fn demote(func: &impl Function, goal: &Goal, known: Known<'_>) -> Result<Demoted, Stuck> {
+    let found = attempt(func, goal, known);
+    match (&found, goal.refinements.again) {
+        // Sources keep registers that slots would have left free.
+        (Err(Stuck::TooFew(_) | Stuck::NoRoom(_) | Stuck::Contradiction), Again::All) => {
+            let again = Again::Alone;
+            let refinements = Refinements {
+                again,
+                ..goal.refinements
+            };
+            let goal = Goal {
+                refinements,
+                ..*goal
+            };
+            attempt(func, &goal, known)
+        }
+        _ => found,
+    }
+}
+
+fn attempt(func: &impl Function, goal: &Goal, known: Known<'_>) -> Result<Demoted, Stuck> {
     let mut state = State::new(func, goal, known);
     let mut stuck = Stuck::TooFew(None);
     for slack in SLACK {
@@ -435,7 +455,7 @@ impl<'a> State<'a> {
             }
             let plans = values.iter().zip(&reloads);
             let plans = plans.map(|(&value, reloads)| {
-                let plan = self.plan(facts, &ranges, (value, reloads), &values)?;
+                let plan = self.plan((facts, &ranges), &over, (value, reloads), &values)?;
                 let is_cheaper = !self.is_storable(facts, value)
                     || plan.cost <= self.accesses_cost(facts, value, reloads);
                 is_cheaper.then_some(plan)
@@ -485,8 +505,8 @@ impl<'a> State<'a> {
     /// there.
     fn plan(
         &self,
-        facts: &Facts,
-        ranges: &LiveRanges,
+        (facts, ranges): (&Facts, &LiveRanges),
+        over: impl Fn(Inst) -> bool,
         (value, reloads): (Value, &[Inst]),
         leaving: &[Value],
     ) -> Option<Plan> {
@@ -500,6 +520,12 @@ impl<'a> State<'a> {
             };
             let place = self.draft.place(inst)?;
             let chain = self.again.chain(value, place, is_there)?;
+            // Where it is crowded, sources may have to leave themselves.
+            let is_own = |&at: &Inst| self.own(at).is_some();
+            let is_crowded = self.draft.insts().skip(inst.index()).find(is_own).is_some_and(&over);
+            if is_crowded && (chain.steps.len() > 1 || !chain.sources.is_empty()) {
+                return None;
+            }
             let price = chain.steps.iter().map(|&step| {
                 // What gives several of those that leave counts once.
                 let shared = self.again.written(step, leaving).max(1);
