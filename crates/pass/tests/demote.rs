@@ -524,7 +524,10 @@ fn sums_are_formed_again_and_no_mistake_in_them_is_proved() {
         };
         let by_slots = by_slots.expect("it is demoted by slots");
         let [slots, fewer_slots] = [&by_slots, &again].map(|cubin| count(cubin, Operation::STS));
-        assert!(fewer_slots < slots, "{live} {busy}: {fewer_slots} of {slots} stores");
+        assert!(
+            fewer_slots < slots,
+            "{live} {busy}: {fewer_slots} of {slots} stores"
+        );
         assert!(formed(&code(&again)).len() > formed(&code(&cubin)).len());
         let original = Elf::parse(&cubin).expect("a cubin");
         for (name, code) in mistakes_in_sums(&code(&again)) {

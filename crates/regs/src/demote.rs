@@ -522,7 +522,12 @@ impl<'a> State<'a> {
             let chain = self.again.chain(value, place, is_there)?;
             // Where it is crowded, sources may have to leave themselves.
             let is_own = |&at: &Inst| self.own(at).is_some();
-            let is_crowded = self.draft.insts().skip(inst.index()).find(is_own).is_some_and(&over);
+            let is_crowded = self
+                .draft
+                .insts()
+                .skip(inst.index())
+                .find(is_own)
+                .is_some_and(&over);
             if is_crowded && (chain.steps.len() > 1 || !chain.sources.is_empty()) {
                 return None;
             }

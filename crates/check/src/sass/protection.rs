@@ -131,8 +131,7 @@ fn aligned(
             && tells(was.read_barrier, now.read_barrier)
     };
     let count = old_shapes.len();
-    if holds(&slide(&kept, count, is_exact)).is_ok() || holds(&slide(&kept, count, keeps)).is_ok()
-    {
+    if holds(&slide(&kept, count, is_exact)).is_ok() || holds(&slide(&kept, count, keeps)).is_ok() {
         return Ok(());
     }
     let kept = align_exactly((&old_shapes, &new_shapes), (&exact[0], &exact[1]));

@@ -10,8 +10,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use warpwright_flow::{
-    Cfg, Class, ClassInfo, DefUse, EntityRef, Function, Inst, Liveness, Reached, Repetition, Transfer,
-    Value, Webs,
+    Cfg, Class, ClassInfo, DefUse, EntityRef, Function, Inst, Liveness, Reached, Repetition,
+    Transfer, Value, Webs,
 };
 
 use crate::function::{Code, register_of, value_of};
@@ -262,8 +262,10 @@ impl<'c> General<'c> {
         };
         let touches = |inst: Inst| {
             let mut found = (false, false);
-            self.code.for_each_use(inst, |value| found.0 |= value == register);
-            self.code.for_each_def(inst, |value| found.1 |= value == register);
+            self.code
+                .for_each_use(inst, |value| found.0 |= value == register);
+            self.code
+                .for_each_def(inst, |value| found.1 |= value == register);
             found
         };
         let above = (self.cfg.first_inst(block).0..place.0).rev().map(Inst);
@@ -274,7 +276,9 @@ impl<'c> General<'c> {
         let below = below.take_while(|inst| !std::mem::replace(&mut ended, is_wall(inst)));
         let mut below = below.map(touches);
         above.any(|(read, written)| read || written)
-            || below.find(|&(read, written)| read || written).is_some_and(|found| found.0)
+            || below
+                .find(|&(read, written)| read || written)
+                .is_some_and(|found| found.0)
     }
 
     /// The operands of an instruction that are general registers.
@@ -524,7 +528,9 @@ impl Function for General<'_> {
         let mut defs = self.code.roles(inst).defs();
         let is_known = is_pure(word) && !self.code.roles(inst).is_rare();
         let is_plain = !word.is_predicated() && self.code.transfer(inst) == Transfer::Next;
-        let is_address = word.loaded_constant().is_some_and(|n| self.is_return_address(n));
+        let is_address = word
+            .loaded_constant()
+            .is_some_and(|n| self.is_return_address(n));
         if !is_known || !is_plain || is_address || defs.any(|span| span.file != File::Gpr) {
             return Repetition::Never;
         }
@@ -539,7 +545,11 @@ impl Function for General<'_> {
 
     /// Do the predicates and uniform registers that it reads hold the same there?
     fn can_stand_before(&self, inst: Inst, place: Inst) -> bool {
-        let mut hidden = self.code.roles(inst).uses().filter(|span| span.file != File::Gpr);
+        let mut hidden = self
+            .code
+            .roles(inst)
+            .uses()
+            .filter(|span| span.file != File::Gpr);
         hidden.all(|span| {
             let is_uniform = span.file != File::Pred;
             let mut registers = span.registers().map(|number| value_of(span.file, number));
