@@ -821,8 +821,8 @@ fn twins(draft: &Draft, facts: &Facts) -> BTreeMap<Value, (Value, Value)> {
     twins
 }
 
-/// Lets loads, and what is computed again, stand some instructions before their use, where the pressure leaves a register for that: within
-/// their block, behind what writes the slot or touches the value.
+/// Lets loads, and what is computed again, stand some instructions before their use, where the pressure leaves a register
+/// for that: within their block, behind what writes the slot or touches the value.
 fn hoist(draft: &mut Draft, registers: u32, known: Known<'_>) {
     let facts = Facts::new(draft);
     let curve = facts.pressure(draft);
