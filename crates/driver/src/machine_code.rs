@@ -4,12 +4,13 @@
 //! Goal and paper: RegDem, whole. Which build is worth a step is for the model to say, as in the paper's section 4.
 //! Departures: the paper demotes the one build that the user has, to one target; here every build of ptxas is a start,
 //! also under a limit, with its spills in local memory or moved, and every stair below it is a goal. A limit that makes
-//! ptxas spill may be reached with fewer accesses from a build under a higher one. Steps go round by round: of what one
-//! round left, the best by the model are taken further.
+//! ptxas spill may be reached with fewer accesses from a build under a higher one. From the nearest build values are also
+//! computed again (You & Tsai) where that costs less than a slot. Steps go round by round: of what one round left, the
+//! best by the model are taken further.
 //!
 //! `compact` is no step: `demote` gives registers other numbers before it moves a value.
 
-use warpwright_pass::passes::{Demote, Schedule, ScheduleBy, SpillToShared, Throttle};
+use warpwright_pass::passes::{Again, Demote, Schedule, ScheduleBy, SpillToShared, Throttle};
 use warpwright_pass::{Level, Recipe};
 use warpwright_target::{EditedCode, Gpu, Stair, ran_right};
 
@@ -51,8 +52,15 @@ pub fn demoted(gpu: &Gpu, stairs: &[Stair], scored: &[Candidate]) -> Vec<Recipe>
     goals.sort_by_key(|stair| stair.blocks);
     goals.truncate(MOST_GOALS);
     let all = goals.into_iter().flat_map(|goal| {
-        let starts = starts(scored, goal).into_iter();
-        starts.map(|start| start.recipe.with(Demote::to(goal.regs)))
+        let starts = starts(scored, goal);
+        let nearest = starts.first().map(|start| {
+            let again = Again::All;
+            let pass = Demote::to(goal.regs);
+            start.recipe.with(Demote { again, ..pass })
+        });
+        let by_slots = starts.into_iter();
+        let by_slots = by_slots.map(|start| start.recipe.with(Demote::to(goal.regs)));
+        by_slots.chain(nearest).collect::<Vec<_>>()
     });
     all.collect()
 }
@@ -176,19 +184,24 @@ mod tests {
         ];
         let names = names(&demoted(&gpu, &stairs, &scored));
         assert_eq!(
-            names[..2],
-            ["demote(80)", "maxnreg(160); demote(80)"],
+            names[..3],
+            [
+                "demote(80)",
+                "maxnreg(160); demote(80)",
+                "demote(80, again=all)"
+            ],
             "the build at 80 registers is there already"
         );
         assert_eq!(
-            names[2..5],
+            names[3..7],
             [
                 "maxnreg(80); spill-to-shared; demote(64)",
                 "demote(64)",
-                "maxnreg(160); demote(64)"
+                "maxnreg(160); demote(64)",
+                "maxnreg(80); spill-to-shared; demote(64, again=all)"
             ]
         );
-        assert_eq!(names.len(), 2 + 3 * 3);
+        assert_eq!(names.len(), 3 + 3 * 4);
         let spilling = [default(80, 3, 90), limited(96, 2, 0, 1.3)];
         let names = self::names(&demoted(&gpu, &stairs, &spilling));
         assert_eq!(

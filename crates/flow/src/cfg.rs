@@ -117,6 +117,26 @@ impl Cfg {
             .chain(succs.iter().map(|&succ| self.first_inst(succ)))
     }
 
+    /// The instructions that control may be right before, once it was behind one of `from`, without
+    /// executing `barrier` on the way.
+    pub fn reach(&self, from: impl IntoIterator<Item = Inst>, barrier: Inst) -> Reached {
+        let mut reached = Reached::default();
+        let mut work: Vec<Inst> = from.into_iter().flat_map(|i| self.after(i)).collect();
+        while let Some(start) = work.pop() {
+            let last = self.last_inst(self.block_of(start));
+            for index in start.0..=last.0 {
+                let inst = Inst(index);
+                if !reached.insert(inst) || inst == barrier {
+                    break;
+                }
+                if inst == last {
+                    work.extend(self.after(last));
+                }
+            }
+        }
+        reached
+    }
+
     /// Distinct successors: targets in the order of the instruction's table, then the fall-through.
     pub fn succs(&self, block: Block) -> &[Block] {
         self.succs.get(block.index())
@@ -146,6 +166,25 @@ impl Cfg {
     /// Can control reach `block` from the entry?
     pub fn is_reachable(&self, block: Block) -> bool {
         self.rpo_number(block).is_some()
+    }
+}
+
+/// A set of instructions.
+#[derive(Clone, Debug, Default)]
+pub struct Reached(Vec<bool>);
+
+impl Reached {
+    /// Adds `inst`; is it new?
+    fn insert(&mut self, inst: Inst) -> bool {
+        if self.0.len() <= inst.index() {
+            self.0.resize(inst.index() + 1, false);
+        }
+        !std::mem::replace(&mut self.0[inst.index()], true)
+    }
+
+    /// Is `inst` in it?
+    pub fn contains(&self, inst: Inst) -> bool {
+        self.0.get(inst.index()).copied().unwrap_or(false)
     }
 }
 

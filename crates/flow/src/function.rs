@@ -165,13 +165,13 @@ pub trait Function {
     }
 
     /// Can `inst` be executed once more elsewhere? Only asked of unguarded instructions that write
-    /// one value.
+    /// something.
     fn repetition(&self, _inst: Inst) -> Repetition {
         Repetition::Never
     }
 
-    /// May a copy of `inst` stand right before `place`, as far as names go? (In PTX a register or
-    /// variable of an inner scope is unknown outside.)
+    /// May a copy of `inst` stand right before `place`, as far as all goes that is no value here? (In PTX a register
+    /// or variable of an inner scope is unknown outside; in SASS predicates and uniform registers change.)
     fn can_stand_before(&self, _inst: Inst, _place: Inst) -> bool {
         true
     }

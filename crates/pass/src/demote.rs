@@ -19,8 +19,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use warpwright_diag::count;
-use warpwright_flow::{Class, EntityRef, Function as _, Inst, Value};
-pub use warpwright_regs::demote::Strategy;
+use warpwright_flow::{Class, EntityRef, Function, Inst, Value};
+pub use warpwright_regs::demote::{Again, Strategy};
 use warpwright_regs::demote::{
     Cell, Demoted, Goal, Known, Refinements, Stuck, compact, demote, pressure,
 };
@@ -108,12 +108,13 @@ pub struct Demote {
     /// See [`Refinements::pairs`].
     pub pairs: Switch,
     /// See [`Refinements::again`].
-    pub again: Switch,
+    pub again: Again,
     /// Does each added access keep nobody waiting who does not need it?
     pub waits: Switch,
 }
 
 crate::words!(Switch: Switch::On = "on", Switch::Off = "off");
+crate::words!(Again: Again::Nothing = "off", Again::Alone = "on", Again::All = "all");
 crate::words!(Strategy: Strategy::Relief = "relief", Strategy::Accesses = "accesses",
     Strategy::Loops = "loops", Strategy::Conflicts = "conflicts");
 crate::options!(Demote: [registers "registers per thread"];
@@ -121,7 +122,7 @@ crate::options!(Demote: [registers "registers per thread"];
      redundant: Switch = Switch::On, "leave out loads and stores that the next ones make useless";
      hoist: Switch = Switch::On, "load some instructions before the use";
      pairs: Switch = Switch::On, "load and store pairs by one access";
-     again: Switch = Switch::On, "compute constants and indices again";
+     again: Again = Again::Alone, "compute again: constants and indices, or all that costs less so than its slot";
      waits: Switch = Switch::On, "let added accesses wait as late as they can"]);
 
 impl Demote {
@@ -133,7 +134,7 @@ impl Demote {
             redundant: Switch::On,
             hoist: Switch::On,
             pairs: Switch::On,
-            again: Switch::On,
+            again: Again::Alone,
             waits: Switch::On,
         }
     }
@@ -277,17 +278,17 @@ impl<'a> Kernel<'a> {
                 redundant: pass.redundant.into(),
                 hoist: pass.hoist.into(),
                 pairs: pass.pairs.into(),
-                again: pass.again.into(),
+                again: pass.again,
             },
             address: (!is_indexed && general.idle_stack().is_none()).then_some(Class(0)),
             most: fuel.left(),
         };
-        let computable =
-            |inst: Inst| !self.relocated.contains(&inst.index()) && general.is_computable(inst);
+        let is_own = |inst: Inst| !self.relocated.contains(&inst.index());
         let storable = storable(&self.code)
             .map_err(|why| Refusal::obstacle("its control fields cannot be set", why))?;
         let known = Known {
-            computable: &computable,
+            constant: &|inst| is_own(inst) && general.is_computable(inst),
+            computable: &|inst, place| is_own(inst) && general.can_stand_before(inst, place),
             storable: &|inst: Inst| storable[inst.index()],
             fence: &|inst| general.is_fence(inst),
         };
@@ -334,14 +335,14 @@ impl<'a> Kernel<'a> {
             self.registers,
             count(done.values, "value"),
             count(
-                writer.count(|origin, again| matches!(origin, Origin::Load { .. }) && !again),
+                writer.count(|origin| matches!(origin, Origin::Load { .. })),
                 "load"
             ),
             count(
-                writer.count(|origin, _| matches!(origin, Origin::Store { .. })),
+                writer.count(|origin| matches!(origin, Origin::Store { .. })),
                 "store"
             ),
-            writer.count(|origin, again| matches!(origin, Origin::Load { .. }) && again),
+            writer.count(|origin| matches!(origin, Origin::Copy { .. })),
             done.bytes(),
         );
         let cautions = match has_slots {
@@ -433,6 +434,19 @@ pub(crate) struct Writer<'a> {
     pub(crate) threads: u32,
 }
 
+/// The new registers of an instruction's operands, by role and field.
+struct Names(BTreeMap<(roles::Role, u8), u16>);
+
+impl Names {
+    fn of(&self, span: roles::Span) -> u16 {
+        let name = self.0.get(&(span.role, span.bit));
+        match span.file {
+            roles::File::Gpr => *name.unwrap_or(&span.first),
+            _ => span.first,
+        }
+    }
+}
+
 /// The cubin, its code, and which instructions were added.
 type Written = (Elf, Code, BTreeSet<Inst>);
 
@@ -455,10 +469,7 @@ impl Writer<'_> {
                 Origin::Load { .. } => loads.push(self.load(inst)?),
                 Origin::Store { .. } => edit.insert_after(last, [self.store(inst)?]),
                 Origin::Bases => {}
-                // Values are computed again by `again`, in place of a load.
-                Origin::Copy { .. } => {
-                    return Err(Refusal::InTheWay("a copy that demotion did not make"));
-                }
+                Origin::Copy { of, .. } => loads.push(self.again(inst, of)?),
             }
         }
         let idle = self.general.idle_stack().filter(|_| self.done.bytes() > 0);
@@ -480,8 +491,20 @@ impl Writer<'_> {
     }
 
     fn rename(&self, edit: &mut Edit, inst: Inst, own: Inst) -> Result<(), Refusal> {
-        let draft = &self.done.draft;
         let word = self.kernel.code.instructions()[own.index()];
+        let names = self.names(inst, own)?;
+        edit.rename(own.index(), word, |span| names.of(span))
+            .map_err(|why| {
+                Refusal::obstacle(
+                    "an instruction cannot have other registers",
+                    format!("{}: {why}", self.kernel.code.inst_text(own)),
+                )
+            })
+    }
+
+    /// The registers of an instruction of the draft that has the operands of `own`.
+    fn names(&self, inst: Inst, own: Inst) -> Result<Names, Refusal> {
+        let draft = &self.done.draft;
         let mut names = BTreeMap::new();
         for operand in self.general.operands(own) {
             let defs = match operand.span.role {
@@ -494,16 +517,16 @@ impl Writer<'_> {
                 names.insert((operand.span.role, operand.span.bit), self.register(first)?);
             }
         }
-        let name = |span: roles::Span| match span.file {
-            roles::File::Gpr => *names.get(&(span.role, span.bit)).unwrap_or(&span.first),
-            _ => span.first,
-        };
-        edit.rename(own.index(), word, name).map_err(|why| {
-            Refusal::obstacle(
-                "an instruction cannot have other registers",
-                format!("{}: {why}", self.kernel.code.inst_text(own)),
-            )
-        })
+        Ok(Names(names))
+    }
+
+    /// An instruction of the kernel once more, under the registers that it has in the draft.
+    fn again(&self, inst: Inst, of: Inst) -> Result<Instruction, Refusal> {
+        let word = self.kernel.code.instructions()[of.index()];
+        let word = word.with_control(fresh()).unwrap_or(word);
+        let names = self.names(inst, of)?;
+        word.renamed(|span| names.of(span))
+            .map_err(|why| Refusal::obstacle("a value cannot be computed again", why))
     }
 
     fn register(&self, value: Value) -> Result<u16, Refusal> {
@@ -526,17 +549,7 @@ impl Writer<'_> {
     fn load(&self, inst: Inst) -> Result<Instruction, Refusal> {
         let draft = &self.done.draft;
         let (data, slot) = (self.register(draft.defs(inst)[0])?, draft.uses(inst)[0]);
-        let Some(again) = self.done.again.get(&slot) else {
-            return Ok(self.access(false, data, (slot, draft.defs(inst).len())));
-        };
-        let word = self.kernel.code.instructions()[again.index()];
-        let word = word.with_control(fresh()).unwrap_or(word);
-        let name = |span: roles::Span| match (span.file, span.role) {
-            (roles::File::Gpr, roles::Role::Def) => data,
-            _ => span.first,
-        };
-        word.renamed(name)
-            .map_err(|why| Refusal::obstacle("a value cannot be computed again", why))
+        Ok(self.access(false, data, (slot, draft.defs(inst).len())))
     }
 
     fn store(&self, inst: Inst) -> Result<Instruction, Refusal> {
@@ -572,15 +585,9 @@ impl Writer<'_> {
         access.instruction(self.kernel.elf.target().sm)
     }
 
-    fn count(&self, is_meant: impl Fn(Origin, bool) -> bool) -> usize {
+    fn count(&self, is_meant: impl Fn(Origin) -> bool) -> usize {
         let draft = &self.done.draft;
-        let insts = draft.insts().filter(|&inst| {
-            let slots = draft.uses(inst).iter();
-            let again = slots
-                .into_iter()
-                .any(|slot| self.done.again.contains_key(slot));
-            is_meant(draft.origin(inst), again)
-        });
+        let insts = draft.insts().filter(|&inst| is_meant(draft.origin(inst)));
         insts.count()
     }
 
@@ -592,7 +599,7 @@ impl Writer<'_> {
         let added = draft.insts().filter(|&inst| {
             matches!(
                 draft.origin(inst),
-                Origin::Load { .. } | Origin::Store { .. }
+                Origin::Load { .. } | Origin::Store { .. } | Origin::Copy { .. }
             )
         });
         added.map(|inst| loops.weight(cfg.block_of(inst))).sum()

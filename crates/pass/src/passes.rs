@@ -1,6 +1,6 @@
 //! All passes, by type and by name.
 
-pub use crate::demote::Target;
+pub use crate::demote::{Again, Target};
 pub use crate::ptx::allocate::SlotSpace;
 pub use crate::ptx::cache::{LoadPolicy, Prefetch, StorePolicy};
 pub use crate::ptx::limits::{has_bounds, ignored_bounds};

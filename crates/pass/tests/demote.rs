@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use warpwright_check::{CubinOptions, check_kernels};
-use warpwright_pass::passes::{Compact, Demote};
+use warpwright_pass::passes::{Again, Compact, Demote};
 use warpwright_pass::{
     Artifact, Block, BlockSource, Executor, Level, Recipe, Refusal, RunError, Setting, Target,
 };
@@ -54,6 +54,46 @@ fn module(live: usize, busy: usize, bits: u32, arms: bool) -> String {
         let _ = writeln!(text, "st.global.f{bits} [%d+{}], %f{i};", i * bytes);
     }
     text.push_str("ret;\n}\n");
+    text
+}
+
+/// A kernel with `live` integers that are formed of two loaded ones, stored, and stored again behind a loop in which
+/// `busy` floats work; the two live as long.
+fn sums(live: usize, busy: usize) -> String {
+    let mut text = format!(
+        ".version 8.0\n.target sm_90\n.address_size 64\n\
+         .visible .entry k(.param .u64 data, .param .u32 rounds)\n.reqntid 64\n{{\n\
+         .reg .f32 %f<{}>;\n.reg .b64 %d;\n.reg .b64 %o;\n.reg .b32 %r<{}>, %t, %n, %a, %b;\n.reg .pred %p;\n\
+         ld.param.u64 %d, [data];\nld.param.u32 %n, [rounds];\nmov.u32 %t, %tid.x;\n\
+         mul.wide.u32 %o, %t, 1024;\nadd.s64 %d, %d, %o;\n\
+         ld.volatile.global.u32 %a, [%d];\nld.volatile.global.u32 %b, [%d+4];\n",
+        busy + 1,
+        live + 1
+    );
+    for i in 0..busy {
+        let _ = writeln!(text, "ld.volatile.global.f32 %f{i}, [%d+{}];", 8 + 4 * i);
+    }
+    for i in 0..live {
+        let number = 1000 + 37 * i;
+        let _ = match i % 2 {
+            0 => writeln!(text, "mad.lo.s32 %r{i}, %a, {number}, %b;"),
+            _ => writeln!(text, "mad.lo.s32 %r{i}, %b, {number}, %a;"),
+        };
+        let _ = writeln!(text, "st.volatile.global.u32 [%d+{}], %r{i};", 256 + 4 * i);
+    }
+    text.push_str("again:\n");
+    for i in 0..busy {
+        let other = (i * 7 + 3) % busy;
+        let _ = writeln!(text, "fma.rn.f32 %f{i}, %f{other}, %f{i}, %f{other};");
+    }
+    text.push_str("sub.u32 %n, %n, 1;\nsetp.ne.u32 %p, %n, 0;\n@%p bra again;\n");
+    for i in 0..busy {
+        let _ = writeln!(text, "st.global.f32 [%d+{}], %f{i};", 8 + 4 * i);
+    }
+    for i in 0..live {
+        let _ = writeln!(text, "st.volatile.global.u32 [%d+{}], %r{i};", 512 + 4 * i);
+    }
+    text.push_str("st.global.u32 [%d], %b;\nst.global.u32 [%d+4], %a;\nret;\n}\n");
     text
 }
 
@@ -165,6 +205,7 @@ fn every_order_and_every_refinement_is_proved() {
         "hoist=off",
         "pairs=off",
         "again=off",
+        "again=all",
         "waits=off",
         "redundant=off, hoist=off, pairs=off, again=off, waits=off",
     ] {
@@ -407,6 +448,84 @@ fn planted(most: usize, least: usize) {
     }
     assert!(planted >= least, "{planted} mistakes: {kinds:?}");
     assert!(kinds.len() >= 12, "{kinds:?}");
+}
+
+/// Instructions behind the last branch back that form a number.
+fn formed(code: &[Instruction]) -> Vec<usize> {
+    let is_branch = |inst: &Instruction| inst.operation() == Operation::BRA && inst.is_predicated();
+    let branch = code.iter().rposition(is_branch).expect("a loop");
+    let behind = branch..code.len();
+    let forms = |&at: &usize| warpwright_sass::schedule::graph::is_pure(code[at]);
+    behind.filter(forms).collect()
+}
+
+/// Mistakes in what is computed again, for each of its instructions.
+fn mistakes_in_sums(code: &[Instruction]) -> Vec<Mistake> {
+    const GUARD: u128 = 0xf << 12;
+    let mut all = Vec::new();
+    for at in formed(code) {
+        let inst = code[at];
+        let mut plant = |name, bits| {
+            let mut planted = code.to_vec();
+            planted[at] = inst.with_bits(bits);
+            all.push((name, planted));
+        };
+        plant("not computed again", inst.bits() | GUARD);
+        plant("of another number", inst.bits() ^ 1 << 32);
+        for span in spans(inst) {
+            let name = match span.role {
+                warpwright_sass::roles::Role::Def => "into another register",
+                warpwright_sass::roles::Role::Use => "of another source",
+            };
+            if span.file == warpwright_sass::roles::File::Gpr {
+                plant(name, inst.bits() ^ 4 << span.bit);
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn sums_are_formed_again_and_no_mistake_in_them_is_proved() {
+    const TEST: &str = "sums_are_formed_again_and_no_mistake_in_them_is_proved";
+    let options = CubinOptions {
+        block: Some([64, 1, 1]),
+        dynamic_smem: Some(0),
+    };
+    let mut kinds = std::collections::BTreeMap::new();
+    for (live, busy, fewer) in [(20, 12, 4), (20, 12, 8), (32, 8, 6)] {
+        let Some(cubin) = build(TEST, &sums(live, busy)) else {
+            return;
+        };
+        let wanted = registers(&cubin) - fewer;
+        let by_slots = carried_out(&cubin, &Recipe::default().with(Demote::to(wanted)));
+        let pass = Demote {
+            again: Again::All,
+            ..Demote::to(wanted)
+        };
+        let again = carried_out(&cubin, &Recipe::default().with(pass)).expect("it is demoted");
+        assert!(registers(&again) <= wanted, "{live} {busy}");
+        let slots = |cubin: &[u8]| {
+            let elf = Elf::parse(cubin).expect("a cubin");
+            elf.shared_bytes(&elf.kernel("k").expect("the kernel"))
+        };
+        let by_slots = by_slots.expect("it is demoted by slots");
+        let [many, few] = [&by_slots, &again].map(|cubin| slots(cubin));
+        assert!(few < many, "{live} {busy}: {few} of {many} bytes");
+        assert!(formed(&code(&again)).len() > formed(&code(&cubin)).len());
+        let original = Elf::parse(&cubin).expect("a cubin");
+        for (name, code) in mistakes_in_sums(&code(&again)) {
+            let mut wrong = Elf::parse(&again).expect("a cubin");
+            if wrong.set_instructions("k", &code).is_err() {
+                continue;
+            }
+            let verdict = check_kernels(&original, &wrong, "k", &options);
+            assert!(!verdict.is_proved(), "{live} {busy}: {name} is proved");
+            *kinds.entry(name).or_insert(0) += 1;
+        }
+    }
+    let planted: u32 = kinds.values().sum();
+    assert!(planted >= 100 && kinds.len() >= 4, "{kinds:?}");
 }
 
 #[test]

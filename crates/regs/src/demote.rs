@@ -15,7 +15,8 @@
 //! - Candidates are webs, not registers, and only those that are live across the highest pressure. Beside
 //!   the paper's three orders there is one by what is gained over what it costs ([`Strategy::Relief`]).
 //! - Halves of pairs move together by one access; the paper cuts them into words.
-//! - What a constant or a special register gives is computed again instead.
+//! - What a constant or a special register gives is computed again instead, and with [`Again::All`] all that is
+//!   cheaper so ([`crate::again`], after You & Tsai).
 //! - Compaction is a colouring with the constraints of tuples; the paper shifts and swaps. A value keeps its
 //!   register, or the bank of it, where it can.
 //!
@@ -24,8 +25,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use warpwright_flow::{EntityRef, Function, Inst, LiveSet, Value};
+use warpwright_flow::{EntityRef, Function, Inst, LiveRanges, LiveSet, Point, Value};
 
+use crate::again::{Chain, Recomputation};
 use crate::color::{File, Former, colour};
 use crate::draft::{Code, Draft, Origin, Place, Role};
 use crate::evict::{Facts, SplitRegion, evict, pinned, reloads, remove_dead_stores, writers};
@@ -46,6 +48,19 @@ pub enum Strategy {
     Relief,
 }
 
+/// What is computed again instead of being loaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Again {
+    /// Nothing.
+    Nothing,
+    /// What one instruction gives that reads nothing: constants, special registers.
+    #[default]
+    Alone,
+    /// What a chain of cheap instructions gives, from what is in registers there anyway, where that costs less than
+    /// the slot.
+    All,
+}
+
 /// What is done beyond the plain algorithm of section 3.2, each for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refinements {
@@ -55,8 +70,8 @@ pub struct Refinements {
     pub hoist: bool,
     /// Halves of a pair by one access.
     pub pairs: bool,
-    /// Constants and special registers computed again.
-    pub again: bool,
+    /// What is computed again.
+    pub again: Again,
 }
 
 impl Default for Refinements {
@@ -65,7 +80,7 @@ impl Default for Refinements {
             redundant: true,
             hoist: true,
             pairs: true,
-            again: true,
+            again: Again::default(),
         }
     }
 }
@@ -122,8 +137,6 @@ pub struct Demoted {
     pub cells: BTreeMap<Value, Cell>,
     /// Pairs of slots that each thread has, and single ones.
     pub sizes: [u32; 2],
-    /// Slots that are none: what is 'loaded' is computed again by this instruction of the function.
-    pub again: BTreeMap<Value, Inst>,
     /// Values that were demoted.
     pub values: u64,
 }
@@ -135,7 +148,7 @@ impl Demoted {
     }
 }
 
-/// Accesses that a load costs less than an arithmetic instruction would: what is computed again.
+/// What a simple instruction costs over a load: what is computed again.
 const AGAIN: f64 = 0.5;
 /// A store is waited for by nobody.
 const STORE: f64 = 0.6;
@@ -153,7 +166,9 @@ const WORK: u64 = 1 << 30;
 #[derive(Clone, Copy)]
 pub struct Known<'a> {
     /// Can it be executed once more anywhere, to give the same? Only asked of those that read no value.
-    pub computable: &'a dyn Fn(Inst) -> bool,
+    pub constant: &'a dyn Fn(Inst) -> bool,
+    /// Can the first be executed once more right before the second, where its values are the same?
+    pub computable: &'a dyn Fn(Inst, Inst) -> bool,
     /// Can its result be stored?
     pub storable: &'a dyn Fn(Inst) -> bool,
     /// Must no load be hoisted over it?
@@ -165,6 +180,26 @@ pub struct Known<'a> {
 /// # Errors
 /// See [`Stuck`].
 pub fn demote(func: &impl Function, goal: &Goal, known: Known<'_>) -> Result<Demoted, Stuck> {
+    let found = attempt(func, goal, known);
+    match (&found, goal.refinements.again) {
+        // Sources keep registers that slots would have left free.
+        (Err(Stuck::TooFew(_) | Stuck::NoRoom(_) | Stuck::Contradiction), Again::All) => {
+            let again = Again::Alone;
+            let refinements = Refinements {
+                again,
+                ..goal.refinements
+            };
+            let goal = Goal {
+                refinements,
+                ..*goal
+            };
+            attempt(func, &goal, known)
+        }
+        _ => found,
+    }
+}
+
+fn attempt(func: &impl Function, goal: &Goal, known: Known<'_>) -> Result<Demoted, Stuck> {
     let mut state = State::new(func, goal, known);
     let mut stuck = Stuck::TooFew(None);
     for slack in SLACK {
@@ -186,12 +221,16 @@ pub fn compact(func: &impl Function, registers: u32) -> Result<Demoted, Stuck> {
         registers,
         bytes: 0,
         strategy: Strategy::default(),
-        refinements: Refinements::default(),
+        refinements: Refinements {
+            again: Again::Nothing,
+            ..Refinements::default()
+        },
         address: None,
         most: 0,
     };
     let known = Known {
-        computable: &|_| false,
+        constant: &|_| false,
+        computable: &|_, _| false,
         storable: &|_| false,
         fence: &|_| true,
     };
@@ -215,7 +254,7 @@ struct State<'a> {
     twins: BTreeMap<Value, (Value, Value)>,
     /// Pairs of slots.
     pairs: BTreeSet<(Value, Value)>,
-    again: BTreeMap<Value, Inst>,
+    again: Recomputation<'a>,
     values: u64,
     /// What is left of [`WORK`].
     work: u64,
@@ -224,8 +263,25 @@ struct State<'a> {
 struct Candidate {
     values: Vec<Value>,
     reloads: Vec<Vec<Inst>>,
+    /// For each value how it is computed again, if that costs less than its slot.
+    plans: Vec<Option<Plan>>,
     /// Smaller is better.
     key: f64,
+}
+
+/// How a value is computed again.
+struct Plan {
+    /// Before these instructions, each by a chain.
+    places: Vec<(Inst, Chain)>,
+    /// In accesses, loop-weighted.
+    cost: f64,
+}
+
+impl Plan {
+    fn sources(&self) -> impl Iterator<Item = Value> + '_ {
+        let places = self.places.iter();
+        places.flat_map(|(_, chain)| chain.sources.iter().copied())
+    }
 }
 
 impl<'a> State<'a> {
@@ -238,6 +294,12 @@ impl<'a> State<'a> {
             .values()
             .map(|value| fixed[value.index()] || is_given(value))
             .collect();
+        let again = Recomputation::new(
+            draft.clone(),
+            Facts::new(&draft),
+            known,
+            goal.refinements.again,
+        );
         let base = goal
             .address
             .map(|class| draft.add_value(Role::Base(0), class));
@@ -247,12 +309,12 @@ impl<'a> State<'a> {
         let mut state = State {
             goal,
             twins: twins(&draft, &facts),
+            again,
             draft,
             base,
             known,
             fixed,
             pairs: BTreeSet::new(),
-            again: BTreeMap::new(),
             values: 0,
             work: WORK,
         };
@@ -289,13 +351,25 @@ impl<'a> State<'a> {
             candidates.sort_by(|a, b| a.key.total_cmp(&b.key).then(a.values.cmp(&b.values)));
             let mut wanted = i64::from(max - registers);
             let mut added = Vec::new();
+            // Values that leave, values that others are computed of, and what is computed where.
+            let (mut gone, mut read) = (BTreeSet::new(), BTreeSet::new());
+            let mut computed = BTreeSet::new();
             for candidate in candidates {
                 if wanted <= 0 || self.values >= self.goal.most {
                     break;
                 }
+                let plans = || candidate.plans.iter().flatten();
+                let is_read = |value: &Value| read.contains(value);
+                if candidate.values.iter().any(is_read)
+                    || plans().any(|plan| plan.sources().any(|source| gone.contains(&source)))
+                {
+                    continue;
+                }
+                gone.extend(candidate.values.iter().copied());
+                read.extend(plans().flat_map(Plan::sources));
                 wanted -= candidate.values.len() as i64;
                 self.values += candidate.values.len() as u64;
-                self.demote(&facts, &candidate, &mut added);
+                self.demote(&facts, &candidate, &mut computed, &mut added);
             }
             if added.is_empty() {
                 return Err(Stuck::TooFew(self.own(peak)));
@@ -354,7 +428,6 @@ impl<'a> State<'a> {
         through.retain(|&value| {
             let touches = |list: &[Value]| list.contains(&value);
             self.fixed.get(value.index()) == Some(&false)
-                && self.is_storable(facts, value)
                 && !touches(draft.uses(peak))
                 && !touches(draft.defs(peak))
         });
@@ -380,6 +453,18 @@ impl<'a> State<'a> {
             if reloads.iter().any(Vec::is_empty) {
                 continue;
             }
+            let plans = values.iter().zip(&reloads);
+            let plans = plans.map(|(&value, reloads)| {
+                let plan = self.plan((facts, &ranges), &over, (value, reloads), &values)?;
+                let is_cheaper = !self.is_storable(facts, value)
+                    || plan.cost <= self.accesses_cost(facts, value, reloads);
+                is_cheaper.then_some(plan)
+            });
+            let plans: Vec<Option<Plan>> = plans.collect();
+            let mut each = values.iter().zip(&plans);
+            if !each.all(|(&value, plan)| plan.is_some() || self.is_storable(facts, value)) {
+                continue;
+            }
             let relieved = |value: Value| -> u32 {
                 let segments = ranges.segments(value).iter();
                 let inside = segments.map(|segment| {
@@ -391,7 +476,7 @@ impl<'a> State<'a> {
             let key = match self.goal.strategy {
                 Strategy::Relief => {
                     let gain: u32 = values.iter().map(|&value| relieved(value)).sum();
-                    self.cost(facts, &values, &reloads) / f64::from(gain.max(1))
+                    self.cost(facts, (&values, &plans), &reloads) / f64::from(gain.max(1))
                 }
                 Strategy::Accesses => count(facts, &values, |_| 1.0),
                 Strategy::Loops => count(facts, &values, |inst| {
@@ -403,34 +488,84 @@ impl<'a> State<'a> {
             found.push(Candidate {
                 values,
                 reloads,
+                plans,
                 key,
             });
         }
         found
     }
 
-    /// Can it be stored wherever it is written, or be computed again?
+    /// Can it be stored wherever it is written?
     fn is_storable(&self, facts: &Facts, value: Value) -> bool {
         let mut own = writers(&self.draft, facts, value).filter_map(|def| self.own(def));
-        own.all(self.known.storable) || self.again_by(facts, value).is_some()
+        own.all(self.known.storable)
     }
 
-    /// Loop-weighted instructions that demoting costs.
-    fn cost(&self, facts: &Facts, values: &[Value], reloads: &[Vec<Inst>]) -> f64 {
-        let weigh = |insts: &[Inst]| insts.iter().map(|&inst| facts.weight(inst)).sum::<f64>();
-        let draft = &self.draft;
-        let mut cost = 0.0;
-        for (&value, reloads) in values.iter().zip(reloads) {
-            let is_new = !draft.values[value.index()].is_stored;
-            cost += match (self.again_by(facts, value), is_new) {
-                (Some(_), _) => AGAIN * weigh(reloads),
-                (None, true) => {
-                    let stores: Vec<Inst> = writers(draft, facts, value).collect();
-                    weigh(reloads) + STORE * weigh(&stores)
-                }
-                (None, false) => weigh(reloads),
+    /// How a value is computed again in the place of loads, beside others that leave with it: from what is in registers
+    /// there.
+    fn plan(
+        &self,
+        (facts, ranges): (&Facts, &LiveRanges),
+        over: impl Fn(Inst) -> bool,
+        (value, reloads): (Value, &[Inst]),
+        leaving: &[Value],
+    ) -> Option<Plan> {
+        let mut plan = Plan {
+            places: Vec::new(),
+            cost: 0.0,
+        };
+        for &inst in reloads {
+            let is_there = |source: Value| {
+                !leaving.contains(&source) && ranges.is_live_at(source, Point::before(inst))
             };
+            let place = self.draft.place(inst)?;
+            let chain = self.again.chain(value, place, is_there)?;
+            // Where it is crowded, sources may have to leave themselves.
+            let is_own = |&at: &Inst| self.own(at).is_some();
+            let is_crowded = self
+                .draft
+                .insts()
+                .skip(inst.index())
+                .find(is_own)
+                .is_some_and(&over);
+            if is_crowded && (chain.steps.len() > 1 || !chain.sources.is_empty()) {
+                return None;
+            }
+            let price = chain.steps.iter().map(|&step| {
+                // What gives several of those that leave counts once.
+                let shared = self.again.written(step, leaving).max(1);
+                self.again.price(step) / shared as f64
+            });
+            plan.cost += AGAIN * facts.weight(inst) * price.sum::<f64>();
+            plan.places.push((inst, chain));
         }
+        Some(plan)
+    }
+
+    /// Loop-weighted accesses that the slot of a value costs.
+    fn accesses_cost(&self, facts: &Facts, value: Value, reloads: &[Inst]) -> f64 {
+        let weigh = |inst: Inst| facts.weight(inst);
+        let loads = reloads.iter().copied().map(weigh).sum::<f64>();
+        match self.draft.values[value.index()].is_stored {
+            true => loads,
+            false => loads + STORE * writers(&self.draft, facts, value).map(weigh).sum::<f64>(),
+        }
+    }
+
+    /// Loop-weighted accesses that demoting costs.
+    fn cost(
+        &self,
+        facts: &Facts,
+        (values, plans): (&[Value], &[Option<Plan>]),
+        reloads: &[Vec<Inst>],
+    ) -> f64 {
+        let each = values.iter().zip(plans).zip(reloads);
+        let cost: f64 = each
+            .map(|((&value, plan), reloads)| match plan {
+                Some(plan) => plan.cost,
+                None => self.accesses_cost(facts, value, reloads),
+            })
+            .sum();
         match values.len() {
             2 => cost * PAIR / 2.0,
             _ => cost,
@@ -450,29 +585,15 @@ impl<'a> State<'a> {
         beside.len() as f64
     }
 
-    /// The instruction of the function that gives the value again wherever it stands.
-    fn again_by(&self, facts: &Facts, value: Value) -> Option<Inst> {
-        if !self.goal.refinements.again {
-            return None;
-        }
-        let mut own = facts.def_use.defs(value).iter();
-        let own = own.find_map(|&def| Some((def, self.own(def)?)));
-        let (def, own) = own?;
-        let draft = &self.draft;
-        let is_only = writers(draft, facts, value).count() == 1
-            && draft.defs(def) == [value]
-            && draft.uses(def).is_empty()
-            && !draft.is_predicated(def);
-        (is_only && (self.known.computable)(own)).then_some(own)
-    }
-
-    fn demote(&mut self, facts: &Facts, candidate: &Candidate, added: &mut Vec<(Place, Code)>) {
-        let makers: Vec<Option<Inst>> = candidate
-            .values
-            .iter()
-            .map(|&value| self.again_by(facts, value))
-            .collect();
-        let (joint, pair) = match (&candidate.values[..], &makers[..]) {
+    /// Adds the code for a candidate. `computed` is what is computed again before which instruction already.
+    fn demote(
+        &mut self,
+        facts: &Facts,
+        candidate: &Candidate,
+        computed: &mut BTreeSet<(Inst, Inst)>,
+        added: &mut Vec<(Place, Code)>,
+    ) {
+        let (joint, pair) = match (&candidate.values[..], &candidate.plans[..]) {
             (&[a, b], [None, None]) => {
                 let slots = (self.draft.slot_of(a), self.draft.slot_of(b));
                 let free = |slot: Value| {
@@ -484,13 +605,22 @@ impl<'a> State<'a> {
             _ => (false, None),
         };
         let Some((a, b, slots)) = pair.filter(|_| joint) else {
-            for ((&value, reloads), maker) in
-                candidate.values.iter().zip(&candidate.reloads).zip(makers)
-            {
-                added.extend(evict(&mut self.draft, facts, value, reloads, self.base));
-                let slot = self.draft.slot_of(value);
-                if let Some(own) = maker {
-                    self.again.insert(slot, own);
+            let each = candidate.values.iter().zip(&candidate.reloads);
+            for ((&value, reloads), plan) in each.zip(&candidate.plans) {
+                let Some(plan) = plan else {
+                    added.extend(evict(&mut self.draft, facts, value, reloads, self.base));
+                    continue;
+                };
+                for (inst, chain) in &plan.places {
+                    let Some(before) = self.draft.place(*inst) else {
+                        continue;
+                    };
+                    for &step in &chain.steps {
+                        if computed.insert((*inst, step)) {
+                            let code = self.again.code(step, before);
+                            added.push((Place::Before(*inst), code));
+                        }
+                    }
                 }
             }
             return;
@@ -507,7 +637,7 @@ impl<'a> State<'a> {
             added.extend(self.loads(value, &single));
         }
         for &inst in &both {
-            if let Origin::Own(before) = self.draft.origin(inst) {
+            if let Some(before) = self.draft.place(inst) {
                 let uses = [&[slots.0, slots.1], &base[..]].concat();
                 let mut load = Code::new(Origin::Load { before }, &[a, b], &uses);
                 load.tuples.push((smallvec::smallvec![a, b], 2));
@@ -546,7 +676,7 @@ impl<'a> State<'a> {
         let slot = self.draft.slot_of(value);
         let uses = [&[slot], self.base.as_slice()].concat();
         let loads = reloads.iter().filter_map(|&inst| {
-            let before = self.own(inst)?;
+            let before = self.draft.place(inst)?;
             let load = Code::new(Origin::Load { before }, &[value], &uses);
             Some((Place::Before(inst), load))
         });
@@ -556,18 +686,11 @@ impl<'a> State<'a> {
     /// Removes what turned out useless, hoists, and gives every value a register.
     fn finish(&mut self) -> Result<Demoted, Stuck> {
         let mut draft = self.draft.clone();
-        let is_again = |draft: &Draft, inst: Inst| {
-            let mut slots = draft.defs(inst).iter();
-            matches!(draft.origin(inst), Origin::Store { .. })
-                && slots.any(|slot| self.again.contains_key(slot))
-        };
-        let useless: Vec<bool> = draft.insts().map(|inst| is_again(&draft, inst)).collect();
-        draft.remove(|inst| useless[inst.index()]);
         if self.goal.refinements.redundant {
             remove_dead_stores(&mut draft);
         }
         if self.goal.refinements.hoist {
-            hoist(&mut draft, self.goal.registers, self.known.fence);
+            hoist(&mut draft, self.goal.registers, self.known);
         }
         let draft = split(&draft);
         let facts = Facts::new(&draft);
@@ -613,7 +736,6 @@ impl<'a> State<'a> {
             .filter(|&inst| !matches!(draft.origin(inst), Origin::Own(_)))
             .flat_map(|inst| draft.uses(inst).iter().chain(draft.defs(inst)).copied())
             .filter(|&value| matches!(draft.role(value), Role::Slot(_)))
-            .filter(|slot| !self.again.contains_key(slot))
             .collect();
         let mut cells: BTreeMap<Value, Cell> = BTreeMap::new();
         let mut sizes = [0, 0];
@@ -649,7 +771,6 @@ impl<'a> State<'a> {
             register,
             cells,
             sizes,
-            again: self.again.clone(),
             values: self.values,
         };
         match done.bytes() <= self.goal.bytes {
@@ -700,9 +821,9 @@ fn twins(draft: &Draft, facts: &Facts) -> BTreeMap<Value, (Value, Value)> {
     twins
 }
 
-/// Lets loads stand some instructions before their use, where the pressure leaves a register for that: within
-/// their block, behind what writes the slot or touches the value.
-fn hoist(draft: &mut Draft, registers: u32, fence: &dyn Fn(Inst) -> bool) {
+/// Lets loads, and what is computed again, stand some instructions before their use, where the pressure leaves a register
+/// for that: within their block, behind what writes the slot or touches the value.
+fn hoist(draft: &mut Draft, registers: u32, known: Known<'_>) {
     let facts = Facts::new(draft);
     let curve = facts.pressure(draft);
     let mut during: Vec<u32> = draft.insts().map(|inst| curve.during(inst)).collect();
@@ -710,9 +831,11 @@ fn hoist(draft: &mut Draft, registers: u32, fence: &dyn Fn(Inst) -> bool) {
         let first = facts.cfg.first_inst(block).index();
         let last = facts.cfg.last_inst(block).index();
         for at in first..=last {
-            if !matches!(draft.code[at].origin, Origin::Load { .. }) {
-                continue;
-            }
+            let computed = match draft.code[at].origin {
+                Origin::Load { .. } => None,
+                Origin::Copy { of, .. } => Some(of),
+                _ => continue,
+            };
             let (mut place, mut own) = (at, 0);
             let units = draft.code[at].defs.len() as u32;
             while place > first && own < HOIST {
@@ -724,8 +847,11 @@ fn hoist(draft: &mut Draft, registers: u32, fence: &dyn Fn(Inst) -> bool) {
                 let touches = touches || load.uses.iter().any(|value| before.defs.contains(value));
                 let is_own = matches!(before.origin, Origin::Own(_));
                 let may_pass = match before.origin {
-                    Origin::Own(own) => !fence(own),
-                    Origin::Load { .. } => true,
+                    Origin::Own(own) => {
+                        let can_stand = |of: Inst| (known.computable)(of, own);
+                        !(known.fence)(own) && computed.is_none_or(can_stand)
+                    }
+                    Origin::Load { .. } | Origin::Copy { .. } => true,
                     _ => false,
                 };
                 if touches || !may_pass || during[place - 1] + units > registers {

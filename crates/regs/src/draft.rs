@@ -93,7 +93,7 @@ impl Code {
             code.tuples.push((SmallVec::from_slice(values), align));
         });
         func.for_each_tied(inst, |def, used| code.tied.push((def, used)));
-        if code.defs.len() == 1 && !code.predicated {
+        if !code.defs.is_empty() && !code.predicated {
             code.repetition = func.repetition(inst);
         }
         code
@@ -287,6 +287,18 @@ impl Draft {
         code.defs.fill(fresh);
         code.tied.iter_mut().for_each(|(def, _)| *def = fresh);
         Some(code)
+    }
+
+    /// One of the instructions of `func`, of which it is a draft as it stands, once more, to be put before another one.
+    pub(crate) fn once_more(&self, own: Inst, before: Inst) -> Code {
+        let mut code = self.code[own.index()].clone();
+        code.origin = Origin::Copy { of: own, before };
+        code
+    }
+
+    /// Is an operand of it read and written at one place?
+    pub(crate) fn is_tied(&self, inst: Inst) -> bool {
+        !self.code[inst.index()].tied.is_empty()
     }
 
     /// The slot of a register; it gets one now if it has none.

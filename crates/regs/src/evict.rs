@@ -53,7 +53,7 @@ impl Facts {
     }
 
     /// Does the value hold what its register held when the function was entered?
-    fn is_from_entry(&self, value: Value) -> bool {
+    pub(crate) fn is_from_entry(&self, value: Value) -> bool {
         let mut blocks = self.cfg.blocks();
         blocks
             .next()
@@ -232,7 +232,7 @@ pub(crate) fn evict(
     let base = base.as_slice();
     let mut added = Vec::new();
     for &inst in reloads {
-        if let Origin::Own(before) = draft.origin(inst) {
+        if let Some(before) = draft.place(inst) {
             let uses = [&[slot], base].concat();
             let load = Code::new(Origin::Load { before }, &[value], &uses);
             added.push((Place::Before(inst), load));

@@ -5,6 +5,7 @@
 //! gets. *How* an instruction set inserts a load, a store or a recomputation lives with that
 //! instruction set, and `driver` brings the two together.
 
+mod again;
 pub mod allocate;
 mod coalesce;
 mod color;

@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use warpwright_check::{CubinOptions, Verdict, answer};
+use warpwright_pass::options::Argument;
+use warpwright_pass::passes::{Again, Demote, Target as Goal};
 use warpwright_pass::{Artifact, Executor, Level, Recipe, Refusal, RunError, Scope, Target};
 use warpwright_sass::{Cubin, Elf, Operation};
 use warpwright_target::{Gpu, Resources, lookup, occupancy, staircase};
@@ -31,6 +33,9 @@ pub struct Report {
     pub gpu: String,
     /// What compiled and assembled.
     pub toolkit: String,
+    /// What is computed again, as [`Demote`] has it.
+    #[serde(default)]
+    pub again: String,
     /// Sums.
     pub totals: Totals,
     /// Kernel by kernel.
@@ -127,6 +132,8 @@ pub struct Build {
 pub struct Plan<'a> {
     /// So many steps of each kernel at most.
     pub steps: usize,
+    /// What is computed again.
+    pub again: Again,
     /// Where default builds and demoted ones go, as KERNEL.cubin and KERNEL-REGISTERS.cubin.
     pub keep: Option<&'a Path>,
 }
@@ -148,6 +155,7 @@ pub fn run(
         schema: SCHEMA.to_owned(),
         gpu: GPU.to_owned(),
         toolkit: version.to_string(),
+        again: plan.again.print().unwrap_or_default(),
         ..Report::default()
     };
     let examples: Vec<(String, PathBuf)> = examples(folder, names)?;
@@ -249,6 +257,7 @@ struct Subject<'a> {
     target: Target<'a>,
     name: &'a str,
     keep: Option<PathBuf>,
+    again: Again,
     own: &'a Facts,
 }
 
@@ -289,6 +298,7 @@ fn one(
         target,
         name: &launch.kernel,
         keep: plan.keep.map(|folder| folder.join(name)),
+        again: plan.again,
         own: &own,
     };
     subject.keep(&cubin, None)?;
@@ -299,11 +309,11 @@ fn one(
         kernel.steps.push(Step {
             registers: stair.regs,
             blocks: stair.blocks,
-            outcome: subject.demoted(&stair.regs.to_string(), stair.blocks)?,
+            outcome: subject.demoted(Goal::Registers(stair.regs), stair.blocks)?,
         });
     }
     if !kernel.steps.is_empty()
-        && let Outcome::Reached(build) = subject.demoted("auto", kernel.blocks + 1)?
+        && let Outcome::Reached(build) = subject.demoted(Goal::Auto, kernel.blocks + 1)?
     {
         kernel.auto = Some([build.registers, build.blocks]);
     }
@@ -321,9 +331,11 @@ impl Subject<'_> {
         written.map_err(|e| format!("{}: {e}", path.display()))
     }
 
-    fn demoted(&self, registers: &str, blocks: u32) -> Result<Outcome, String> {
-        let recipe: Result<Recipe, _> = format!("demote({registers})").parse();
-        let recipe = recipe.map_err(|e| format!("{e:?}"))?;
+    fn demoted(&self, registers: Goal, blocks: u32) -> Result<Outcome, String> {
+        let recipe = Recipe::default().with(Demote {
+            again: self.again,
+            ..Demote::to(registers)
+        });
         let mut executor = Executor::default();
         let run = match executor.run(self.cubin, &self.target, &recipe, Level::MachineCode) {
             Ok(run) => run,

@@ -206,7 +206,10 @@ fn passes(turn: u64) -> impl Iterator<Item = Invocation> {
         let blocks = [8, 16, 4, 12][(turn / 32 % 4) as usize];
         let registers = ["auto", "24", "20", "28"][(turn / 8 % 4) as usize];
         match name {
-            "demote" => arguments.set("registers", registers),
+            "demote" => {
+                arguments.set("registers", registers);
+                arguments.set("again", ["on", "all"][(turn / 4 % 2) as usize]);
+            }
             "throttle" => arguments.set("blocks", blocks.to_string()),
             "spill-to-shared" if turn / 8 % 2 == 1 => arguments.set("blocks", blocks.to_string()),
             _ => {}
@@ -225,7 +228,8 @@ fn recipes(turn: u64, limit: u32) -> Vec<(&'static str, Recipe)> {
         0 => "",
         _ => "; schedule(waits=alone, margin=0)",
     };
-    let behind = format!("spill-to-shared; demote({goal}){order}").parse();
+    let again = ["all", "on"][(turn / 16 % 2) as usize];
+    let behind = format!("spill-to-shared; demote({goal}, again={again}){order}").parse();
     let alone = passes(turn).map(|pass| (pass.name(), Recipe::default().with(pass)));
     let behind = behind.ok().map(|recipe| (BEHIND_SPILLS, recipe));
     alone.chain(behind).collect()

@@ -14,6 +14,8 @@ use warpwright_fuzz::{
     attack, case, constants, controls, demotion, forms, hardware, orders, passes, precision, ptxas,
     shapes, suite,
 };
+use warpwright_pass::options::Argument;
+use warpwright_pass::passes::Again;
 use warpwright_toolkit::{FindOptions, Toolkit};
 
 /// Generated kernels through the front end, the emulator, and against hardware.
@@ -101,6 +103,9 @@ enum Command {
         /// So many steps of each at most
         #[arg(long, default_value_t = usize::MAX)]
         steps: usize,
+        /// What is computed again: off, on, or all
+        #[arg(long, default_value = "on", value_parser = again)]
+        again: Again,
         /// Write the builds to this folder
         #[arg(long, value_name = "FOLDER")]
         keep: Option<PathBuf>,
@@ -274,6 +279,10 @@ struct Campaign {
     out: PathBuf,
 }
 
+fn again(text: &str) -> Result<Again, String> {
+    Again::parse(text).ok_or_else(Again::wanted)
+}
+
 fn seeds(text: &str) -> Result<(u64, u64), String> {
     let parsed = || {
         let (from, to) = text.split_once("..")?;
@@ -367,11 +376,12 @@ fn main() -> ExitCode {
             examples,
             names,
             steps,
+            again,
             keep,
             output,
         } => {
             let keep = keep.as_deref();
-            let plan = demotion::Plan { steps, keep };
+            let plan = demotion::Plan { steps, again, keep };
             demoted((&examples, &names), plan, output.as_deref())
         }
         Command::Show { seed, plan } => {

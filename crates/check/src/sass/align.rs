@@ -90,19 +90,19 @@ pub(super) fn align_exactly<T: Eq + Hash, E: Eq + Hash>(
     (count(&found) == count(&align(old, new))).then_some(found)
 }
 
-/// Another one as long: what is taken for something that is the same by the stricter measure no more (`exact`) goes to
-/// the nearest neighbour that is, if only what is in neither pair lies between. So the original's instructions stay
+/// Another one as long: what is taken for something that it is not by a stricter measure (`is_same`) goes to
+/// the nearest neighbour that it is, if only what is in neither pair lies between. So the original's instructions stay
 /// where they are behind an insertion that looks like them.
-pub(super) fn slide<E: Eq>(
+pub(super) fn slide(
     kept: &[Option<u32>],
-    (exact_old, exact_new): (&[E], &[E]),
+    old: usize,
+    is_same: impl Fn(&(usize, usize)) -> bool,
 ) -> Vec<Option<u32>> {
     let mut pairs: Vec<(usize, usize)> = kept
         .iter()
         .enumerate()
         .filter_map(|(at, one)| Some(((*one)? as usize, at)))
         .collect();
-    let is_same = |&(a, b): &(usize, usize)| exact_old[a] == exact_new[b];
     for n in (0..pairs.len()).rev().chain(0..pairs.len()) {
         let (a, b) = pairs[n];
         if is_same(&(a, b)) {
@@ -111,13 +111,11 @@ pub(super) fn slide<E: Eq>(
         let before = n.checked_sub(1).map(|n| pairs[n]);
         let behind = pairs.get(n + 1);
         let (from_a, from_b) = before.map_or((0, 0), |(a, b)| (a + 1, b + 1));
-        let (to_a, to_b) = behind
-            .copied()
-            .unwrap_or((exact_old.len(), exact_new.len()));
+        let (to_a, to_b) = behind.copied().unwrap_or((old, kept.len()));
         let in_new = (b + 1..to_b).rev().chain((from_b..b).rev());
         let in_old = (a + 1..to_a).rev().chain((from_a..a).rev());
         let others = in_new.map(|b| (a, b)).chain(in_old.map(|a| (a, b)));
-        if let Some(other) = { others }.find(is_same) {
+        if let Some(other) = { others }.find(&is_same) {
             pairs[n] = other;
         }
     }
@@ -276,13 +274,14 @@ mod tests {
         let kept = align(&names(&old), &names(&new));
         assert_eq!(kept.iter().flatten().count(), 4);
         for kept in [first, kept] {
-            let slid = slide(&kept, (&old, &new));
+            let slid = slide(&kept, old.len(), |&(a, b)| old[a] == new[b]);
             let right = [None, None, None, Some(0), Some(1), Some(2), Some(4)];
             assert_eq!(slid, right);
         }
         // What is weaker and stands alone stays weaker.
         let kept = [Some(0), Some(1)];
-        assert_eq!(slide(&kept, (&[(1, 7), (2, 1)], &[(1, 2), (2, 1)])), kept);
+        let (old, new) = ([(1, 7), (2, 1)], [(1, 2), (2, 1)]);
+        assert_eq!(slide(&kept, 2, |&(a, b)| old[a] == new[b]), kept);
     }
 
     #[test]

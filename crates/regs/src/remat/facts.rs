@@ -113,45 +113,6 @@ impl Facts {
             false => self.dominators.dominates(a, b),
         }
     }
-
-    /// The instructions that control may be right before, once it was behind one of `from`, without
-    /// executing `barrier` on the way.
-    pub(crate) fn reach(&self, from: impl IntoIterator<Item = Inst>, barrier: Inst) -> Reached {
-        let mut reached = Reached::default();
-        let mut work: Vec<Inst> = from.into_iter().flat_map(|i| self.cfg.after(i)).collect();
-        while let Some(start) = work.pop() {
-            let last = self.cfg.last_inst(self.cfg.block_of(start));
-            for index in start.0..=last.0 {
-                let inst = Inst(index);
-                if !reached.insert(inst) || inst == barrier {
-                    break;
-                }
-                if inst == last {
-                    work.extend(self.cfg.after(last));
-                }
-            }
-        }
-        reached
-    }
-}
-
-/// A set of instructions.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Reached(Vec<bool>);
-
-impl Reached {
-    /// Adds `inst`; is it new?
-    fn insert(&mut self, inst: Inst) -> bool {
-        let index = inst.0 as usize;
-        if self.0.len() <= index {
-            self.0.resize(index + 1, false);
-        }
-        !std::mem::replace(&mut self.0[index], true)
-    }
-
-    pub(crate) fn contains(&self, inst: Inst) -> bool {
-        self.0.get(inst.0 as usize).copied().unwrap_or(false)
-    }
 }
 
 fn explicit_definitions(func: &impl Function, webs: &Webs) -> Vec<Option<Inst>> {

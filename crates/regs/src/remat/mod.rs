@@ -30,7 +30,7 @@
 mod candidate;
 mod facts;
 mod hide;
-mod place;
+pub(crate) mod place;
 
 use std::collections::{BTreeMap, BTreeSet};
 

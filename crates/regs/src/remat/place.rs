@@ -11,10 +11,10 @@
 
 use std::collections::BTreeMap;
 
-use warpwright_flow::{Cfg, DefUse, EntityRef, Function, Inst, Liveness, Value};
+use warpwright_flow::{Cfg, DefUse, EntityRef, Function, Inst, Liveness, Reached, Value};
 
 use super::candidate::Candidate;
-use super::facts::{Facts, Reached, price, reads, written};
+use super::facts::{Facts, price, reads, written};
 use crate::draft::{Draft, Place as Where};
 
 /// How the sources of a recomputation may be had.
@@ -28,7 +28,7 @@ pub(crate) enum Sources {
 }
 
 /// Recomputations in one chain: longer ones are not cheap any more.
-const LONGEST_CHAIN: usize = 6;
+pub(crate) const LONGEST_CHAIN: usize = 6;
 
 /// The draft of `func` with the candidate recomputed behind the region; `None` where that is not possible.
 pub(crate) fn recompute<F: Function>(
@@ -107,7 +107,7 @@ impl<F: Function> Placer<'_, F> {
                 None => {
                     let (at, fresh) = self.compute_for(inst)?;
                     let crossed = self.candidate.crossed.iter().copied();
-                    let avoiding = self.facts.reach(crossed, at);
+                    let avoiding = self.facts.cfg.reach(crossed, at);
                     places.push(Place {
                         at,
                         fresh,
@@ -127,7 +127,7 @@ impl<F: Function> Placer<'_, F> {
         let Candidate {
             web, def, crossed, ..
         } = self.candidate;
-        let reached = self.facts.reach(crossed.iter().copied(), *def);
+        let reached = self.facts.cfg.reach(crossed.iter().copied(), *def);
         let mut uses = self.facts.uses_of(*web);
         uses.retain(|&inst| reached.contains(inst));
         let order = |inst: &Inst| self.facts.cfg.rpo_number(self.facts.cfg.block_of(*inst));
@@ -260,7 +260,7 @@ impl<F: Function> Placer<'_, F> {
         let facts = self.facts;
         let stale = self.stale.entry((source, def)).or_insert_with(|| {
             let defs = facts.def_use.defs(source).iter().copied();
-            facts.reach(defs, def)
+            facts.cfg.reach(defs, def)
         });
         !stale.contains(at)
     }

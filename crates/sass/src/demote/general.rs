@@ -6,16 +6,19 @@
 //! from the entry to the end, whatever the kernel does with it: as a stack pointer, or as the thread's index that other
 //! passes left there.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use warpwright_flow::{
-    Cfg, Class, ClassInfo, DefUse, EntityRef, Function, Inst, Liveness, Transfer, Value, Webs,
+    Cfg, Class, ClassInfo, DefUse, EntityRef, Function, Inst, Liveness, Reached, Repetition,
+    Transfer, Value, Webs,
 };
 
-use crate::function::{Code, register_of};
+use crate::function::{Code, register_of, value_of};
 use crate::isa::decode;
 use crate::operation::Operation;
 use crate::roles::{File, Role, Span, is_usual};
+use crate::schedule::graph::is_pure;
 use crate::spill::word;
 use warpwright_target::Unit;
 
@@ -100,6 +103,9 @@ pub struct General<'c> {
     given: Vec<bool>,
     /// Guarded instructions whose results nobody wrote before: what is there if the guard is false is nobody's.
     begins: Vec<bool>,
+    cfg: Cfg,
+    /// Where a register that is no general one may hold something else than an instruction read.
+    stale: RefCell<BTreeMap<(Value, Inst), Reached>>,
 }
 
 impl<'c> General<'c> {
@@ -194,6 +200,8 @@ impl<'c> General<'c> {
             uses_stack,
             given: is_given,
             begins,
+            cfg,
+            stale: RefCell::default(),
         })
     }
 
@@ -225,6 +233,52 @@ impl<'c> General<'c> {
     pub fn is_fence(&self, inst: Inst) -> bool {
         let word = self.code.instructions()[inst.index()];
         word.unit() == Unit::Control
+    }
+
+    /// Does a register that is no general one hold before `place` what `reader` read?
+    fn is_same(&self, register: Value, reader: Inst, place: Inst) -> bool {
+        let mut stale = self.stale.borrow_mut();
+        let stale = stale.entry((register, reader)).or_insert_with(|| {
+            let insts = (0..self.code.inst_count()).map(Inst::new);
+            let defs = insts.filter(|&inst| {
+                let mut writes = false;
+                let mut visit = |value| writes |= value == register;
+                self.code.for_each_def(inst, &mut visit);
+                writes
+            });
+            self.cfg.reach(defs, reader)
+        });
+        !stale.contains(place)
+    }
+
+    /// Does the kernel itself carry a uniform register to `place` from where threads may part or meet, or write it on
+    /// the way from there? Others of the warp may have it in between, as far as anybody knows.
+    fn is_carried(&self, register: Value, place: Inst) -> bool {
+        let block = self.cfg.block_of(place);
+        let is_wall = |inst: &Inst| {
+            let word = self.code.instructions()[inst.index()];
+            let unit = word.unit();
+            unit == Unit::Control || unit == Unit::Alu && !is_pure(word)
+        };
+        let touches = |inst: Inst| {
+            let mut found = (false, false);
+            self.code
+                .for_each_use(inst, |value| found.0 |= value == register);
+            self.code
+                .for_each_def(inst, |value| found.1 |= value == register);
+            found
+        };
+        let above = (self.cfg.first_inst(block).0..place.0).rev().map(Inst);
+        let mut above = above.take_while(|inst| !is_wall(inst)).map(touches);
+        let below = (place.0..=self.cfg.last_inst(block).0).map(Inst);
+        // What ends the piece still reads in it.
+        let mut ended = false;
+        let below = below.take_while(|inst| !std::mem::replace(&mut ended, is_wall(inst)));
+        let mut below = below.map(touches);
+        above.any(|(read, written)| read || written)
+            || below
+                .find(|&(read, written)| read || written)
+                .is_some_and(|found| found.0)
     }
 
     /// The operands of an instruction that are general registers.
@@ -466,6 +520,46 @@ impl Function for General<'_> {
 
     fn register(&self, value: Value) -> Option<u32> {
         Some(self.registers[value.index()].into())
+    }
+
+    /// By the share of the issue slots or of its unit's throughput that it takes, roughly.
+    fn repetition(&self, inst: Inst) -> Repetition {
+        let word = self.code.instructions()[inst.index()];
+        let mut defs = self.code.roles(inst).defs();
+        let is_known = is_pure(word) && !self.code.roles(inst).is_rare();
+        let is_plain = !word.is_predicated() && self.code.transfer(inst) == Transfer::Next;
+        let is_address = word
+            .loaded_constant()
+            .is_some_and(|n| self.is_return_address(n));
+        if !is_known || !is_plain || is_address || defs.any(|span| span.file != File::Gpr) {
+            return Repetition::Never;
+        }
+        match word.unit() {
+            _ if self.is_computable(inst) => Repetition::Cheap(1),
+            Unit::Alu | Unit::Fma | Unit::Half => Repetition::Cheap(1),
+            Unit::Constant => Repetition::Cheap(2),
+            Unit::Fp64 | Unit::Sfu => Repetition::Cheap(4),
+            _ => Repetition::Never,
+        }
+    }
+
+    /// Do the predicates and uniform registers that it reads hold the same there?
+    fn can_stand_before(&self, inst: Inst, place: Inst) -> bool {
+        let mut hidden = self
+            .code
+            .roles(inst)
+            .uses()
+            .filter(|span| span.file != File::Gpr);
+        hidden.all(|span| {
+            let is_uniform = span.file != File::Pred;
+            let mut registers = span.registers().map(|number| value_of(span.file, number));
+            registers.all(|register| {
+                register.is_some_and(|register| {
+                    self.is_same(register, inst, place)
+                        && (!is_uniform || self.is_carried(register, place))
+                })
+            })
+        })
     }
 
     fn value_name(&self, value: Value) -> String {

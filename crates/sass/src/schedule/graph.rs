@@ -525,23 +525,29 @@ fn nature(code: &Code, inst: Inst, hidden: Hidden) -> Nature {
     if code.transfer(inst) != Transfer::Next || is_never(bits) || code.roles(inst).is_rare() {
         return Nature::Fence;
     }
-    let mnemonic = decode(bits).mnemonic();
-    let name = mnemonic.split('.').next().unwrap_or_default();
-    match name {
-        "S2R" | "S2UR" | "CS2R" => {
-            let special = (bits.bits() >> 72) as u32 & 0xff;
-            let is_zero = name == "CS2R" && special == 0xff;
-            match is_zero || FIXED.contains(&special) {
-                true => Nature::Pure,
-                false => Nature::Fence,
-            }
-        }
-        "LDG" | "LDS" | "LDL" | "STG" | "STS" | "STL" => {
+    match operation(bits) {
+        _ if is_pure(bits) => Nature::Pure,
+        name @ ("LDG" | "LDS" | "LDL" | "STG" | "STS" | "STL") => {
             access(code, inst, bits, name).unwrap_or(Nature::Fence)
         }
-        _ if PURE.contains(&name) => Nature::Pure,
-        _ if TOGETHER.contains(&name) => Nature::Together,
+        name if TOGETHER.contains(&name) => Nature::Together,
         _ => Nature::Fence,
+    }
+}
+
+/// The beginning of the mnemonic up to the first dot.
+fn operation(inst: Instruction) -> &'static str {
+    let mnemonic = decode(inst).mnemonic();
+    mnemonic.split('.').next().unwrap_or_default()
+}
+
+/// Do the results depend on the operands alone?
+pub fn is_pure(inst: Instruction) -> bool {
+    let special = (inst.bits() >> 72) as u32 & 0xff;
+    match operation(inst) {
+        "CS2R" if special == 0xff => true,
+        "S2R" | "S2UR" | "CS2R" => FIXED.contains(&special),
+        name => PURE.contains(&name),
     }
 }
 
