@@ -405,6 +405,9 @@ def side_by_side(items, options, one):
             # Of this thread alone, and of what it starts.
             os.sched_setaffinity(0, cores)
             result = one(item)
+            if result:
+                # What others had of the machine counts for seconds and for what a budget reaches.
+                result.setdefault("load", round(os.getloadavg()[1], 1))
             print(json.dumps(result), flush=True)
             return result
         finally:
@@ -434,12 +437,14 @@ def unbuilt(program, why):
     return {"suite": program.suite, "name": program.name, "built": False, "build_s": 0, "reason": why}
 
 
-def machine(options):
-    """What it ran on."""
+def machine(options, found):
+    """What it ran on, and how many tasks wanted its cores, ours with them."""
     text = Path("/proc/cpuinfo").read_text()
     model = re.search(r"model name\s*: (.*)", text)
     sets = lanes(options)
-    return {"processor": model[1] if model else "?", "cores": len(os.sched_getaffinity(0)), "programs at a time": len(sets), "cores a program": len(sets[0])}
+    own = {"processor": model[1] if model else "?", "cores": len(os.sched_getaffinity(0)), "programs at a time": len(sets), "cores a program": len(sets[0])}
+    load = [row["load"] for row in found if "load" in row]
+    return own | ({"tasks that want a core, median of 5 minutes each": statistics.median(load)} if load else {})
 
 
 def prepare(options):
@@ -466,7 +471,7 @@ def run(options):
         own = {(row["suite"], row["name"]): row for row in found}
         old = json.loads(options.into.read_text())["rows"]
         found = [own.get((row["suite"], row["name"]), row) for row in old]
-    document = {"date": time.strftime("%Y-%m-%d"), "budget_s": options.budget, "machine": machine(options), "summary": summary(found), "rows": found}
+    document = {"date": time.strftime("%Y-%m-%d"), "budget_s": options.budget, "machine": machine(options, found), "summary": summary(found), "rows": found}
     print(json.dumps(document["summary"], indent=1))
     if options.output:
         options.output.write_text(json.dumps(document, indent=1) + "\n")

@@ -275,7 +275,7 @@ def main():
     done = {(row["suite"], row["name"], row["file"]): row for row in reversed(printed)}
     one = lambda item: done.get((item[0].suite, item[0].name, item[1].name)) or row_of(item, options)
     rows = [row for row in side_by_side(list(items(options)), options, one) if row]
-    document = {"date": time.strftime("%Y-%m-%d"), "budget_s": float(options.budget), "machine": machine(options), "summary": summary(rows), "rows": rows}
+    document = {"date": time.strftime("%Y-%m-%d"), "budget_s": float(options.budget), "machine": machine(options, rows), "summary": summary(rows), "rows": rows}
     print(json.dumps(document["summary"], indent=1))
     if options.output:
         options.output.write_text(json.dumps(document, indent=1) + "\n")
