@@ -299,6 +299,7 @@ def summary(rows):
     checked = [row for row in built if row["whole"] and row["right"] is not None]
     found = {
         "programs": len(rows),
+        "programs that an earlier run stands for": sum("measured" in row for row in rows),
         "built": len(built),
         "ended": len(ended),
         "ended (% of those built)": round(100 * len(ended) / max(len(built), 1), 1),
@@ -464,14 +465,20 @@ def prepare(options):
             sys.exit(output)
 
 
+def joined(rows, earlier, key):
+    """Rows of an earlier result with these in their places, and what the others were measured on."""
+    own, old = {key(row): row for row in rows}, json.loads(earlier.read_text())
+    found = [own.get(key(row)) or {"measured": old["date"]} | row for row in old["rows"]]
+    return found, {"before": {name: old[name] for name in ("date", "machine")}}
+
+
 def run(options):
     prepare(options)
     found = rows(options)
+    before = {}
     if options.into:
-        own = {(row["suite"], row["name"]): row for row in found}
-        old = json.loads(options.into.read_text())["rows"]
-        found = [own.get((row["suite"], row["name"]), row) for row in old]
-    document = {"date": time.strftime("%Y-%m-%d"), "budget_s": options.budget, "machine": machine(options, found), "summary": summary(found), "rows": found}
+        found, before = joined(found, options.into, lambda row: (row["suite"], row["name"]))
+    document = {"date": time.strftime("%Y-%m-%d"), "budget_s": options.budget, "machine": machine(options, found), **before, "summary": summary(found), "rows": found}
     print(json.dumps(document["summary"], indent=1))
     if options.output:
         options.output.write_text(json.dumps(document, indent=1) + "\n")
