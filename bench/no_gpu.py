@@ -340,7 +340,7 @@ def counted(head, words):
 
 def table(document):
     lines = ["# Programs without a GPU", "", "Written by `bench/no_gpu.py`.", "", "| | |", "|---|--:|"]
-    lines += [f"| {key} | {value} |" for key, value in (document.get("machine", {}) | document["summary"]).items()]
+    lines += [f"| {key} | {value} |" for key, value in (where(document) | document["summary"]).items()]
     built = [row for row in document["rows"] if row["built"]]
     lines += counted("not built because", (row["reason"] for row in document["rows"] if not row["built"]))
     lines += counted("not to its end because it", (row["reason"] for row in built if not row["ended"]))
@@ -431,11 +431,19 @@ def rows(options):
 
     programs = list(chosen(options))
     found = side_by_side(programs, options, one)
-    return [row or unbuilt(program, "no time was left") for program, row in zip(programs, found)]
+    left = lambda program: None if options.into else unbuilt(program, "no time was left")
+    return [row for row in (row or left(program) for program, row in zip(programs, found)) if row]
 
 
 def unbuilt(program, why):
     return {"suite": program.suite, "name": program.name, "built": False, "build_s": 0, "reason": why}
+
+
+def where(document):
+    """What a result was made on, and that which rows of an earlier one have instead."""
+    before = document.get("before")
+    earlier = {f"{name} on {before['date']}": value for name, value in before["machine"].items()} if before else {}
+    return document.get("machine", {}) | earlier
 
 
 def machine(options, found):
@@ -443,7 +451,7 @@ def machine(options, found):
     text = Path("/proc/cpuinfo").read_text()
     model = re.search(r"model name\s*: (.*)", text)
     sets = lanes(options)
-    own = {"processor": model[1] if model else "?", "cores": len(os.sched_getaffinity(0)), "programs at a time": len(sets), "cores a program": len(sets[0])}
+    own = {"build": Path(options.warpwright).parent.name, "processor": model[1] if model else "?", "cores": len(os.sched_getaffinity(0)), "programs at a time": len(sets), "cores a program": len(sets[0])}
     load = [row["load"] for row in found if "load" in row]
     return own | ({"tasks that want a core, median of 5 minutes each": statistics.median(load)} if load else {})
 

@@ -23,7 +23,7 @@ from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from no_gpu import command, first_error, joined, machine, named, place_of, side_by_side, write_headers  # noqa: E402
+from no_gpu import command, first_error, joined, machine, named, place_of, side_by_side, where, write_headers  # noqa: E402
 from no_gpu_programs import inputs  # noqa: E402
 from no_gpu_programs.programs import PROGRAMS, RENAMED  # noqa: E402
 
@@ -233,7 +233,7 @@ def summary(rows):
 
 def table(document):
     lines = ["# Launches of other people's kernels, without a GPU", "", "Written by `bench/foreign/own_launches.py`.", "", "| | |", "|---|--:|"]
-    lines += [f"| {key} | {value} |" for key, value in (document.get("machine", {}) | document["summary"]).items()]
+    lines += [f"| {key} | {value} |" for key, value in (where(document) | document["summary"]).items()]
     reasons = Counter()
     for row in document["rows"]:
         unsure = row["kernels"] - sum(row["known"].get(name, 0) for name in SURE)
