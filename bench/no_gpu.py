@@ -476,8 +476,11 @@ def prepare(options):
 def joined(rows, earlier, key):
     """Rows of an earlier result with these in their places, and what the others were measured on."""
     own, old = {key(row): row for row in rows}, json.loads(earlier.read_text())
-    found = [own.get(key(row)) or {"measured": old["date"]} | row for row in old["rows"]]
-    return found, {"before": {name: old[name] for name in ("date", "machine")}}
+    # Parts of a day are one run.
+    is_part = old["date"] == time.strftime("%Y-%m-%d")
+    found = [own.get(key(row)) or ({} if is_part else {"measured": old["date"]}) | row for row in old["rows"]]
+    before = old.get("before") if is_part else {name: old[name] for name in ("date", "machine")}
+    return found, {"before": before} if before else {}
 
 
 def run(options):

@@ -272,10 +272,11 @@ def main():
     options.suites, options.builds = options.suites.resolve(), options.builds.resolve()
     options.warpwright = str(Path(options.warpwright).resolve())
     write_headers(options.builds / "include")
-    printed = [json.loads(line) for path in options.printed for line in path.read_text().splitlines() if line.startswith('{"suite"')]
+    printed = [json.loads(line) for path in options.printed for line in path.read_text().splitlines() if line.startswith(('{"suite"', '{"budget_s"'))]
     key = lambda row: (row["suite"], row["name"], row["file"])
     done = {key(row): row for row in reversed(printed)}
-    one = lambda item: done.get((item[0].suite, item[0].name, item[1].name)) or row_of(item, options)
+    budget = {"budget_s": float(options.budget)}
+    one = lambda item: budget | (done.get((item[0].suite, item[0].name, item[1].name)) or row_of(item, options))
     rows = [row for row in side_by_side(list(items(options)), options, one) if row]
     before = {}
     if options.into:
