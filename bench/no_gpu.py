@@ -299,6 +299,7 @@ def summary(rows):
     checked = [row for row in built if row["whole"] and row["right"] is not None]
     found = {
         "programs": len(rows),
+        "programs that an earlier run stands for": sum("measured" in row for row in rows),
         "built": len(built),
         "ended": len(ended),
         "ended (% of those built)": round(100 * len(ended) / max(len(built), 1), 1),
@@ -339,7 +340,7 @@ def counted(head, words):
 
 def table(document):
     lines = ["# Programs without a GPU", "", "Written by `bench/no_gpu.py`.", "", "| | |", "|---|--:|"]
-    lines += [f"| {key} | {value} |" for key, value in (document.get("machine", {}) | document["summary"]).items()]
+    lines += [f"| {key} | {value} |" for key, value in (where(document) | document["summary"]).items()]
     built = [row for row in document["rows"] if row["built"]]
     lines += counted("not built because", (row["reason"] for row in document["rows"] if not row["built"]))
     lines += counted("not to its end because it", (row["reason"] for row in built if not row["ended"]))
@@ -405,6 +406,9 @@ def side_by_side(items, options, one):
             # Of this thread alone, and of what it starts.
             os.sched_setaffinity(0, cores)
             result = one(item)
+            if result:
+                # What others had of the machine counts for seconds and for what a budget reaches.
+                result.setdefault("load", round(os.getloadavg()[1], 1))
             print(json.dumps(result), flush=True)
             return result
         finally:
@@ -427,19 +431,29 @@ def rows(options):
 
     programs = list(chosen(options))
     found = side_by_side(programs, options, one)
-    return [row or unbuilt(program, "no time was left") for program, row in zip(programs, found)]
+    left = lambda program: None if options.into else unbuilt(program, "no time was left")
+    return [row for row in (row or left(program) for program, row in zip(programs, found)) if row]
 
 
 def unbuilt(program, why):
     return {"suite": program.suite, "name": program.name, "built": False, "build_s": 0, "reason": why}
 
 
-def machine(options):
-    """What it ran on."""
+def where(document):
+    """What a result was made on, and that which rows of an earlier one have instead."""
+    before = document.get("before")
+    earlier = {f"{name} on {before['date']}": value for name, value in before["machine"].items()} if before else {}
+    return document.get("machine", {}) | earlier
+
+
+def machine(options, found):
+    """What it ran on, and how many tasks wanted its cores, ours with them."""
     text = Path("/proc/cpuinfo").read_text()
     model = re.search(r"model name\s*: (.*)", text)
     sets = lanes(options)
-    return {"processor": model[1] if model else "?", "cores": len(os.sched_getaffinity(0)), "programs at a time": len(sets), "cores a program": len(sets[0])}
+    own = {"build": Path(options.warpwright).parent.name, "processor": model[1] if model else "?", "cores": len(os.sched_getaffinity(0)), "programs at a time": len(sets), "cores a program": len(sets[0])}
+    load = [row["load"] for row in found if "load" in row]
+    return own | ({"tasks that want a core, median of 5 minutes each": statistics.median(load)} if load else {})
 
 
 def prepare(options):
@@ -459,14 +473,23 @@ def prepare(options):
             sys.exit(output)
 
 
+def joined(rows, earlier, key):
+    """Rows of an earlier result with these in their places, and what the others were measured on."""
+    own, old = {key(row): row for row in rows}, json.loads(earlier.read_text())
+    # Parts of a day are one run.
+    is_part = old["date"] == time.strftime("%Y-%m-%d")
+    found = [own.get(key(row)) or ({} if is_part else {"measured": old["date"]}) | row for row in old["rows"]]
+    before = old.get("before") if is_part else {name: old[name] for name in ("date", "machine")}
+    return found, {"before": before} if before else {}
+
+
 def run(options):
     prepare(options)
     found = rows(options)
+    before = {}
     if options.into:
-        own = {(row["suite"], row["name"]): row for row in found}
-        old = json.loads(options.into.read_text())["rows"]
-        found = [own.get((row["suite"], row["name"]), row) for row in old]
-    document = {"date": time.strftime("%Y-%m-%d"), "budget_s": options.budget, "machine": machine(options), "summary": summary(found), "rows": found}
+        found, before = joined(found, options.into, lambda row: (row["suite"], row["name"]))
+    document = {"date": time.strftime("%Y-%m-%d"), "budget_s": options.budget, "machine": machine(options, found), **before, "summary": summary(found), "rows": found}
     print(json.dumps(document["summary"], indent=1))
     if options.output:
         options.output.write_text(json.dumps(document, indent=1) + "\n")

@@ -23,7 +23,7 @@ from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from no_gpu import command, first_error, machine, named, place_of, side_by_side, write_headers  # noqa: E402
+from no_gpu import command, first_error, joined, machine, named, place_of, side_by_side, where, write_headers  # noqa: E402
 from no_gpu_programs import inputs  # noqa: E402
 from no_gpu_programs.programs import PROGRAMS, RENAMED  # noqa: E402
 
@@ -202,7 +202,7 @@ def summary(rows):
     launched, by_nobody = (sum(row[key] for row in explained) for key in ("launched", "by nobody"))
     in_all = sum(row["known"].get(name, 0) for row in explained for name in SURE)
     found = {
-        "files": len(rows), "files that compile": len(explained), "kernels of the source": kernels, "instances": sum(row["instances"] for row in explained),
+        "files": len(rows), "files that an earlier run stands for": sum("measured" in row for row in rows), "files that compile": len(explained), "kernels of the source": kernels, "instances": sum(row["instances"] for row in explained),
         "instances with grid and block known": sum(row["instances known"] for row in explained),
         "grid and block known (%)": share("known", SURE), "by the file alone (%)": share("alone", SURE), **{f"{name} (%)": share("known", [name]) for name in KNOWN},
         "kernels that no code of their programs launches": by_nobody,
@@ -233,7 +233,7 @@ def summary(rows):
 
 def table(document):
     lines = ["# Launches of other people's kernels, without a GPU", "", "Written by `bench/foreign/own_launches.py`.", "", "| | |", "|---|--:|"]
-    lines += [f"| {key} | {value} |" for key, value in (document.get("machine", {}) | document["summary"]).items()]
+    lines += [f"| {key} | {value} |" for key, value in (where(document) | document["summary"]).items()]
     reasons = Counter()
     for row in document["rows"]:
         unsure = row["kernels"] - sum(row["known"].get(name, 0) for name in SURE)
@@ -265,17 +265,23 @@ def main():
     parser.add_argument("--until", type=float, help="begin no other file after so many seconds")
     parser.add_argument("--patience", type=float, default=300, help="seconds that a command may take")
     parser.add_argument("--printed", type=Path, nargs="*", default=[], help="rows that runs before this one have printed, of each file the first")
+    parser.add_argument("--into", type=Path, help="an earlier result: its rows stand for files that this run does not come to, and are counted")
     parser.add_argument("-o", "--output", type=Path)
     parser.add_argument("--table", type=Path)
     options = parser.parse_args()
     options.suites, options.builds = options.suites.resolve(), options.builds.resolve()
     options.warpwright = str(Path(options.warpwright).resolve())
     write_headers(options.builds / "include")
-    printed = [json.loads(line) for path in options.printed for line in path.read_text().splitlines() if line.startswith('{"suite"')]
-    done = {(row["suite"], row["name"], row["file"]): row for row in reversed(printed)}
-    one = lambda item: done.get((item[0].suite, item[0].name, item[1].name)) or row_of(item, options)
+    printed = [json.loads(line) for path in options.printed for line in path.read_text().splitlines() if line.startswith(('{"suite"', '{"budget_s"'))]
+    key = lambda row: (row["suite"], row["name"], row["file"])
+    done = {key(row): row for row in reversed(printed)}
+    budget = {"budget_s": float(options.budget)}
+    one = lambda item: budget | (done.get((item[0].suite, item[0].name, item[1].name)) or row_of(item, options))
     rows = [row for row in side_by_side(list(items(options)), options, one) if row]
-    document = {"date": time.strftime("%Y-%m-%d"), "budget_s": float(options.budget), "machine": machine(options), "summary": summary(rows), "rows": rows}
+    before = {}
+    if options.into:
+        rows, before = joined(rows, options.into, key)
+    document = {"date": time.strftime("%Y-%m-%d"), "budget_s": float(options.budget), "machine": machine(options, rows), **before, "summary": summary(rows), "rows": rows}
     print(json.dumps(document["summary"], indent=1))
     if options.output:
         options.output.write_text(json.dumps(document, indent=1) + "\n")

@@ -359,6 +359,7 @@ const _: () = {
     assert!(offset_of!(DeviceProperties, shared_opt_in) == 672);
     assert!(offset_of!(DeviceProperties, shared_reserved) == 696);
     assert!(offset_of!(DeviceProperties, host_register) == 704);
+    assert!(offset_of!(DeviceProperties, pools) == 720);
     assert!(offset_of!(DeviceProperties, clusters) == 748);
     assert!(size_of::<FunctionAttributes>() == 144);
     assert!(size_of::<PointerAttributes>() == 88);

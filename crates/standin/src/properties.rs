@@ -53,6 +53,7 @@ pub fn properties(gpu: &Gpu, memory: u64) -> DeviceProperties {
     p.registered_pointer = 1;
     p.cooperative = 1;
     p.host_register = 1;
+    p.pools = 1;
     p.clusters = c_int::from(gpu.arch.has_clusters());
     p
 }
@@ -72,7 +73,7 @@ pub fn attribute(gpu: &Gpu, number: c_int) -> c_int {
         12 => p.registers_per_block,
         13 => clock.map_or(0, |fact| fact.value as c_int * 1000),
         14 => p.texture_alignment as c_int,
-        15 | 19 | 31 | 40 | 41 | 78 | 79 | 80 | 83 | 89 | 90 | 91 | 95 | 99 => 1,
+        15 | 19 | 31 | 40 | 41 | 78 | 79 | 80 | 83 | 89 | 90 | 91 | 95 | 99 | 115 => 1,
         16 => p.sms,
         38 => p.l2,
         39 => p.threads_per_sm,

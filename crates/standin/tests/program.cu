@@ -136,6 +136,22 @@ static void modules() {
     cudaPointerAttributes attributes;
     cudaPointerGetAttributes(&attributes, b);
     printf("memory of type %d\n", attributes.type);
+    cudaDeviceProp properties = {};
+    cudaGetDeviceProperties(&properties, 0);
+    int pools = 0, pooled[4] = {}, *p = nullptr;
+    cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, 0);
+    cudaMemPool_t pool;
+    cudaMemPoolProps wanted = {};
+    say("pool", cudaMemPoolCreate(&pool, &wanted));
+    unsigned long long most = ~0ull;
+    say("its threshold", cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &most));
+    say("of the pool", cudaMallocFromPoolAsync((void **)&p, 16, pool, 0));
+    cudaMemsetAsync(p, 0, 16, 0);
+    add<<<1, 4>>>(p, 5);
+    cudaMemcpyAsync(pooled, p, 16, cudaMemcpyDeviceToHost, 0);
+    cudaFreeAsync(p, 0);
+    say("no pool", cudaMemPoolDestroy(pool));
+    printf("pools %d %d: %d\n", properties.memoryPoolsSupported, pools, pooled[3]);
 }
 
 static void host_function(void *data) { *(int *)data += 1; }

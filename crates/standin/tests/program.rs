@@ -108,6 +108,11 @@ fn memory_and_symbols() {
             "pinned 7",
             "registered 9",
             "memory of type 2",
+            "pool: cudaSuccess",
+            "its threshold: cudaSuccess",
+            "of the pool: cudaSuccess",
+            "no pool: cudaSuccess",
+            "pools 1 1: 5",
         ],
     );
     let arguments = notes.iter().find_map(|note| match note {

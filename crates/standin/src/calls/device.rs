@@ -10,6 +10,9 @@ use crate::properties::{attribute, properties};
 use crate::record::DRIVER;
 use crate::state::{Answer, last_error, state};
 
+/// The one pool: allocations of all of them are alike.
+const POOL: usize = 16;
+
 /// There is one device.
 fn known(device: c_int) -> Answer {
     state().gpu()?;
@@ -177,14 +180,23 @@ calls! {
     fn cudaDeviceGetDefaultMemPool(pool: *mut Handle, device: c_int) {
         known(device)?;
         // SAFETY: an output of this type.
-        unsafe { put(pool, 16 as Handle) }
+        unsafe { put(pool, POOL as Handle) }
     }
 
     fn cudaDeviceGetMemPool(pool: *mut Handle, device: c_int) {
         known(device)?;
         // SAFETY: an output of this type.
-        unsafe { put(pool, 16 as Handle) }
+        unsafe { put(pool, POOL as Handle) }
     }
+
+    fn cudaDeviceSetMemPool(device: c_int, _pool: Handle) { known(device) }
+
+    fn cudaMemPoolCreate(pool: *mut Handle, _properties: Data) {
+        // SAFETY: an output of this type.
+        unsafe { put(pool, POOL as Handle) }
+    }
+
+    fn cudaMemPoolDestroy(_pool: Handle) { Ok(()) }
 
     fn cudaMemPoolSetAttribute(_pool: Handle, _attribute: c_int, _value: Data) { Ok(()) }
 
