@@ -209,7 +209,10 @@ pub struct Elf {
 impl Elf {
     /// The architecture and ABI, from the file header.
     pub fn target(&self) -> Target {
-        self.header.target()
+        let own = self.header.target();
+        let compat = self.section(".nv.compat");
+        let specific = own.specific || compat.is_some_and(|s| header::is_specific(&s.data));
+        Target { specific, ..own }
     }
 
     /// Is it relocatable (from `-rdc` or `-c`), not final?
