@@ -81,9 +81,9 @@ pub struct Settings {
     pub log: Option<PathBuf>,
     /// The GPU's name.
     pub gpu: Option<String>,
-    /// Recipes of single kernels, by their names. Without a policy these kernels alone are changed.
+    /// Recipes of single kernels, by their names. Without a policy their modules have no other changes.
     pub recipes: Vec<(String, Recipe)>,
-    /// No other kernel is.
+    /// Is there no policy beside them?
     pub named_alone: bool,
     /// Kernels that declare no dynamic shared memory are launched with none.
     pub smem_declared: bool,
