@@ -761,8 +761,8 @@ fn next(kernels: &[KernelReport], about: &About<'_>) -> Vec<String> {
         }
     }
     if about.is_machine_code {
-        let way = "of machine code, spills and residency change; register limits, `promote`: PTX, as in a build by \
-                   `warpwright nvcc`";
+        let way = "of machine code, spills and residency change; register limits and `promote` want PTX: \
+                   `warpwright nvcc` builds with both";
         lines.extend(wrap(way, INDENT, INDENT));
     }
     if !about.is_measured && !about.is_machine_code && about.emitted != "file" {
