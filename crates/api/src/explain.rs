@@ -350,7 +350,7 @@ fn of_cubin(
         error,
     })?;
     let own = format!("sm_{}", cubin.sm);
-    let specific = elf.target().specific.then(|| lookup(&format!("{own}a")));
+    let specific = elf.is_specific().then(|| lookup(&format!("{own}a")));
     let own = match specific {
         Some(Ok(specific)) => specific,
         _ => lookup(&own)?,

@@ -26,7 +26,7 @@ const NEW_LAYOUT: u8 = 8;
 pub struct Target {
     /// The architecture as a number, 90 for sm_90.
     pub sm: u32,
-    /// Is it said to be for architecture-specific features?
+    /// Is the bit for architecture-specific features set?
     pub specific: bool,
     /// ABI version: 7 up to CUDA 12, 8 with CUDA 13.
     pub abi: u8,

@@ -209,10 +209,13 @@ pub struct Elf {
 impl Elf {
     /// The architecture and ABI, from the file header.
     pub fn target(&self) -> Target {
-        let own = self.header.target();
+        self.header.target()
+    }
+
+    /// Is it said to be for architecture-specific features, by e_flags or by `.nv.compat`?
+    pub fn is_specific(&self) -> bool {
         let compat = self.section(".nv.compat");
-        let specific = own.specific || compat.is_some_and(|s| header::is_specific(&s.data));
-        Target { specific, ..own }
+        self.target().specific || compat.is_some_and(|s| header::is_specific(&s.data))
     }
 
     /// Is it relocatable (from `-rdc` or `-c`), not final?
