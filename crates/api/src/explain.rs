@@ -349,7 +349,12 @@ fn of_cubin(
         name: input.name.clone(),
         error,
     })?;
-    let own = lookup(&format!("sm_{}", cubin.sm))?;
+    let own = format!("sm_{}", cubin.sm);
+    let specific = elf.is_specific().then(|| lookup(&format!("{own}a")));
+    let own = match specific {
+        Some(Ok(specific)) => specific,
+        _ => lookup(&own)?,
+    };
     let gpu = named.unwrap_or(own);
     if !runs_on(own.arch.sm, gpu.arch.sm) {
         return Err(Error::CubinDoesNotRun {

@@ -78,10 +78,12 @@ impl Word {
     pub fn meaning(self) -> &'static str {
         match self {
             Word::Proved => "the same for every launch of both, and shown",
-            Word::ProvedAtLaunches => "the same bits for every input",
-            Word::EqualButForNans => "the same bits for every input, NaN payloads apart",
+            Word::ProvedAtLaunches => "the same bits for every input at the launches tried",
+            Word::EqualButForNans => {
+                "the same bits for every input at the launches tried, NaN payloads apart"
+            }
             Word::EqualUpToRounding => {
-                "the same for every input, up to rounding (NaN, infinities, overflow and underflow apart)"
+                "the same for every input at the launches tried, up to rounding (NaN, infinities, overflow, underflow and the sign of zeros apart)"
             }
             Word::Tested => "the same on the inputs tried",
             Word::Refuted => "not the same",
@@ -555,7 +557,11 @@ impl Rewritten {
             all.any(|launch| launch.size == at.size && launch.set == at.words())
         };
         let tried: Vec<&Try> = tries.iter().filter(is_tried).collect();
+        let required = options.requires.iter();
+        self.conditions
+            .extend(required.map(|text| format!("where {text}")));
         self.conditions.extend(integers::stated(options, &tried));
+        self.untried.extend(other_sizes(options, &tried));
         let lone = grown::alone(options, (&scales(options).0, &tried));
         if let Some(lone) = lone.filter(|_| are_derived(options)) {
             self.verdict = self.verdict.max(Word::Tested);
@@ -578,19 +584,22 @@ impl Rewritten {
         self.untried.push(Reason {
             code: "index-overflow",
             text: format!(
-                "indices that overflow beyond: the largest buffer that was looked at has {largest} elements"
+                "indices at larger sizes: the largest buffer of which blocks were looked at has {largest} elements"
             ),
         });
     }
 
-    /// Up to where the rewritten kernel alone is right belongs to the verdict.
+    /// Where an index of the rewritten kernel alone is wrong belongs to the verdict.
     fn limit(&mut self, limits: Vec<Limit>) {
         let is_theirs = |limit: &&Limit| {
             let beyond = limit.beyond.as_ref();
             beyond.is_some_and(|beyond| beyond.which == Which::Second)
         };
         let theirs = limits.iter().filter(is_theirs);
-        let wrong = theirs.map(|limit| format!("but only up to {} = {}", limit.name, limit.up_to));
+        let wrong = theirs.filter_map(|limit| {
+            let value = limit.beyond.as_ref()?.value;
+            Some(format!("but an index is wrong at {} = {value}", limit.name))
+        });
         self.conditions.extend(wrong);
         self.limits = limits;
     }
@@ -799,9 +808,9 @@ struct Unasked<'u> {
 }
 
 impl Unasked<'_> {
-    /// What is found at a size, the inputs that refuted another one among those tried; `None` where it does not fit a
-    /// description or what is required, or is too large.
-    fn at(&self, at: &Try) -> Option<Found> {
+    /// What is found at a size, the inputs that refuted another one among those tried, and others within these ranges, too;
+    /// `None` where it does not fit a description or what is required, or is too large.
+    fn at(&self, at: &Try, ranges: &[(String, f64, f64)]) -> Option<Found> {
         let options = self.options;
         let values = parameters(options, at);
         let requires = options.requires.iter();
@@ -813,7 +822,9 @@ impl Unasked<'_> {
         }
         let sides = sides(self.inputs, self.modules, options, at, Contents::All).ok()?;
         let paired = Paired::of(&sides[0], &sides[1], &options.pairs).ok()?;
-        let mut result = one(&sides, &paired, options);
+        let mut how = on_terms(options);
+        how.ranges.extend_from_slice(ranges);
+        let mut result = compare(&sides[0], &sides[1], &paired, &how);
         if let Some(witness) = self
             .witness
             .as_ref()
@@ -943,6 +954,28 @@ fn other_numbers(options: &RewriteOptions<'_>) -> Vec<Reason> {
             .to_owned(),
     };
     values.into_iter().chain([alignment, overlap]).collect()
+}
+
+/// Values of sizes beside those that were tried: what code does there alone is not seen.
+fn other_sizes(options: &RewriteOptions<'_>, tried: &[&Try]) -> Option<Reason> {
+    let names = scales(options).0.into_iter();
+    let largest = names.filter_map(|name| {
+        let values = tried
+            .iter()
+            .map(|at| parameters(options, at).get(name).copied());
+        Some(format!(
+            "`{name}` (the largest tried: {})",
+            values.flatten().max()?
+        ))
+    });
+    let largest: Vec<String> = largest.collect();
+    (unchanged(options).is_none() && !largest.is_empty()).then(|| Reason {
+        code: "other-sizes",
+        text: format!(
+            "other values of {}, and what code does at them alone",
+            largest.join(", ")
+        ),
+    })
 }
 
 /// Sizes that are not tried because one was named or set.

@@ -757,17 +757,24 @@ fn the_log_says_why_of_each_kernel() {
         assert!(line.contains(word), "{call:?}: {line}");
     }
     // Recipes that name no kernel of the file; a GPU that the code is not for.
-    let said = |variable: &str, value: &str| {
+    let said = |policy: &str, variable: &str, value: &str| {
         let program = Path::new(env!("CARGO_BIN_EXE_warpwright-ptxas"));
         let call = ["-arch=sm_90", "small.ptx", "-o", "out"];
-        let mut command = bench.command(program, "safe", &call);
+        let mut command = bench.command(program, policy, &call);
         let output = command.env(variable, value).output().unwrap();
         assert!(output.status.success(), "{output:?}");
         bench.log().lines().last().unwrap_or_default().to_owned()
     };
-    let line = said("WARPWRIGHT_PTXAS_RECIPES", "k=maxnreg(32) | lu=maxnreg(96)");
+    let recipes = "WARPWRIGHT_PTXAS_RECIPES";
+    let line = said("safe", recipes, "k=maxnreg(32) | lu=maxnreg(96)");
     assert!(line.contains("no kernel here is lu"), "{line}");
-    let line = said("WARPWRIGHT_GPU", "a100");
+    // Winners are looked for where no recipe is named.
+    let line = said("recorded", recipes, "lu=maxnreg(96)");
+    assert!(
+        line.contains("no winner is recorded in") && line.contains("no kernel here is lu"),
+        "{line}"
+    );
+    let line = said("safe", "WARPWRIGHT_GPU", "a100");
     assert!(
         line.contains("for sm_90, and does not run on a100"),
         "{line}"

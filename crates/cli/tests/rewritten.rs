@@ -491,7 +491,7 @@ fn what_is_not_tried_is_said() {
         "huge: the original's description has no such size",
         "rows: it is not varied, since only the original's description has it",
         "its addresses were looked at, in 79 of 140625 and 79 of 140625 blocks",
-        "not tried: indices that overflow beyond: the largest buffer that was looked at has 1073741825 elements",
+        "not tried: indices at larger sizes: the largest buffer of which blocks were looked at has 1073741825 elements",
     ] {
         assert!(screen.contains(said), "{said}: {screen}");
     }
@@ -610,7 +610,7 @@ fn the_size_at_which_an_index_wraps_is_said() {
         );
         assert!(
             screen.contains(&format!(
-                "in the blocks looked at, no index wrapped up to n = {up_to}"
+                "in the blocks looked at, no index is wrong at n = {up_to}"
             )),
             "{screen}"
         );
@@ -622,17 +622,89 @@ fn the_size_at_which_an_index_wraps_is_said() {
         );
         assert!(found["why"].as_str().unwrap().contains(why), "{screen}");
         // What is wrong with the rewritten kernel alone stands in the first line.
-        let said = format!("but only up to n = {up_to}");
+        let said = format!("but an index is wrong at n = {value}");
         assert_eq!(
             document["conditions"] == Value::from(vec![said]),
             which == "second",
             "{screen}"
         );
     }
-    // What is required keeps to it.
+    // What is required keeps to it, and stands in the first line.
     let within = ["--require", "n <= 1000"];
     let (_, document, screen) = described(folder.path(), [&one, &signed], tomls, &within);
     assert_eq!(document["limits"], Value::Null, "{screen}");
+    assert_eq!(document["conditions"][0], "where n <= 1000", "{screen}");
+    let said = "the same bits for every input at the launches tried, where n <= 1000; ";
+    assert!(screen.contains(said), "{screen}");
+}
+
+/// An index in single precision comes twice to one element, within a block.
+#[test]
+fn an_index_of_floating_point_is_said_where_two_threads_share_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = map("k", "x", "y", "mov.f32 %f1, %f0;");
+    let rounded = one.replace(
+        "mad.lo.s32 %r4, %r1, %r2, %r3;",
+        "cvt.rn.f32.u32 %f0, %r1; cvt.rn.f32.u32 %f1, %r2; cvt.rn.f32.u32 %f2, %r3; \
+         mul.rn.f32 %f0, %f0, %f1; add.rn.f32 %f0, %f0, %f2; cvt.rzi.s32.f32 %r4, %f0;",
+    );
+    let toml = launch("k", 32, "x", "y", true);
+    let (_, document, screen) = described(folder.path(), [&one, &rounded], [&toml, &toml], &[]);
+    let limit = &document["limits"][0];
+    assert_eq!(limit["up_to"], 1 << 24, "{screen}");
+    let beyond = &limit["beyond"];
+    assert_eq!(beyond["value"], (1 << 24) + 1, "{screen}");
+    let said = "writes byte 67108864 of `y` in thread 0 and in thread 1 of block 524288";
+    assert!(beyond["why"].as_str().unwrap().contains(said), "{screen}");
+    let said = "but an index is wrong at n = 16777217; ";
+    assert!(screen.contains(said), "{screen}");
+    let said = "not tried: other values of `n` (the largest tried: 65";
+    assert!(screen.contains(said), "{screen}");
+}
+
+/// The smallest launch has inputs within what is described, though others would show more there.
+#[test]
+fn the_smallest_witness_keeps_to_what_is_described() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |first: &str| {
+        let steps = format!("{first} min.f32 %f1, %f2, 0f41000000;");
+        map("k", "x", "y", &steps)
+    };
+    // At most 4, and only then at most 8: what is described, up to 10, shows it, and so does 64.
+    let one = of("min.f32 %f2, %f0, 0f40800000;");
+    let other = of("mov.f32 %f2, %f0;");
+    let toml = launch("k", 32, "x", "y", true);
+    let toml = toml.replace("low = -1.0, high = 1.0", "low = -10.0, high = 10.0");
+    let (exit, document, screen) = described(folder.path(), [&one, &other], [&toml, &toml], &[]);
+    assert_eq!(exit, 1, "{screen}");
+    let smallest = &document["smallest"];
+    let text = smallest["why"][0]["text"].as_str().unwrap();
+    let value = text.split("` = ").nth(1).unwrap();
+    let value: f64 = value.split(',').next().unwrap().parse().unwrap();
+    assert!((-10.0..=10.0).contains(&value), "{screen}");
+    // It is refuted as described: nothing is said of sizes that are made.
+    assert!(!screen.contains("--only-described"), "{screen}");
+}
+
+/// What is refuted at a size alone that nobody described says so.
+#[test]
+fn a_size_that_was_made_says_how_to_do_without() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = map("k", "x", "y", "mov.f32 %f1, %f0;");
+    let even = one.replace(
+        "setp.ge.s32 %p, %r4, %r0;",
+        "and.b32 %r0, %r0, 0xFFFFFFFE; setp.ge.s32 %p, %r4, %r0;",
+    );
+    let toml = launch("k", 32, "x", "y", true);
+    let of = |more: &[&str]| described(folder.path(), [&one, &even], [&toml, &toml], more);
+    let (exit, _, screen) = of(&[]);
+    let said = "no described launch was refuted, but one that is made of them: --only-described";
+    assert!(exit == 1 && screen.contains(said), "{screen}");
+    let (exit, _, screen) = of(&["--only-described"]);
+    assert!(
+        exit == 0 && !screen.contains("--only-described"),
+        "{screen}"
+    );
 }
 
 /// An index of 8 or 16 bits wraps at sizes that nobody describes, and that terms take.
@@ -823,7 +895,7 @@ fn integers_that_no_size_decides_are_varied() {
     let of = |kernel: &str, more: &[&str]| described(folder.path(), [&one, kernel], tomls, more);
     let (_, document, screen) = of(&turned, &[]);
     assert_eq!(document["verdict"], "proved-at-launches", "{screen}");
-    let said = "the same bits for every input, at m = 7, 8 and 6; ";
+    let said = "the same bits for every input at the launches tried, at m = 7, 8 and 6; ";
     assert!(screen.contains(said), "{screen}");
     let said = "not tried: other values of `m` than those tried";
     assert!(screen.contains(said), "{screen}");
@@ -832,7 +904,10 @@ fn integers_that_no_size_decides_are_varied() {
     assert!(screen.contains("small with m=8: refuted"), "{screen}");
     let (_, document, screen) = of(&other, &["--fixed", "m"]);
     assert_eq!(document["verdict"], "proved-at-launches", "{screen}");
-    assert!(screen.contains("for every input, at m = 7; "), "{screen}");
+    assert!(
+        screen.contains("at the launches tried, at m = 7; "),
+        "{screen}"
+    );
     assert!(!screen.contains("other values"), "{screen}");
 }
 

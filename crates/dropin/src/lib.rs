@@ -97,7 +97,9 @@ pub fn main() -> ExitCode {
     if symbols.as_ref().is_some_and(Vec::is_empty) {
         return real::become_it(&program, &args);
     }
-    let unmatched = settings.unmatched(symbols.as_deref().unwrap_or_default());
+    let symbols = symbols.unwrap_or_default();
+    let unmatched = settings.unmatched(&symbols);
+    let settings = settings.clone().for_module(&symbols);
     if let Some(why) = request.kept {
         note(&format!("{}: unchanged: {why}", request.name()));
         return real::become_it(&program, &args);

@@ -81,9 +81,9 @@ pub struct Settings {
     pub log: Option<PathBuf>,
     /// The GPU's name.
     pub gpu: Option<String>,
-    /// Recipes of single kernels, by their names. Without a policy these kernels alone are changed.
+    /// Recipes of single kernels, by their names. Without a policy their modules have no other changes.
     pub recipes: Vec<(String, Recipe)>,
-    /// No other kernel is.
+    /// Is there no policy beside them?
     pub named_alone: bool,
     /// Kernels that declare no dynamic shared memory are launched with none.
     pub smem_declared: bool,
@@ -175,22 +175,33 @@ impl Settings {
         }
     }
 
+    /// What holds for a module of these kernels: where none is named, winners are still taken.
+    pub fn for_module(self, symbols: &[&str]) -> Settings {
+        let is_named = symbols.iter().any(|symbol| self.recipe(symbol).is_some());
+        match self.named_alone && !is_named {
+            true => Settings {
+                policy: Policy::Recorded,
+                named_alone: false,
+                ..self
+            },
+            false => self,
+        }
+    }
+
     /// The kernels whose recipes are named.
     pub fn named(&self) -> String {
         let names: Vec<&str> = self.recipes.iter().map(|(name, _)| &**name).collect();
         names.join(", ")
     }
 
-    /// The names of recipes that mean none of these kernels, for the log; nothing where none does and nothing else is
-    /// changed: then each kernel's reason has them.
+    /// The names of recipes that mean none of these kernels, for the log.
     pub fn unmatched(&self, symbols: &[&str]) -> String {
         let means = |name: &str| symbols.iter().any(|symbol| is_named(name, symbol));
         let names = self.recipes.iter().map(|(name, _)| &**name);
         let none: Vec<&str> = names.filter(|name| !means(name)).collect();
-        match none.len() {
-            0 => String::new(),
-            all if self.named_alone && all == self.recipes.len() => String::new(),
-            _ => format!("; {RECIPES}: no kernel here is {}", none.join(", ")),
+        match none.is_empty() {
+            true => String::new(),
+            false => format!("; {RECIPES}: no kernel here is {}", none.join(", ")),
         }
     }
 
@@ -211,13 +222,13 @@ impl Settings {
         let mut parts = format!(
             "warpwright {} policy {} budget {:?} gpu {}",
             env!("CARGO_PKG_VERSION"),
-            self.policy.name(),
+            match self.named_alone {
+                true => "the named ones alone",
+                false => self.policy.name(),
+            },
             self.budget,
             self.gpu.as_deref().unwrap_or("any"),
         );
-        if self.named_alone {
-            parts.push_str(" named alone");
-        }
         if self.policy == Policy::Safe {
             if self.smem_declared {
                 parts.push_str(" smem declared");
@@ -226,7 +237,7 @@ impl Settings {
                 parts.push_str(&format!(" {name}={recipe}"));
             }
         }
-        if self.policy == Policy::Recorded {
+        if self.policy == Policy::Recorded || self.named_alone {
             let mut names: Vec<String> = self.store_listing().unwrap_or_default();
             names.sort_unstable();
             let digest = warpwright_winners::sha256(names.join("\n").as_bytes());
@@ -320,8 +331,16 @@ mod tests {
         assert_eq!(recipe("_ZN4phys1kEPf").as_deref(), Some("usage-level(5)"));
         assert_eq!(recipe("other"), None);
         assert!(settings.policy == Policy::Safe && settings.named_alone);
+        assert!(settings.stamp().contains(" policy the named ones alone "));
         let unmatched = |symbols: &[&str]| settings.unmatched(symbols);
-        assert_eq!(unmatched(&["other"]), "");
+        let none = format!("; {RECIPES}: no kernel here is lu, phys::k");
+        assert_eq!(unmatched(&["other"]), none);
+        // Where none is named, winners are taken as without the variable.
+        let of = |symbols: &[&str]| settings.clone().for_module(symbols);
+        let other = of(&["other"]);
+        assert!(other.policy == Policy::Recorded && !other.named_alone);
+        let lu = of(&["other", "lu"]);
+        assert!(lu.policy == Policy::Safe && lu.named_alone);
         assert_eq!(unmatched(&["_ZN4phys1kEPf", "lu"]), "");
         let expected = format!("; {RECIPES}: no kernel here is phys::k");
         assert_eq!(unmatched(&["lu", "other"]), expected);

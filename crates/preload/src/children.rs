@@ -269,7 +269,11 @@ unsafe fn fitted(
         }
         let done = next(own);
         let again = is_too_long(done);
-        (if again { without_library(own, true, next) } else { done }) as c_int
+        (if again {
+            without_library(own, true, next)
+        } else {
+            done
+        }) as c_int
     }
 }
 
@@ -327,15 +331,7 @@ pub unsafe extern "C-unwind" fn execvpe(file: usize, words: Texts, own: Texts) -
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn fexecve(file: c_int, words: Texts, own: Texts) -> c_int {
     // SAFETY: the caller's.
-    unsafe {
-        start(
-            &all::fexecve,
-            Named::Descriptor,
-            file as usize,
-            words,
-            own,
-        )
-    }
+    unsafe { start(&all::fexecve, Named::Descriptor, file as usize, words, own) }
 }
 
 /// # Safety

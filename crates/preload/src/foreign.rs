@@ -58,7 +58,13 @@ impl Beginning {
         let (mut value, mut byte) = (0, 0);
         while byte < bytes && at < self.count && byte < self.count - at {
             // SAFETY: it was read.
-            let part = unsafe { self.bytes.as_ptr().cast::<u8>().add(at + byte).read_volatile() };
+            let part = unsafe {
+                self.bytes
+                    .as_ptr()
+                    .cast::<u8>()
+                    .add(at + byte)
+                    .read_volatile()
+            };
             value |= usize::from(part) << (8 * byte);
             byte += 1;
         }
@@ -155,7 +161,11 @@ unsafe fn open(path: *const c_char) -> Option<usize> {
             [libc::AT_FDCWD as isize as usize, path.addr(), HOW],
         )
     };
-    if opened < 0 { None } else { Some(opened as usize) }
+    if opened < 0 {
+        None
+    } else {
+        Some(opened as usize)
+    }
 }
 
 fn close(descriptor: usize) {

@@ -172,7 +172,7 @@ pub const TERMS: &[Term] = &[
         "equal-up-to-rounding",
         &["up to rounding"],
         "A verdict on a rewrite, below `equal-but-for-nans`: over the real numbers both compute the same for every input \
-         at the launches tried. Rounding, NaN, infinities, overflow and underflow may differ; bounds of the error stand \
+         at the launches tried. Rounding, NaN, infinities, overflow, underflow and the sign of zeros may differ; bounds of the error stand \
          beside it where they are known. `check --accept` names the least verdict that is good enough.",
     ),
     term(

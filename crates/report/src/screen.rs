@@ -760,9 +760,9 @@ fn next(kernels: &[KernelReport], about: &About<'_>) -> Vec<String> {
             lines.extend(wrap(line, INDENT, INDENT));
         }
     }
-    if !is_changed && about.is_machine_code {
-        let way =
-            "of machine code, spills and residency change; register limits want CUDA C or PTX";
+    if about.is_machine_code {
+        let way = "of machine code, spills and residency change; register limits and `promote` want PTX: \
+                   `warpwright nvcc` builds with both";
         lines.extend(wrap(way, INDENT, INDENT));
     }
     if !about.is_measured && !about.is_machine_code && about.emitted != "file" {

@@ -46,6 +46,8 @@ pub struct Looked {
     pub silent: Option<u32>,
     /// Where two of them wrote to one place.
     pub met: Option<Met>,
+    /// Where two threads of one of them did.
+    pub twice: Option<Met>,
 }
 
 /// Runs blocks of a side's launches for their addresses. [`Step::contents`] is not read. `None`: what is done here does not
@@ -62,6 +64,7 @@ pub fn addresses(side: &Side, which: Which, look: Look) -> Result<Option<Looked>
                 all.of += step.launch.grid_blocks();
                 all.silent = all.silent.or(visited.silent);
                 all.met = all.met.or(visited.met);
+                all.twice = all.twice.or(visited.twice);
             }
             Err(Stop::Fault(fault)) => return Err(Why::Faulty { which, fault }),
             Err(Stop::Refused(..) | Stop::Launch(_)) => return Ok(None),

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use warpwright_emu::symbolic::term::{Domain, Id, Terms};
 use warpwright_launch::{Buffer, ElemType, Init};
 
+use crate::Side;
 use crate::bounds::{Bound, Bounds, Lack, Made, Range};
-use crate::pairing::{Described, is_unset};
+use crate::pairing::{self, Described, is_unset};
 use crate::standing::{Bounded, Rounded, Why};
 
 /// An element of an output, as both sides leave it.
@@ -156,6 +157,18 @@ pub(crate) fn described(described: &Described<'_>) -> Option<Range> {
         _ => among(buffer.ty, bytes)?,
     };
     Some(stated(buffer, low, high))
+}
+
+/// The buffers of a side whose numbers a description draws from a range: name, type, and both ends.
+pub fn described_ranges(side: &Side) -> Vec<(String, ElemType, [f64; 2])> {
+    let all = pairing::buffers(side).into_iter();
+    let drawn = all.filter(|(_, own)| matches!(own.buffer.init, Init::UniformFloat { .. }));
+    drawn
+        .filter_map(|(name, own)| {
+            let Range { low, high, .. } = described(&own)?;
+            Some((name, own.buffer.ty, [low, high]))
+        })
+        .collect()
 }
 
 /// A range of a buffer's elements: its ends are rounded as they are.

@@ -25,6 +25,7 @@ mod witness;
 
 pub use addresses::{Look, Looked, addresses};
 pub use compare::{Options, compare};
+pub use errors::described_ranges;
 pub use pairing::{Paired, PairingError};
 pub use plainest::plainest;
 pub use standing::{AtLaunch, Begun, Bounded, Rounded, Standing, Which, Why};

@@ -608,7 +608,7 @@ impl fmt::Display for Why {
             ),
             Why::Reals { elements, of, probability } => write!(
                 f,
-                "{elements} of {of} elements are the same over the reals (sums in another order and the like), decided at random points of a prime field: wrong with a probability below 2^{probability}; NaN, infinities, overflow and underflow apart"
+                "{elements} of {of} elements are the same over the reals (sums in another order and the like), decided at random points of a prime field: wrong with a probability below 2^{probability}; NaN, infinities, overflow, underflow and the sign of zeros apart"
             ),
             Why::Beyond(output, tolerance) => write!(
                 f,

@@ -31,6 +31,15 @@ impl Witness {
         })
     }
 
+    /// Do buffers hold numbers of these ranges alone?
+    pub fn is_within(&self, ranges: &[(String, ElemType, [f64; 2])]) -> bool {
+        ranges.iter().all(|(name, ty, [low, high])| {
+            let bytes = self.memory.get(name).into_iter();
+            let mut elements = bytes.flat_map(|bytes| bytes.chunks_exact(ty.size()));
+            elements.all(|element| (*low..=*high).contains(&ty.to_f64(ty.read(element))))
+        })
+    }
+
     /// Refutes what is found at another launch, where its values show a difference there, too: from the element on that
     /// showed it, from the first one on, or that one throughout.
     pub fn tried(&self, a: &Side, b: &Side, paired: &Paired, found: &mut AtLaunch) {

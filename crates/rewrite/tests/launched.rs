@@ -111,7 +111,7 @@ fn tolerances_are_held_on_the_described_inputs() {
     let close = "output = true\ntolerance = { rel = 1e-5, abs = 1e-6 }";
     let close = with("output = true", close);
     let missed = "the tolerance that is described for `y`";
-    let apart = "NaN, infinities, overflow and underflow apart";
+    let apart = "NaN, infinities, overflow, underflow and the sign of zeros apart";
     let far = "further off than rounding is, and no tolerance is described for `y`";
     for (other, toml, standing, said) in [
         (&one, &*close, Standing::UpToRounding, apart),

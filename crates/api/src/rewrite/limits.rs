@@ -3,8 +3,8 @@
 //! No size that terms take shows it. So each parameter that grows a buffer is set to where the largest one passes 2²⁴
 //! elements, and 2³¹ or 2³² bytes or elements, and some blocks of both sides run for their addresses alone, those among
 //! them that come to where numbers of fewer bits end. The first such size at which one of the two leaves its memory,
-//! writes to one place in two blocks, or has a block that writes nothing, is narrowed down to the parameter's value. What
-//! the original does not do either is no fault of the rewriting.
+//! writes to one place in two threads, or has a block that writes nothing, is narrowed down to the parameter's value, as far
+//! as these blocks show it. What the original does there, too, is no fault of the rewriting.
 
 use serde::Serialize;
 use warpwright_launch::Launch;
@@ -15,17 +15,17 @@ use super::{Condition, NEAR, RewriteOptions, Try, known, parameters, scales};
 use crate::optimise::launch_among;
 use crate::{Error, Input};
 
-/// Up to where addresses are right.
+/// At which value addresses are right in the blocks looked at, and at which they are not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Limit {
     /// The parameter; the others are those of the smallest size.
     pub name: String,
-    /// The largest value at which no fault was found.
+    /// The largest value looked at at which no fault was found. Of those below it some were looked at.
     pub up_to: i64,
     /// The next one that was tried, and what is wrong there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beyond: Option<Beyond>,
-    /// Both in a sentence: `in the blocks looked at, no index left its memory up to n = 46340; one does at n = 46341: …`.
+    /// Both in a sentence: `in the blocks looked at, no index is wrong at n = 46340, and one is at n = 46341: …`.
     pub text: String,
 }
 
@@ -33,10 +33,10 @@ impl Limit {
     fn new(name: &str, up_to: i64, beyond: Option<Beyond>) -> Limit {
         let text = match &beyond {
             None => {
-                format!("in the blocks looked at, no index left its memory up to {name} = {up_to}")
+                format!("in the blocks looked at, no index is wrong at {name} = {up_to}")
             }
             Some(Beyond { value, why, .. }) => format!(
-                "in the blocks looked at, no index wrapped up to {name} = {up_to}; beyond, one does: at {name} = {value} {why}"
+                "in the blocks looked at, no index is wrong at {name} = {up_to}, and one is at {name} = {value}: {why}"
             ),
         };
         Limit {
@@ -67,7 +67,7 @@ const LARGE: u64 = 1 << 20;
 const SINGLE: u64 = 1 << 24;
 /// Bytes of a buffer that is looked at.
 const MOST: u64 = 1 << 37;
-/// The limits of each parameter, and the elements of the largest buffer in which all was right.
+/// The limits of each parameter, and the elements of the largest buffer that was looked at.
 pub(super) fn of(
     inputs: [&Input; 2],
     modules: &[Module; 2],
@@ -85,6 +85,7 @@ pub(super) fn of(
         requires: requires.collect(),
         usual: Vec::new(),
         quiet: [false; 2],
+        twice: [false; 2],
         elements: 0,
     };
     let Some(usual) = search.usual() else {
@@ -108,6 +109,8 @@ struct Search<'s> {
     usual: Vec<Looked>,
     /// Of which side blocks write nothing though no index wraps.
     quiet: [bool; 2],
+    /// Of which side two threads of a block write to one place though no index wraps.
+    twice: [bool; 2],
     elements: u64,
 }
 
@@ -129,18 +132,22 @@ impl Search<'_> {
     /// What blocks do here that they do not at the smallest size.
     fn unusual(&self, which: Which, looked: Looked) -> Option<String> {
         let usual = &self.usual[which as usize];
-        match looked.met.filter(|_| usual.met.is_none()) {
-            Some(met) => {
-                let ([a, b], byte, memory) = (met.blocks, met.byte, met.memory);
-                Some(format!(
-                    "{which} writes byte {byte} of `{memory}` in block {a} and in block {b}"
-                ))
-            }
-            None => {
-                let silent = looked.silent.filter(|_| !self.quiet[which as usize])?;
-                Some(format!("{which} writes nothing in block {silent}"))
-            }
+        let met = looked.met.filter(|_| usual.met.is_none());
+        let twice = looked.twice.filter(|_| !self.twice[which as usize]);
+        if let Some(met) = met {
+            let ([(a, _), (b, _)], byte, memory) = (met.writers, met.byte, met.memory);
+            let text = format!("writes byte {byte} of `{memory}` in block {a} and in block {b}");
+            return Some(format!("{which} {text}"));
         }
+        if let Some(met) = twice {
+            let ([(block, a), (_, b)], byte, memory) = (met.writers, met.byte, met.memory);
+            let text = format!(
+                "writes byte {byte} of `{memory}` in thread {a} and in thread {b} of block {block}"
+            );
+            return Some(format!("{which} {text}"));
+        }
+        let silent = looked.silent.filter(|_| !self.quiet[which as usize])?;
+        Some(format!("{which} writes nothing in block {silent}"))
     }
 
     fn at(&self, name: &str, value: i64) -> Try {
@@ -216,24 +223,40 @@ impl Search<'_> {
         Some(())
     }
 
-    /// Which sides have blocks that write nothing though no index of 24 bits wraps. Where the original has some, the
-    /// rewritten kernel may have some, too.
-    fn quiet(&mut self, name: &str, from: i64) -> [bool; 2] {
-        let silent = |looked: &Looked| looked.silent.is_some();
-        let [first, second] = [silent(&self.usual[0]), silent(&self.usual[1])];
+    /// Finds which sides have blocks that write nothing, and blocks of which two threads write to one place, though no
+    /// index of 24 bits wraps. Where the original has some, the rewritten kernel may have some, too.
+    fn habits(&mut self, name: &str, from: i64) {
         let large = self.edge(name, from, (1, LARGE));
-        let looked = large.and_then(|value| {
-            self.set(name, value)?;
-            addresses(&self.sides[0], Which::First, Look::QUICK).ok()?
+        let is_set = large.is_some_and(|value| self.set(name, value).is_some());
+        let looked = [Which::First, Which::Second].map(|which| {
+            let side = &self.sides[which as usize];
+            let looked = is_set.then(|| addresses(side, which, Look::QUICK));
+            looked.and_then(|looked| looked.ok().flatten())
         });
-        let is_large = looked.as_ref().is_some_and(silent);
-        [first || is_large, second || is_large]
+        let has = |which: usize, is_it: &dyn Fn(&Looked) -> bool| {
+            is_it(&self.usual[which]) || looked[which].as_ref().is_some_and(is_it)
+        };
+        let silent = |looked: &Looked| looked.silent.is_some();
+        let twice = |looked: &Looked| looked.twice.is_some();
+        let is_large = looked[0].as_ref().is_some_and(silent);
+        self.quiet = [has(0, &silent), silent(&self.usual[1]) || is_large];
+        self.twice = [has(0, &twice), has(0, &twice) || has(1, &twice)];
     }
 
     fn look(&mut self, name: &str, value: i64, look: Look) -> Found {
         if self.set(name, value).is_none() {
             return Found::Open;
         }
+        let found = self.looked(look);
+        if !matches!(found, Found::Open) {
+            let extents = self.extents(name, value);
+            self.elements = self.elements.max(extents.map_or(0, |all| all[1]));
+        }
+        found
+    }
+
+    /// What both sides do as they are set.
+    fn looked(&self, look: Look) -> Found {
         for (side, which) in self.sides.iter().zip([Which::First, Which::Second]) {
             match addresses(side, which, look) {
                 Ok(Some(looked)) if looked.blocks > 0 => {
@@ -250,7 +273,7 @@ impl Search<'_> {
 
     fn limit(&mut self, name: &str) -> Option<Limit> {
         let from = *parameters(self.options, self.smallest).get(name)?;
-        self.quiet = self.quiet(name, from.max(1));
+        self.habits(name, from.max(1));
         let mut right = None;
         let edges = EDGES.into_iter().flat_map(|edge| [(0, edge), (1, edge)]);
         let edges = edges.chain([(1, SINGLE)]);
@@ -260,11 +283,7 @@ impl Search<'_> {
         values.dedup();
         for value in values {
             match self.look(name, value, Look::QUICK) {
-                Found::Right => {
-                    right = Some(value);
-                    let extents = self.extents(name, value);
-                    self.elements = self.elements.max(extents.map_or(0, |all| all[1]));
-                }
+                Found::Right => right = Some(value),
                 Found::Open => break,
                 Found::Wrong(which, why) => {
                     let low = right.unwrap_or(from);

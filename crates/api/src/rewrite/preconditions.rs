@@ -163,7 +163,7 @@ impl Trial<'_> {
             return Some(self.right.contains(&value));
         }
         let other = self.at.derived(self.name, value);
-        match self.unasked.at(&other)?.2.standing {
+        match self.unasked.at(&other, &[])?.2.standing {
             Standing::Refuted => remember(&mut self.wrong, value),
             Standing::WrongInput => return None,
             _ => remember(&mut self.right, value),

@@ -1,12 +1,14 @@
 //! The smallest launch at which a rewrite is refuted, and the plainest inputs there.
 //!
 //! Each size in turn becomes the least value at which the rewritten kernel is still at fault; then data become zeros and
-//! ones wherever a difference remains.
+//! ones wherever a difference remains. Inputs are within what is described where those that showed it are.
 
 use serde::Serialize;
-use warpwright_rewrite::{Standing, plainest};
+use warpwright_rewrite::{Standing, Witness, described_ranges, plainest};
 
-use super::{Found, Reason, Rewritten, Try, Unasked, Word, parameters, reason, scales};
+use super::{
+    Contents, Found, Reason, Rewritten, Try, Unasked, Word, parameters, reason, scales, sides,
+};
 
 /// Where a fault is the easiest to look at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -32,8 +34,13 @@ pub(super) fn of(unasked: &Unasked<'_>, (found, tries): (&Rewritten, &[Try])) ->
     let options = unasked.options;
     let refuted = found.launches.iter().find(|l| l.verdict == Word::Refuted)?;
     let is_it = |at: &&Try| at.size == refuted.size && at.words() == refuted.set;
-    let mut search = Search { unasked, terms: 0 };
-    let mut best = (tries.iter().find(is_it)?.clone(), None);
+    let first = tries.iter().find(is_it)?;
+    let mut search = Search {
+        unasked,
+        ranges: ranges(unasked, first),
+        terms: 0,
+    };
+    let mut best = (first.clone(), None);
     if options.size.is_none() && options.set.is_empty() {
         for name in scales(options).0 {
             search.smaller(name, &mut best);
@@ -57,8 +64,30 @@ pub(super) fn of(unasked: &Unasked<'_>, (found, tries): (&Rewritten, &[Try])) ->
     })
 }
 
+/// The numbers that are described, if those that refuted the launch are among them.
+fn ranges(unasked: &Unasked<'_>, at: &Try) -> Vec<(String, f64, f64)> {
+    let Unasked {
+        inputs,
+        modules,
+        options,
+        witness,
+    } = unasked;
+    let sides = sides(*inputs, modules, options, at, Contents::All);
+    let ranges = sides.map_or_else(|_| Vec::new(), |sides| described_ranges(&sides[0]));
+    let is_within = |witness: &Witness| witness.is_within(&ranges);
+    match witness.as_ref().is_some_and(is_within) {
+        true => ranges
+            .into_iter()
+            .map(|(name, _, ends)| (name, ends[0], ends[1]))
+            .collect(),
+        false => Vec::new(),
+    }
+}
+
 struct Search<'s> {
     unasked: &'s Unasked<'s>,
+    /// Numbers that inputs keep to.
+    ranges: Vec<(String, f64, f64)>,
     terms: usize,
 }
 
@@ -104,7 +133,7 @@ impl Search<'_> {
         if self.terms > MOST_TERMS {
             return None;
         }
-        let found = self.unasked.at(at)?;
+        let found = self.unasked.at(at, &self.ranges)?;
         self.terms += found.2.terms;
         (found.2.standing == Standing::Refuted).then_some(found)
     }

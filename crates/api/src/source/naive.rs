@@ -70,6 +70,9 @@ pub struct Document {
     pub no_stencil: String,
     /// Where the text is written.
     pub output: Option<String>,
+    /// Is it one of several kernels of the file?
+    #[serde(skip)]
+    pub is_among: bool,
 }
 
 /// A schedule that was tried.
@@ -310,6 +313,10 @@ pub fn rewrite(
         }
         Ok::<(), Error>(())
     })?;
+    let is_among = kernels.len() + left.len() > 1;
+    for document in &mut kernels {
+        document.is_among = is_among;
+    }
     if let Some(last) = kernels.last_mut() {
         last.left = left;
     }
@@ -394,6 +401,7 @@ fn document(
         left: Vec::new(),
         no_stencil: String::new(),
         output: request.output.clone(),
+        is_among: false,
     }
 }
 
@@ -460,7 +468,12 @@ impl fmt::Display for Document {
         }
         let again = self.sizes.options();
         if !self.recipe_text.is_empty() && !again.is_empty() {
-            let text = format!("once more: --recipe '{}'{again}", self.recipe_text);
+            let kernel = match self.is_among {
+                true => format!(" --kernel {}", self.kernel),
+                false => String::new(),
+            };
+            let recipe = &self.recipe_text;
+            let text = format!("once more:{kernel} --recipe '{recipe}'{again}");
             writeln!(f, "{}", wrap(&text, "", "  ").join("\n"))?;
         }
         if let Some(checked) = &self.checked {

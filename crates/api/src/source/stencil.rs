@@ -55,6 +55,9 @@ pub struct Document {
     pub chosen: usize,
     /// What `--recipe` takes; empty: the input stays as it is.
     pub recipe_text: String,
+    /// Is it one of several stencils of the file?
+    #[serde(skip)]
+    pub is_among: bool,
     /// What the chosen version was compared at; none: it was not checked, or it is the input.
     pub checked: Option<Checked>,
     /// Why it was not checked.
@@ -164,7 +167,11 @@ impl Rewrite {
             dropped(falls.iter().map(|(plan, why)| (*plan, &**why)))
         )?;
         if !document.recipe_text.is_empty() {
-            let text = format!("once more: --recipe '{}'", document.recipe_text);
+            let kernel = match document.is_among {
+                true => format!(" --kernel {}", document.stencil),
+                false => String::new(),
+            };
+            let text = format!("once more:{kernel} --recipe '{}'", document.recipe_text);
             writeln!(f, "{}", wrap(&text, "", "  ").join("\n"))?;
         }
         if let Some(checked) = &document.checked {
@@ -273,6 +280,10 @@ pub fn rewrite(
             return Err(Error::Rewrite(what));
         }
     }
+    let is_among = kernels.len() > 1;
+    for of in &mut kernels {
+        of.document.is_among = is_among;
+    }
     let is_checked = kernels.iter().all(|of| of.document.unchecked.is_none());
     Ok(Rewritten::new(kernels, text, is_checked))
 }
@@ -332,6 +343,7 @@ fn document(
         reassociate: stencil.reassociate,
         versions: found.iter().zip(&chosen.verdicts).map(measured).collect(),
         chosen: chosen.version,
+        is_among: false,
         recipe_text: kept.map_or_else(String::new, |kept| kept.step.pass.to_string()),
         checked: comparison.and_then(|c| match &c.rung {
             Rung::Agrees(checked) => Some(checked.clone()),

@@ -133,17 +133,19 @@ impl Program {
             silent = silent.or((stores(&machine) == before).then_some(number));
         }
         let tracer = machine.tracer.take();
-        let met = tracer.and_then(|tracer| tracer.met);
+        let [met, twice] = tracer.map_or([None; 2], |tracer| [tracer.met, tracer.twice]);
         let name = |of: usize| memory.get(of).map(|buffer| buffer.name.clone());
-        let met = met.map(|(blocks, of, byte)| Met {
-            blocks,
+        let named = |(writers, of, byte): Written| Met {
+            writers,
             memory: name(of).unwrap_or_default(),
             byte,
-        });
+        };
+        let [met, twice] = [met, twice].map(|found| found.map(named));
         Ok(Visited {
             blocks: done,
             silent,
             met,
+            twice,
         })
     }
 }
@@ -169,20 +171,25 @@ pub struct Visited {
     pub silent: Option<u32>,
     /// The first place to which two of them wrote.
     pub met: Option<Met>,
+    /// The first place to which two threads of one of them wrote.
+    pub twice: Option<Met>,
 }
 
-/// A place to which two blocks write.
+/// A place to which two threads write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Met {
-    /// Their numbers.
-    pub blocks: [u32; 2],
+    /// The number of the block of each, and that of the thread in it.
+    pub writers: [(u32, u32); 2],
     /// The name of the memory.
     pub memory: String,
     /// The byte in it.
     pub byte: u64,
 }
 
-/// Places of which is kept which block wrote to them.
+/// Which threads wrote, as in [`Met::writers`], to which byte of which memory.
+type Written = ([(u32, u32); 2], usize, u64);
+
+/// Places of which is kept who wrote to them.
 const KEPT: usize = 1 << 18;
 
 /// The record of a block.
@@ -202,11 +209,13 @@ pub(crate) struct Tracer {
     known: FxHashMap<(usize, u64), u32>,
     /// A block touches what another one writes.
     clash: bool,
-    /// Where addresses alone count: which block wrote to a memory's byte, and the first that two wrote to.
-    writers: FxHashMap<(usize, u64), u32>,
+    /// Where addresses alone count: which block and thread wrote to a memory's byte first.
+    writers: FxHashMap<(usize, u64), (u32, u32)>,
     /// Stores there, of all blocks.
     stores: u64,
-    met: Option<([u32; 2], usize, u64)>,
+    /// The first that two blocks wrote to, and that two threads of one block did.
+    met: Option<Written>,
+    twice: Option<Written>,
 }
 
 impl Tracer {
@@ -237,6 +246,7 @@ impl Tracer {
             writers: FxHashMap::default(),
             stores: 0,
             met: None,
+            twice: None,
         })
     }
 
@@ -381,15 +391,19 @@ impl Tracer {
         }
     }
 
-    /// A block writes where addresses alone count.
-    fn wrote(&mut self, block: u32, of: usize, offset: u64) {
+    /// A thread of a block writes where addresses alone count.
+    fn wrote(&mut self, own: (u32, u32), of: usize, offset: u64) {
         self.stores += 1;
         if self.is_record || self.writers.len() >= KEPT {
             return;
         }
-        let first = *self.writers.entry((of, offset)).or_insert(block);
-        if first != block && self.met.is_none() {
-            self.met = Some(([first, block], of, offset));
+        let first = *self.writers.entry((of, offset)).or_insert(own);
+        if first != own {
+            let place = match first.0 == own.0 {
+                true => &mut self.twice,
+                false => &mut self.met,
+            };
+            place.get_or_insert(([first, own], of, offset));
         }
     }
 
@@ -493,13 +507,14 @@ impl Warp {
         {
             return Err(m.fault(FaultClass::ReadOnly, self, (pc, lane), None));
         }
-        let block = m.block_number();
+        let thread = self.index * crate::lanes::WARP + lane;
+        let own = (m.block_number(), thread as u32);
         let Some(tracer) = &mut m.tracer else {
             return Ok(());
         };
         match target {
             Target::Global(of, offset) => {
-                tracer.wrote(block, of, offset);
+                tracer.wrote(own, of, offset);
                 tracer.write(&m.memory[of], of, (offset, size), value);
             }
             Target::Shared(offset) => {

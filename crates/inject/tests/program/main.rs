@@ -2498,12 +2498,19 @@ fn programs_of_other_kinds_start() {
     for (name, has) in [("other", 0), ("script", 0), ("same", 1), ("own-script", 1)] {
         let [plain, with] = without_driver(&[&few, "others", &at(name)]);
         let [plain, with] = [plain, with].map(|output| {
-            assert!(output.stderr.is_empty() && output.status.success(), "{name}");
+            assert!(
+                output.stderr.is_empty() && output.status.success(),
+                "{name}"
+            );
             String::from_utf8(output.stdout).expect("text")
         });
         // A script's descriptor is closed before what runs it could read it. An empty environment names no library.
         let starts = plain.matches("has it: 0\n").count();
-        assert_eq!(starts, if name.ends_with("script") { 11 } else { 12 }, "{name}: {plain}");
+        assert_eq!(
+            starts,
+            if name.ends_with("script") { 11 } else { 12 },
+            "{name}: {plain}"
+        );
         assert_eq!(with.replace("it: 1", "it: 0"), plain, "{name}");
         let have_it = with.matches("has it: 1").count();
         assert_eq!(have_it, has * (starts - 1), "{name}: {with}");

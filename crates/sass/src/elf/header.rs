@@ -8,8 +8,9 @@
 //! | up to 7 | bits 0 to 7 | bit 11 |
 //! | from 8 | bits 8 to 15 | bit 3 |
 //!
-//! The other bits are kept. Not every ptxas sets the bit for architecture-specific features: where
-//! it is not set, nothing follows from it.
+//! The other bits are kept. Not every ptxas sets the bit for architecture-specific features: 13.5 has
+//! an attribute of `.nv.compat` in its place (9, 1 for `sm_90a`, 0 for `sm_90` and `sm_100f`; found by
+//! comparing its files). Where neither is set, nothing follows from it.
 
 use object::LittleEndian;
 use object::elf::{FileHeader64, Ident};
@@ -41,6 +42,24 @@ impl Target {
         };
         Target { sm, specific, abi }
     }
+}
+
+/// The attribute of `.nv.compat` for the kind of target, and its value for architecture-specific features.
+const KIND: u8 = 9;
+const SPECIFIC: u8 = 1;
+
+/// Does `.nv.compat` say that a file has architecture-specific features? Its attributes have a format, a number, and two
+/// bytes, of format 4 the size of what follows.
+pub(crate) fn is_specific(mut compat: &[u8]) -> bool {
+    while let &[format, number, low, high, ref rest @ ..] = compat {
+        if number == KIND {
+            return low == SPECIFIC;
+        }
+        let size = u16::from_le_bytes([low, high]);
+        let behind = if format == 4 { size.into() } else { 0 };
+        compat = rest.get(behind..).unwrap_or_default();
+    }
+    false
 }
 
 /// The fields of the file header that do not follow from the rest.
@@ -84,6 +103,15 @@ impl Header {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As ptxas 13.5 writes it for sm_100a and for sm_90; and a value of 9 within another attribute.
+    #[test]
+    fn architecture_specific_features_in_compat() {
+        let specific = [2, 9, 1, 0, 2, 12, 0, 0, 2, 2, 1, 0, 2, 5, 5, 0];
+        assert!(is_specific(&specific));
+        let base = [2, 9, 0, 0, 2, 12, 0, 0, 4, 11, 8, 0, 2, 9, 1, 0, 0, 0, 0, 0];
+        assert!(!is_specific(&base) && !is_specific(&base[8..]) && !is_specific(&[]));
+    }
 
     /// The first three as ptxas 13.5 writes them, the last two as CUDA 12 did (LLVM's masks).
     #[test]

@@ -212,6 +212,12 @@ impl Elf {
         self.header.target()
     }
 
+    /// Is it said to be for architecture-specific features, by e_flags or by `.nv.compat`?
+    pub fn is_specific(&self) -> bool {
+        let compat = self.section(".nv.compat");
+        self.target().specific || compat.is_some_and(|s| header::is_specific(&s.data))
+    }
+
     /// Is it relocatable (from `-rdc` or `-c`), not final?
     pub fn is_relocatable(&self) -> bool {
         self.header.kind == object::elf::ET_REL

@@ -53,7 +53,7 @@ pub struct Promote {
     pub arrays: Arrays,
 }
 
-crate::options!(Promote: []; [arrays: Arrays = Arrays::Any, "which loops, by what they load from"]);
+crate::options!(Promote: []; [arrays: Arrays = Arrays::Any, "which loops, by what they load from: where arrays do meet, the kernel runs the loop as written, or chooses by address"]);
 
 /// What a loop may load from beside the location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,8 +68,8 @@ crate::words!(Arrays: Arrays::Any = "any", Arrays::Apart = "apart");
 
 impl Pass for Promote {
     const NAME: &'static str = "promote";
-    const ABOUT: &'static str =
-        "keep in registers what loops store to the same place in each iteration";
+    const ABOUT: &'static str = "keep in registers what loops store to the same place in each iteration; whether they load it, too, is compared by \
+         address as they run, and nothing is assumed of pointers";
 
     fn work(&self) -> Work<Self> {
         Work::Ptx(promote)
@@ -230,7 +230,9 @@ impl Promotion<'_> {
         if !self.made.is_empty() {
             let locations = count(self.made.len(), "location");
             let all = self.made.join(", ");
-            rewritten = rewritten.note(format!("{locations} kept in registers: {all}"));
+            rewritten = rewritten.note(format!(
+                "{locations} kept in registers, and compared by address with what is loaded: {all}"
+            ));
         }
         for (cell, why) in self.left {
             rewritten = rewritten.note(format!("{cell} stays in memory: {why}"));
