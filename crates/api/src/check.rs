@@ -182,6 +182,11 @@ pub struct Line {
 }
 
 impl FunctionVerdict {
+    /// Has the second version this kernel alone?
+    pub fn is_new(&self) -> bool {
+        self.text.ends_with(NEW_KERNEL)
+    }
+
     /// A verdict of a run, with what there is to say of it.
     pub fn of_run(name: String, verdict: &'static str, text: String) -> FunctionVerdict {
         FunctionVerdict {

@@ -140,11 +140,14 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
             println!("{}", wrap(note, "", "  ").join("\n"));
         }
         let are_sources = a.level == Level::Cuda && b.level == Level::Cuda;
-        if worst == "undecided" && are_sources && !args.run {
+        // What only one of them has no launch decides.
+        let is_open = |f: &&FunctionVerdict| f.verdict == "undecided" && !f.is_new();
+        let some_are_open = document.functions.iter().any(|f| is_open(&f));
+        if worst == "undecided" && are_sources && !args.run && some_are_open {
             // Of several kernels the command wants one by name.
             let mut functions = document.functions.iter();
             let is_alone = document.functions.len() == 1;
-            let undecided = functions.find(|f| !is_alone && f.verdict == "undecided");
+            let undecided = functions.find(|f| !is_alone && is_open(f));
             let undecided = undecided.map(|f| base_name(&f.name));
             let run = match &args.setup.launch {
                 Some(launch) => format!(
