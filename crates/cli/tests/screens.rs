@@ -73,7 +73,10 @@ fn what_is_assumed_is_said_and_what_is_known_is_not_assumed() {
     let chosen = of("opt", "turns");
     assert!(chosen.contains("loops counted"), "{chosen}");
     let calls = of("explain", "calls");
-    assert!(calls.contains("calls fib(int): its registers include theirs"), "{calls}");
+    assert!(
+        calls.contains("calls fib(int): its registers include theirs"),
+        "{calls}"
+    );
     assert!(calls.contains("not known (recursion)"), "{calls}");
 }
 

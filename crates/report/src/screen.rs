@@ -89,7 +89,10 @@ pub fn screen(kernels: &[KernelReport], about: &About<'_>) -> String {
     let gpu = lookup(about.gpu).ok().filter(|_| tells_sms);
     let board = gpu.as_ref().map_or_else(String::new, assumed_board);
     let mut lines = wrap(
-        &format!("{} for {}{board}, {}", about.input, about.gpu, about.builder),
+        &format!(
+            "{} for {}{board}, {}",
+            about.input, about.gpu, about.builder
+        ),
         "",
         "",
     );

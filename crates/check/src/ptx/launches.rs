@@ -110,9 +110,8 @@ pub(super) fn refused_launch(
         None => "; --block names the one that is launched",
         Some(_) => "",
     };
-    let refuses = |directive: &str| {
-        format!("its {directive} refuses launches that the original takes{hint}")
-    };
+    let refuses =
+        |directive: &str| format!("its {directive} refuses launches that the original takes{hint}");
     if let Some(required) = new.req_ntid()
         && block != Some(required)
     {
@@ -124,13 +123,12 @@ pub(super) fn refused_launch(
         return Some(refuses(".maxntid"));
     }
     let smallest = block.map_or(1, |_| most);
-    let registers = || match (original.max_nreg(), new.max_nreg()) {
-        (Some(_), None) => {
-            let what = "without the original's limit of registers it may take more than launches that the original takes \
-                        have for it";
+    let registers = || match new.max_nreg() {
+        None => {
+            let what = "its registers are not limited as the original's: it may refuse launches that the original takes";
             format!("{what}{hint}")
         }
-        _ => refuses("limit of registers"),
+        Some(_) => refuses("limit of registers"),
     };
     let Some(gpu) = gpu(around) else {
         let limits = [original, new].map(Function::max_nreg);

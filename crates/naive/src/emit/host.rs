@@ -220,9 +220,9 @@ pub fn shape_refused(kernel: &Kernel, grid: [u32; 3], block: [u32; 3]) -> Option
             Shape::Place if u64::from(blocks) * u64::from(threads) != 1 => why.push(format!(
                 "{blocks} blocks of {threads} threads along {name}, a rewrite takes one of one"
             )),
-            Shape::Block if blocks != 1 => why.push(format!(
-                "{blocks} blocks along {name}, a rewrite takes one"
-            )),
+            Shape::Block if blocks != 1 => {
+                why.push(format!("{blocks} blocks along {name}, a rewrite takes one"))
+            }
             Shape::Threads(wanted) if i64::from(threads) != wanted => why.push(format!(
                 "{threads} threads in a block along {name}, a rewrite takes {wanted}"
             )),

@@ -8,7 +8,9 @@
 //! SM can hold: that is refused. Preserves every instruction.
 
 use warpwright_ptx::{DirectiveKind, Edits, Function};
-use warpwright_target::{Gpu, REGISTERS_PER_THREAD, THREADS_PER_BLOCK, WARP_SIZE, architectures, registers_of_bound};
+use warpwright_target::{
+    Gpu, REGISTERS_PER_THREAD, THREADS_PER_BLOCK, WARP_SIZE, architectures, registers_of_bound,
+};
 
 use crate::pass::{Fuel, Outcome, Pass, Rewritten, Work};
 use crate::refusal::Refusal;
