@@ -166,12 +166,8 @@ impl Block {
     pub fn or_seen(self, seen: &Seen) -> Block {
         let fits = |dims: &[u32; 3]| possible(*dims).is_ok();
         match (self.source, seen.block.filter(fits)) {
-            // A bound says how many threads there are at most, and not which way they lie. Nor is it the block's size, where
-            // launches of fewer threads were seen.
-            (BlockSource::Bound, Some(dims))
-                if count(dims) < count(self.dims)
-                    || (!seen.differ && count(dims) == count(self.dims) && dims != self.dims) =>
-            {
+            // A bound says how many threads there are at most, and not which way they lie. Nor is it the block's size, where launches of fewer threads were seen.
+            (BlockSource::Bound, Some(dims)) if count(dims) < count(self.dims) => {
                 let none = Block {
                     source: BlockSource::Assumed,
                     ..self
@@ -187,6 +183,9 @@ impl Block {
                     (_, false) => BlockSource::Seen,
                 },
             },
+            (BlockSource::Bound, Some(dims)) if !seen.differ && count(dims) == count(self.dims) => {
+                Block { dims, ..self }
+            }
             _ => self,
         }
     }
