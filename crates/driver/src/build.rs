@@ -15,7 +15,7 @@ use warpwright_pass::{
 };
 use warpwright_ptx::{Function, Module, Space};
 use warpwright_sass::{Cubin, Kernel, Unit};
-use warpwright_target::Gpu;
+use warpwright_target::{Gpu, WARP_SIZE};
 use warpwright_toolkit::{
     Build, BuildCache, KernelResources, ModuleResources, Ptxas, PtxasJob, ToolError, Toolkit,
 };
@@ -240,7 +240,10 @@ impl Bench<'_> {
             let function = &module.functions[module.function(self.kernel)?];
             has_shared_spilling(function).then(|| static_shared_bytes(module, function))
         });
-        declared.map_or(0, |declared| found.shared_bytes.saturating_sub(declared))
+        // A slot is a word of each lane; less is what alignment leaves.
+        let slot = 4 * WARP_SIZE;
+        let beside = declared.map_or(0, |declared| found.shared_bytes.saturating_sub(declared));
+        beside / slot * slot
     }
 
     /// What the kernel of a cubin takes whose spills a recipe moves.
