@@ -57,6 +57,12 @@ pub struct Checked {
 }
 
 impl Checked {
+    /// The first function that is undecided and that a launch may decide: none that the second version has alone.
+    pub fn open(&self) -> Option<&FunctionVerdict> {
+        let mut all = self.functions.iter();
+        all.find(|of| of.verdict == "undecided" && !of.text.ends_with(NEW_KERNEL))
+    }
+
     /// Puts together what was found of each function.
     pub fn new(a: &Input, b: &Input, how: &'static str, functions: Vec<FunctionVerdict>) -> Self {
         let worst = ["refuted", "undecided"]
@@ -182,11 +188,6 @@ pub struct Line {
 }
 
 impl FunctionVerdict {
-    /// Has the second version this kernel alone?
-    pub fn is_new(&self) -> bool {
-        self.text.ends_with(NEW_KERNEL)
-    }
-
     /// A verdict of a run, with what there is to say of it.
     pub fn of_run(name: String, verdict: &'static str, text: String) -> FunctionVerdict {
         FunctionVerdict {

@@ -76,18 +76,21 @@ impl About<'_> {
 }
 
 /// The board whose SMs are reckoned with for a bare architecture, behind the GPU; nothing where none is.
-pub fn assumed_board(gpu: &Gpu) -> String {
+/// Nor where no grid is known.
+pub fn assumed_board(gpu: &Gpu, mut grids: impl Iterator<Item = Option<u64>>) -> String {
     match (gpu.board, gpu.typical_board()) {
-        (None, Some(board)) if board.sms.is_some() => format!(" (SMs: {}'s)", board.name),
+        (None, Some(board)) if board.sms.is_some() && grids.any(|grid| grid.is_some()) => {
+            format!(" (SMs: {}'s)", board.name)
+        }
         _ => String::new(),
     }
 }
 
 /// The whole text.
 pub fn screen(kernels: &[KernelReport], about: &About<'_>) -> String {
-    let tells_sms = kernels.iter().any(|kernel| kernel.grid.is_some());
-    let gpu = lookup(about.gpu).ok().filter(|_| tells_sms);
-    let board = gpu.as_ref().map_or_else(String::new, assumed_board);
+    let gpu = lookup(about.gpu).ok();
+    let grids = kernels.iter().map(|kernel| kernel.grid);
+    let board = gpu.map_or_else(String::new, |gpu| assumed_board(&gpu, grids));
     let mut lines = wrap(
         &format!(
             "{} for {}{board}, {}",

@@ -140,15 +140,13 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
             println!("{}", wrap(note, "", "  ").join("\n"));
         }
         let are_sources = a.level == Level::Cuda && b.level == Level::Cuda;
-        // What only one of them has no launch decides.
-        let is_open = |f: &&FunctionVerdict| f.verdict == "undecided" && !f.is_new();
-        let some_are_open = document.functions.iter().any(|f| is_open(&f));
-        if worst == "undecided" && are_sources && !args.run && some_are_open {
+        if worst == "undecided"
+            && are_sources
+            && !args.run
+            && let Some(open) = document.open()
+        {
             // Of several kernels the command wants one by name.
-            let mut functions = document.functions.iter();
-            let is_alone = document.functions.len() == 1;
-            let undecided = functions.find(|f| !is_alone && is_open(f));
-            let undecided = undecided.map(|f| base_name(&f.name));
+            let undecided = (document.functions.len() > 1).then(|| base_name(&open.name));
             let run = match &args.setup.launch {
                 Some(launch) => format!(
                     "--run runs a kernel that both have at `{}` and compares what it writes",

@@ -124,10 +124,7 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
             true => ASSUMED,
             false => "",
         };
-        let board = match document.kernels.iter().any(|kernel| kernel.grid.is_some()) {
-            true => assumed_board(&gpu),
-            false => String::new(),
-        };
+        let board = assumed_board(&gpu, document.kernels.iter().map(|kernel| kernel.grid));
         println!("{} for {gpu}{board}{assumed}\n", document.input);
         for kernel in &document.kernels {
             print_kernel(kernel, (&gpu, &args.kernel), cli.verbose > 0);
