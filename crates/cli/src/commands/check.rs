@@ -140,11 +140,8 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
             println!("{}", wrap(note, "", "  ").join("\n"));
         }
         let are_sources = a.level == Level::Cuda && b.level == Level::Cuda;
-        if worst == "undecided"
-            && are_sources
-            && !args.run
-            && let Some(open) = document.open()
-        {
+        let is_asked = worst == "undecided" && are_sources && !args.run;
+        if let Some(open) = document.open().filter(|_| is_asked) {
             // Of several kernels the command wants one by name.
             let undecided = (document.functions.len() > 1).then(|| base_name(&open.name));
             let run = match &args.setup.launch {
