@@ -56,6 +56,12 @@ pub struct Checked {
 }
 
 impl Checked {
+    /// The first function that is undecided and that a launch may decide: none that the second version has alone.
+    pub fn open(&self) -> Option<&FunctionVerdict> {
+        let mut all = self.functions.iter();
+        all.find(|of| of.verdict == "undecided" && !of.text.ends_with(NEW_KERNEL))
+    }
+
     /// Puts together what was found of each function.
     pub fn new(a: &Input, b: &Input, how: &'static str, functions: Vec<FunctionVerdict>) -> Self {
         let worst = ["refuted", "undecided"]

@@ -45,6 +45,18 @@ pub(crate) struct Executions {
     pub instructions: Vec<InstructionCount>,
     /// Its atomic operations, for each warp of the launch.
     pub atomics: Atomics,
+    /// The blocks that ran, and those of the launch.
+    blocks: (u64, u64),
+}
+
+impl Executions {
+    /// What was counted, in words: a launch, and how much of it.
+    pub fn at(&self, launch: &str) -> String {
+        match self.blocks {
+            (ran, all) if ran < all => format!("{launch}, in {ran} of its {all} blocks"),
+            _ => launch.to_owned(),
+        }
+    }
 }
 
 /// Blocks that are run: a few where each takes long, else enough to count.
@@ -146,6 +158,7 @@ fn executed(
     let executed = counts.iter().filter(|&&count| count > 0.0).count();
     match counted.is_described() || 2 * executed > counts.len() {
         true => Ok(Executions {
+            blocks: (results.statistics.contention.blocks, launch.grid_blocks()),
             counts,
             instructions,
             atomics: atomics(

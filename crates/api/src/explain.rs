@@ -183,7 +183,8 @@ impl Optimizer {
                 match executed_by(counted, module, id, &kernel, &input.name) {
                     None => {}
                     Some(Ok(found)) => {
-                        executions = Some((found, &*counted.at));
+                        let at = found.at(&counted.at);
+                        executions = Some((found, at));
                         is_guessed =
                             !matches!(counted.source, Certainty::Described | Certainty::Traced);
                         is_smaller = counted.is_smaller;
@@ -213,7 +214,7 @@ impl Optimizer {
                 found.machine_code = pressure_of_machine_code(&elf, &kernel, &lines);
                 let counted = executions.as_ref().and_then(|(found, at)| {
                     let counts = of_machine_code(&found.counts, &elf, &kernel, &origins)?;
-                    Some((counts, *at))
+                    Some((counts, at.as_str()))
                 });
                 let known = Facts {
                     lines: &lines,

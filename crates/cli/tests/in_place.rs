@@ -2155,7 +2155,11 @@ fn other_dynamic_linkers_are_left_alone() {
     for command in ["with", "trace"] {
         let done = bench.run(&[command, "--", "./x"], false);
         assert_eq!(done.status.code(), Some(3), "{}", err(&done));
-        assert!(err(&done).contains("another dynamic linker"), "{}", err(&done));
+        assert!(
+            err(&done).contains("another dynamic linker"),
+            "{}",
+            err(&done)
+        );
     }
 }
 

@@ -929,3 +929,43 @@ fn a_program_that_does_not_use_the_file_does_not_run() {
         );
     }
 }
+
+/// The text presumes blocks of 32×32 threads, and the program launches 32×8.
+const SHORT: &str = r#"__global__ void turned(const float *in, float *out, int n) {
+    int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 32 + threadIdx.y;
+    for (int j = 0; j < 32; j += 8) out[x * n + y + j] = in[(y + j) * n + x];
+}
+int main() {
+    float *a, *b;
+    int n = 512;
+    cudaMalloc(&a, n * n * 4);
+    cudaMalloc(&b, n * n * 4);
+    cudaMemset(a, 0, n * n * 4);
+    turned<<<dim3(16, 16), dim3(32, 8)>>>(a, b, n);
+    return cudaDeviceSynchronize();
+}
+"#;
+
+#[test]
+fn nothing_is_promised_for_a_launch_that_a_rewrite_leaves() {
+    if require_toolkit("a launch that a rewrite does not take").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    std::fs::write(at.join("k.cu"), SHORT).unwrap();
+    let args = ["--gpu", "h200", "--budget", "200"];
+    let opt = run_in(at, &[&["opt", "k.cu", "-o", "out.cu"], &args[..]].concat());
+    let said = text(&opt.stdout);
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let why =
+        "the launch that its program made has 8 threads in a block along y, a rewrite takes 32";
+    assert!(said.contains(why), "{said}{}", text(&opt.stderr));
+    assert!(!said.contains("predicted"), "{said}");
+    let found = document(at, &[&["explain", "k.cu", "--json"], &args[..]].concat());
+    assert_eq!(found["rewrites"], Value::Array(Vec::new()));
+    // 24 of its 256 blocks were counted.
+    let counted = &found["kernels"][0]["accesses"]["counted_at"];
+    let sample = "the launch that its program made, in 24 of its 256 blocks";
+    assert_eq!(counted, sample, "{found}");
+}

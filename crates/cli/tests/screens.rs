@@ -73,7 +73,10 @@ fn what_is_assumed_is_said_and_what_is_known_is_not_assumed() {
     let chosen = of("opt", "turns");
     assert!(chosen.contains("loops counted"), "{chosen}");
     let calls = of("explain", "calls");
-    assert!(calls.contains("has fib(int) within its code"), "{calls}");
+    assert!(
+        calls.contains("calls fib(int): its registers include theirs"),
+        "{calls}"
+    );
     assert!(calls.contains("not known (recursion)"), "{calls}");
 }
 
@@ -180,7 +183,7 @@ fn bounds_that_no_build_takes_are_said_and_stop_nothing() {
         let text = said(folder, 0, arguments);
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for wanted in [
-            "its bound of 2048 threads holds nothing back: a block has 1024 at most",
+            "its bound of 2048 threads refuses no launch (a block has 1024 at most), and leaves a thread 32 registers",
             "ptxas ignores the minimum of __launch_bounds__(1024, 4): an SM holds 2 such blocks",
             "fits",
         ] {

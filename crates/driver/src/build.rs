@@ -8,14 +8,14 @@ use rayon::prelude::*;
 use warpwright_pass::executor::{BuildFailure, RunError};
 use warpwright_pass::miscompiled::{Met, met};
 use warpwright_pass::passes::SpillToShared;
-use warpwright_pass::ptx::facts::used_variables;
+use warpwright_pass::ptx::facts::{has_shared_spilling, static_shared_bytes, used_variables};
 use warpwright_pass::ptx::fusion;
 use warpwright_pass::{
     Artifact, AssemblerOptions, Builders, Executor, Fuel, Level, Recipe, Run, Setting, Target,
 };
 use warpwright_ptx::{Function, Module, Space};
 use warpwright_sass::{Kernel, Parsed, Unit};
-use warpwright_target::Gpu;
+use warpwright_target::{Gpu, WARP_SIZE};
 use warpwright_toolkit::{
     Build, BuildCache, KernelResources, ModuleResources, Ptxas, PtxasJob, ToolError, Toolkit,
 };
@@ -203,6 +203,10 @@ impl<'a> Bench<'a> {
                 None => of_cubin,
             },
         };
+        let resources = Resources {
+            spill_shared_bytes: self.spill_shared_bytes(&run, &resources),
+            ..resources
+        };
         let mut candidate = Candidate::built(recipe, resources);
         let caution = run.cautions().into_iter().find(|c| c.wants_measurement());
         if let (Some(caution), Some(figures)) = (caution, candidate.figures_mut()) {
@@ -218,6 +222,20 @@ impl<'a> Bench<'a> {
 }
 
 impl Bench<'_> {
+    /// Bytes of a block's static shared memory that ptxas made spill slots, where the PTX asks for it: what the PTX does not
+    /// declare.
+    fn spill_shared_bytes(&self, run: &Run, found: &Resources) -> u32 {
+        let module = run.ptx().and_then(Artifact::as_module);
+        let declared = module.and_then(|module| {
+            let function = &module.functions[module.function(self.kernel)?];
+            has_shared_spilling(function).then(|| static_shared_bytes(module, function))
+        });
+        // A slot is a word of each lane; less is what alignment leaves.
+        let slot = 4 * WARP_SIZE;
+        let beside = declared.map_or(0, |declared| found.shared_bytes.saturating_sub(declared));
+        beside / slot * slot
+    }
+
     /// What the kernel of a cubin takes whose spills a recipe moves.
     fn before_moves(&self, recipe: &Recipe) -> Option<Resources> {
         recipe.find::<SpillToShared>()?;
@@ -283,6 +301,7 @@ pub fn resources(kernel: &KernelResources) -> Resources {
         spill_store_bytes: kernel.spill_stores,
         spill_load_bytes: kernel.spill_loads,
         spill_moved_bytes: 0,
+        spill_shared_bytes: 0,
         computed_accesses: 0,
         shared_bytes: kernel.shared,
         barriers: kernel.barriers,
@@ -299,6 +318,7 @@ pub fn resources_of(kernel: &Kernel, gpu: &Gpu) -> Resources {
         spill_store_bytes: kernel.frame_traffic(Unit::LocalStore),
         spill_load_bytes: kernel.frame_traffic(Unit::LocalLoad),
         spill_moved_bytes: 0,
+        spill_shared_bytes: 0,
         computed_accesses: kernel.computed_accesses(),
         shared_bytes: kernel.shared_bytes.saturating_sub(first),
         barriers: 0,

@@ -20,6 +20,9 @@ pub struct Resources {
     /// Of both, what goes to shared memory because a pass moved the slots there.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub spill_moved_bytes: u32,
+    /// Of the static shared memory, what ptxas itself made its spill slots. It counts no traffic there.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub spill_shared_bytes: u32,
     /// Of machine code that was given: loads and stores of its stack frame at places that only a run shows.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub computed_accesses: u32,

@@ -242,9 +242,15 @@ fn reason(default: &Candidate, chosen: &Candidate, relative: f64) -> String {
             ));
         }
         match (a.spills(), b.spills()) {
+            (true, false) if b.spill_shared_bytes > 0 => {
+                parts.push("no local spills any more".into());
+            }
             (true, false) => parts.push("no spills any more".into()),
             (_, true) => {
                 let place = match (b.local_spill_bytes(), b.spill_moved_bytes) {
+                    (_, 0) if a.spill_shared_bytes + b.spill_shared_bytes > 0 => {
+                        " in local memory".to_owned()
+                    }
                     (_, 0) => String::new(),
                     (0, _) => " in shared memory".to_owned(),
                     (_, moved) => format!(" ({moved} in shared memory)"),

@@ -120,7 +120,7 @@ pub struct Version {
 }
 
 /// The choice.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Chosen {
     /// What was tried, in the order of the predictions, then the kernel as written.
     pub versions: Vec<Version>,

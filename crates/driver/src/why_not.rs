@@ -28,6 +28,8 @@ pub enum NotChosen {
         spills: u32,
         /// The same in shared memory.
         moved: u32,
+        /// Has one of them spill slots that ptxas put in shared memory, whose traffic it does not count?
+        is_local: bool,
         /// Resident warps below the choice's.
         warps: u32,
     },
@@ -71,8 +73,10 @@ impl fmt::Display for NotChosen {
                 spills,
                 moved,
                 warps,
+                is_local,
             } if spills + moved + warps > 0 => {
-                let parts = [(spills, ""), (moved, " in shared memory")];
+                let local = if *is_local { " in local memory" } else { "" };
+                let parts = [(spills, local), (moved, " in shared memory")];
                 let parts = parts.into_iter().filter(|(bytes, _)| **bytes > 0);
                 let parts = parts.map(|(bytes, place)| {
                     format!("{} more spill traffic{place}", count(*bytes, "byte"))
@@ -127,6 +131,9 @@ pub fn why_not(candidates: &[Candidate], chosen: usize, index: usize, margin: f6
         };
         NotChosen::Slower {
             spills: more(Resources::local_spill_bytes),
+            is_local: [candidate, choice]
+                .iter()
+                .any(|c| c.resources().is_some_and(|r| r.spill_shared_bytes > 0)),
             moved: more(|r| r.spill_moved_bytes),
             warps: warps(choice).saturating_sub(warps(candidate)),
         }
@@ -244,6 +251,7 @@ mod tests {
             NotChosen::Slower {
                 spills: 100,
                 moved: 0,
+                is_local: false,
                 warps: 0
             }
         );

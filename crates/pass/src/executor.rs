@@ -235,6 +235,11 @@ impl Run {
         &self.artifact
     }
 
+    /// The PTX that the result was assembled from, if it was.
+    pub fn ptx(&self) -> Option<&Artifact> {
+        self.ptx.as_ref()
+    }
+
     /// What the proofs take, in nominal microseconds.
     pub fn work(&self) -> u64 {
         let obligations = self

@@ -74,6 +74,16 @@ pub struct OnAverage {
     pub line: Option<String>,
 }
 
+impl OnAverage {
+    /// Where it is worst, and how much it is there.
+    fn at(&self) -> String {
+        match &self.line {
+            Some(line) => format!(" ({:.1} in {line})", self.worst),
+            None => String::new(),
+        }
+    }
+}
+
 /// What the accesses of all warps that ran come to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Total {
@@ -215,7 +225,7 @@ impl AccessReport {
         let place = |line: Option<&str>| line.map_or_else(String::new, |line| format!(" ({line})"));
         let first = places.first().and_then(|place| place.line.as_deref());
         let crowded = atomics.as_ref().map(|found| {
-            let line = place(found.line.as_deref());
+            let line = found.at();
             format!(
                 "{:.1} lanes at the fullest address of atomic operations{line}",
                 found.mean
@@ -224,7 +234,7 @@ impl AccessReport {
         let wasted = is_wasting.then(|| format!("{}{}", wasted.join(", "), place(first)));
         let wasted = wasted.map(|text| format!("not in that: {text}"));
         let idle = active.as_ref().map(|found| {
-            let line = place(found.line.as_deref());
+            let line = found.at();
             format!("{:.1} of {WARP_SIZE} lanes are active{line}", found.mean)
         });
         let wasted: Vec<String> = idle.into_iter().chain(crowded).chain(wasted).collect();
@@ -275,23 +285,19 @@ impl AccessReport {
             0 => rows,
             more => format!("{rows}    {more} more\n"),
         };
-        let at = |found: &OnAverage| match &found.line {
-            Some(line) => format!(" ({:.1} in {line})", found.worst),
-            None => String::new(),
-        };
         let atomics = self.atomics.as_ref().map(|found| {
             format!(
                 "an atomic operation of a warp has {:.1} lanes at its fullest address on average{}: they take turns where \
                  ptxas does not combine them",
                 found.mean,
-                at(found)
+                found.at()
             )
         });
         let lanes = self.lanes.as_ref().map(|found| {
             format!(
                 "{:.1} of {WARP_SIZE} lanes are active on average{}: branches part them, or a block is no whole warps",
                 found.mean,
-                at(found)
+                found.at()
             )
         });
         let more = [atomics, lanes].into_iter().flatten();
@@ -424,7 +430,7 @@ mod tests {
         ] {
             assert!(screen.contains(part), "{screen}");
         }
-        let wasted = "22.0 of 32 lanes are active (k.cu:4); 16.0 lanes at the fullest address of atomic operations (k.cu:5)";
+        let wasted = "22.0 of 32 lanes are active (2.0 in k.cu:4); 16.0 lanes at the fullest address of atomic operations (16.0 in k.cu:5)";
         assert_eq!(found.wasted.as_deref(), Some(wasted));
     }
 

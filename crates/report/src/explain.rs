@@ -25,7 +25,7 @@ use crate::accesses::AccessReport;
 use crate::cycles::CyclesReport;
 use crate::edit::{Edit, Gives};
 use crate::local::{LocalArray, Room, Written, local_arrays};
-use warpwright_target::{Stair, desired_registers, registers_for_one_more_block};
+use warpwright_target::{Stair, registers_for_one_more_block, registers_of_bound};
 
 /// How many live ranges across the peak are listed.
 const LISTED_RANGES: usize = 10;
@@ -335,7 +335,7 @@ fn spills_for(
             let is_ignored = ignored_bounds(function, setting.gpu).is_some();
             let blocks = function.min_nctapersm().filter(|_| !is_ignored);
             let blocks = blocks.unwrap_or(1).max(1);
-            let limit = desired_registers(setting.gpu, threads, blocks)?;
+            let limit = registers_of_bound(setting.gpu, threads, blocks)?;
             let words = match blocks {
                 1 => format!("__launch_bounds__({threads})"),
                 _ => format!("__launch_bounds__({threads}, {blocks})"),
@@ -417,8 +417,11 @@ pub fn from_resources(
 impl Explanation {
     /// Enters the functions that the kernel's machine code has beside its own, and those that it calls elsewhere.
     pub fn enter_functions(&mut self, elf: &Elf) {
-        self.calls = calls_out(elf, &self.kernel);
+        // Of what is linked the registers of a kernel are those of its calls as well.
+        let (linked, open) = calls_out(elf, &self.kernel);
+        self.calls = open;
         self.functions = functions_within(elf, &self.kernel).unwrap_or_default();
+        self.functions.extend(linked);
         if !self.functions.is_empty() {
             self.stack_with_functions = stack_in_all(elf, &self.kernel);
         }
@@ -450,9 +453,9 @@ fn stack_in_all(elf: &Elf, kernel: &str) -> Option<u32> {
     bytes.filter(|&bytes| bytes != u32::MAX)
 }
 
-/// The functions that stand in sections of their own and that a kernel calls, by name.
-fn calls_out(elf: &Elf, kernel: &str) -> Vec<String> {
-    let find = || -> Option<BTreeSet<String>> {
+/// The functions outside its own section that a kernel calls, by name: those that are linked with it, and the others.
+fn calls_out(elf: &Elf, kernel: &str) -> (Vec<String>, Vec<String>) {
+    let find = || -> Option<BTreeSet<(String, bool)>> {
         let text = elf.kernel(kernel).ok()?.text;
         let name = &elf.sections[text].name;
         let symbols = elf.symbols().ok()?;
@@ -464,13 +467,17 @@ fn calls_out(elf: &Elf, kernel: &str) -> Vec<String> {
             for relocation in elf.relocations(table).ok()? {
                 let symbol = symbols.get(relocation.symbol as usize)?;
                 if symbol.is_function() && usize::from(symbol.section) != text {
-                    found.insert(symbol.name.clone());
+                    let is_linked = !elf.is_relocatable() && symbol.section != 0;
+                    found.insert((symbol.name.clone(), is_linked));
                 }
             }
         }
         Some(found)
     };
-    find().unwrap_or_default().into_iter().collect()
+    let all = find().unwrap_or_default().into_iter();
+    let (linked, open): (Vec<_>, Vec<_>) = all.partition(|(_, is_linked)| *is_linked);
+    let names = |all: Vec<(String, bool)>| all.into_iter().map(|(name, _)| name).collect();
+    (names(linked), names(open))
 }
 
 /// Which instruction of the PTX (its index) each of the machine code that ptxas made of it belongs to: the first on the

@@ -16,6 +16,7 @@ use warpwright_pass::{
     Block, BlockSource, Caution, Invocation, Level, Need, Promises, Rung, rests_on,
 };
 use warpwright_sass::profile::LOOP_WEIGHT;
+use warpwright_target::{Gpu, lookup};
 
 use crate::edit::edits_of;
 use crate::table::Table;
@@ -74,10 +75,27 @@ impl About<'_> {
     }
 }
 
+/// The board whose SMs are reckoned with for a bare architecture, behind the GPU; nothing where none is.
+/// Nor where no grid is known.
+pub fn assumed_board(gpu: &Gpu, mut grids: impl Iterator<Item = Option<u64>>) -> String {
+    match (gpu.board, gpu.typical_board()) {
+        (None, Some(board)) if board.sms.is_some() && grids.any(|grid| grid.is_some()) => {
+            format!(" (SMs: {}'s)", board.name)
+        }
+        _ => String::new(),
+    }
+}
+
 /// The whole text.
 pub fn screen(kernels: &[KernelReport], about: &About<'_>) -> String {
+    let gpu = lookup(about.gpu).ok();
+    let grids = kernels.iter().map(|kernel| kernel.grid);
+    let board = gpu.map_or_else(String::new, |gpu| assumed_board(&gpu, grids));
     let mut lines = wrap(
-        &format!("{} for {}, {}", about.input, about.gpu, about.builder),
+        &format!(
+            "{} for {}{board}, {}",
+            about.input, about.gpu, about.builder
+        ),
         "",
         "",
     );
@@ -320,8 +338,12 @@ fn figures(candidate: &Candidate, dynamic_smem: u32, level: Level) -> String {
         parts.push(format!("{} B of local arrays", r.stack_bytes));
     }
     let shared = r.shared_bytes + dynamic_smem;
-    if shared > 0 {
-        parts.push(format!("{shared} B shared"));
+    match (shared, r.spill_shared_bytes) {
+        (0, _) => {}
+        (shared, 0) => parts.push(format!("{shared} B shared")),
+        (shared, spilled) => {
+            parts.push(format!("{shared} B shared ({spilled} of them for spills)"));
+        }
     }
     parts.push(match candidate.residency() {
         Some(found) => format!(
@@ -343,8 +365,9 @@ pub fn spills(r: &Resources, level: Level) -> String {
         (bytes, 0) if is_finished && bytes + r.computed_accesses > 0 => {
             format!("{} B spills or local arrays", r.stack_bytes)
         }
-        (0, 0) if is_finished => "no local spills".to_owned(),
+        (0, 0) if is_finished || r.spill_shared_bytes > 0 => "no local spills".to_owned(),
         (0, 0) => "no spills".to_owned(),
+        (bytes, 0) if r.spill_shared_bytes > 0 => format!("{bytes} B local spills"),
         (bytes, 0) => format!("{bytes} B spills"),
         (0, moved) => format!("{moved} B spills (shared)"),
         (bytes, moved) => format!("{bytes} B spills and {moved} (shared)"),

@@ -8,9 +8,7 @@ use std::path::{Path, PathBuf};
 use object::elf::EM_AARCH64;
 #[cfg(target_arch = "x86_64")]
 use object::elf::EM_X86_64;
-use object::elf::{
-    DT_NEEDED, DT_NULL, DT_STRSZ, DT_STRTAB, Dyn64, ELFMAG, FileHeader64, PT_LOAD,
-};
+use object::elf::{DT_NEEDED, DT_NULL, DT_STRSZ, DT_STRTAB, Dyn64, ELFMAG, FileHeader64, PT_LOAD};
 use object::read::elf::{Dyn as _, FileHeader as _, ProgramHeader as _};
 use object::{LittleEndian, ReadCache, ReadRef as _};
 

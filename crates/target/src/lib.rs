@@ -50,7 +50,8 @@ pub use occupancy::{LaunchError, Occupancy, occupancy, occupancy_with};
 pub use resources::{Carveout, Options, Resources};
 pub use spills::SpillCosts;
 pub use staircase::{
-    Stair, desired_registers, most_shared_memory, registers_for_one_more_block, staircase,
+    Stair, desired_registers, most_shared_memory, registers_for_one_more_block, registers_of_bound,
+    staircase,
 };
 pub use time::{Behaviour, CACHE_OVER_MEMORY, NORM, Rates, joined};
 pub use units::{IssueUnit, IssueUnits, Queue, TIMED_ARCHITECTURES, Unit};

@@ -71,7 +71,17 @@ pub fn desired_registers(gpu: &Gpu, block_threads: u32, blocks: u32) -> Option<u
     if block_threads == 0 || block_threads > gpu.arch.threads.per_block || blocks == 0 {
         return None;
     }
-    let regs = most_registers(gpu.arch, block_threads.div_ceil(WARP_SIZE), blocks);
+    registers_of_bound(gpu, block_threads, blocks)
+}
+
+/// The same for a bound that may be larger than any block: ptxas keeps to it all the same (13.5), as far as an SM holds so
+/// many threads; beyond that it ignores the bound.
+pub fn registers_of_bound(gpu: &Gpu, threads: u32, blocks: u32) -> Option<u32> {
+    let warps = threads.div_ceil(WARP_SIZE);
+    if warps == 0 || blocks == 0 || warps > gpu.arch.threads.warps {
+        return None;
+    }
+    let regs = most_registers(gpu.arch, warps, blocks);
     Some(regs.min(gpu.arch.registers.per_thread)).filter(|&regs| regs > 0)
 }
 

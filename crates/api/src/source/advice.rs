@@ -121,6 +121,8 @@ fn what_pays(
     // What cannot be compared is not advised.
     let problems = found.into_iter().map(|found| found.problem);
     let problems = problems.filter(|problem| is_emulated(&problem.kernel));
+    // Nor what a known launch would not come to.
+    let problems = problems.filter(|problem| own.refused(&problem.kernel).is_none());
     let gains = problems.filter_map(|mut problem| {
         let sizes = state(&mut problem, &[], own);
         Some((promise(&problem.kernel, gpu)?, problem.kernel.name, sizes))

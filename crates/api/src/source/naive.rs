@@ -68,6 +68,9 @@ pub struct Document {
     pub left: Vec<Left>,
     /// Why it is no stencil.
     pub no_stencil: String,
+    /// Why nothing was tried: the launch that is known is not one that a rewrite takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stays: Option<String>,
     /// Where the text is written.
     pub output: Option<String>,
     /// Is it one of several kernels of the file?
@@ -299,12 +302,19 @@ pub fn rewrite(
             }
             let sizes = state(&mut problem, request.sizes, request.own);
             let kernel = &problem.kernel;
-            tools.watch.begins(&kernel.name);
-            let (chosen, refused) = one(kernel, request, (input, &text), &mut executor)?;
-            tools.watch.ends();
-            left.extend(refused);
+            let stays = request.own.refused(kernel);
+            let chosen = if stays.is_some() {
+                Chosen::default()
+            } else {
+                tools.watch.begins(&kernel.name);
+                let (chosen, refused) = one(kernel, request, (input, &text), &mut executor)?;
+                tools.watch.ends();
+                left.extend(refused);
+                chosen
+            };
             let mut document = document(request, input, (kernel, sizes), &chosen);
             document.no_stencil = of.no_stencil;
+            document.stays = stays;
             document.uses = uses_left(chosen.kept.as_ref(), &kernel.name, [input.text()?, &text]);
             if let Some(kept) = chosen.kept {
                 text = kept.text;
@@ -400,6 +410,7 @@ fn document(
         uses: Vec::new(),
         left: Vec::new(),
         no_stencil: String::new(),
+        stays: None,
         output: request.output.clone(),
         is_among: false,
     }
@@ -420,6 +431,11 @@ impl fmt::Display for Document {
             writeln!(f, "{}", wrap(access, "  ", "    ").join("\n"))?;
         }
         writeln!(f)?;
+        if let Some(why) = &self.stays {
+            let text = format!("stays as it is: {why}");
+            writeln!(f, "{}", wrap(&text, "", "  ").join("\n"))?;
+            return write_left(f, &self.left);
+        }
         let mut table = Table::new(&["", "schedule", "predicted ms", "bound by", "note"]);
         for (at, row) in self.versions.iter().enumerate() {
             table.row(vec![
@@ -496,10 +512,14 @@ impl fmt::Display for Document {
             writeln!(f, "{}", wrap(&text, "", "").join("\n"))?;
         }
         write_rest(f, self.unchecked.as_deref(), &self.uses, self.launches)?;
-        for Left { kernel, reason } in &self.left {
-            let text = format!("{kernel} stays as written: {reason}");
-            writeln!(f, "{}", wrap(&text, "", "  ").join("\n"))?;
-        }
-        Ok(())
+        write_left(f, &self.left)
     }
+}
+
+fn write_left(f: &mut fmt::Formatter<'_>, left: &[Left]) -> fmt::Result {
+    for Left { kernel, reason } in left {
+        let text = format!("{kernel} stays as written: {reason}");
+        writeln!(f, "{}", wrap(&text, "", "  ").join("\n"))?;
+    }
+    Ok(())
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use warpwright_cudac::File;
 use warpwright_host::parameter_names;
 use warpwright_launch::{Arg, Launch};
+use warpwright_naive::emit::shape_refused;
 use warpwright_naive::ir::Kernel;
 use warpwright_naive::versions::Problem;
 use warpwright_pass::names::{base_name, template_arguments};
@@ -29,6 +30,13 @@ struct Own {
 /// Those of the kernels of a file.
 #[derive(Default)]
 pub struct OwnSizes(Vec<Own>);
+
+impl Own {
+    /// Why the rewrite of a kernel leaves this launch to the kernel as written; what is known of it decides.
+    fn refused(&self, kernel: &Kernel) -> Option<String> {
+        shape_refused(kernel, self.grid, self.block?)
+    }
+}
 
 impl OwnSizes {
     /// Of launches that are known as they are: a size that is guessed or made small for counting says nothing.
@@ -79,15 +87,18 @@ impl OwnSizes {
     /// The launch of a kernel; of a template that of the instance, unless only one is known and its types alone may be
     /// written otherwise.
     fn of_instance(&self, kernel: &Kernel) -> Option<&Own> {
+        let named = self.0.iter().filter(|own| own.kernel == kernel.name);
         let Some(template) = &kernel.template else {
-            return self.of_kernel(&kernel.name);
+            // Of several launches one that the rewrite takes.
+            let taken = named.clone().find(|own| own.refused(kernel).is_none());
+            return taken.or_else(|| named.clone().next());
         };
         let given: Vec<&str> = template
             .arguments
             .iter()
             .map(|(.., what)| &**what)
             .collect();
-        let mut all = self.0.iter().filter(|own| own.kernel == kernel.name);
+        let mut all = named;
         if let Some(own) = all.clone().find(|own| own.arguments == given) {
             return Some(own);
         }
@@ -113,6 +124,13 @@ impl OwnSizes {
         problem.state(&sizes);
         let names = sizes.into_iter().map(|(name, _)| name).collect();
         Some((names, &own.at))
+    }
+
+    /// Why the rewrite of a naive kernel would leave every launch that is known to the kernel as written.
+    pub fn refused(&self, kernel: &Kernel) -> Option<String> {
+        let own = self.of_instance(kernel)?;
+        let why = own.refused(kernel)?;
+        Some(format!("{} has {why}", own.at))
     }
 
     /// The sizes of a stencil that nobody gave, and which launch has them.

@@ -9,7 +9,7 @@ use warpwright_driver::stencil::{Chosen, Verdict, choose};
 use warpwright_ladder::{Checked, Rung};
 use warpwright_pass::{Executor, Fuel, Setting, Target};
 use warpwright_report::results::StencilVersion;
-use warpwright_report::screen::{dropped, wrap};
+use warpwright_report::screen::{dropped, extents, wrap};
 use warpwright_report::stencils::{family, size_text};
 use warpwright_report::table::Table;
 use warpwright_stencil::evaluate::Sizes;
@@ -298,6 +298,19 @@ fn one(
 ) -> Result<(Rewrite, String), Error> {
     let gpu = request.gpu;
     let known = known_sizes(stencil, given, request.own)?;
+    let presumed = stencil.block.map(|threads| threads.map(i64::from));
+    let differs = |block: &[u32; 3]| {
+        let mut both = presumed.iter().zip(block);
+        both.any(|(wanted, &own)| wanted.is_some_and(|wanted| wanted != i64::from(own)))
+    };
+    if let Some(block) = known.block.filter(differs) {
+        return Err(Error::Rewrite(format!(
+            "`{}` stays as written: its launch has {} threads in a block, its text presumes other blocks, and a rewrite \
+             takes no others",
+            stencil.name,
+            extents(block)
+        )));
+    }
     let found = versions(stencil, gpu, (&known.sizes, known.block), SHOWN, false);
     let file = source(input, text.clone());
     let target = target_of(stencil, gpu);

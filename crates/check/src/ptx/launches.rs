@@ -106,13 +106,12 @@ pub(super) fn refused_launch(
 ) -> Option<String> {
     let named = launched(original, options);
     let block = named.or(original.req_ntid());
-    let refuses = |directive: &str| {
-        let hint = match named {
-            None => "; --block names the one that is launched",
-            Some(_) => "",
-        };
-        format!("its {directive} refuses launches that the original takes{hint}")
+    let hint = match named {
+        None => "; --block names the one that is launched",
+        Some(_) => "",
     };
+    let refuses =
+        |directive: &str| format!("its {directive} refuses launches that the original takes{hint}");
     if let Some(required) = new.req_ntid()
         && block != Some(required)
     {
@@ -124,14 +123,21 @@ pub(super) fn refused_launch(
         return Some(refuses(".maxntid"));
     }
     let smallest = block.map_or(1, |_| most);
+    let registers = || match new.max_nreg() {
+        None => {
+            let what = "its registers are not limited as the original's: it may refuse launches that the original takes";
+            format!("{what}{hint}")
+        }
+        Some(_) => refuses("limit of registers"),
+    };
     let Some(gpu) = gpu(around) else {
         let limits = [original, new].map(Function::max_nreg);
-        return (limits[0] != limits[1]).then(|| refuses("limit of registers"));
+        return (limits[0] != limits[1]).then(registers);
     };
     let mut blocks = (smallest..=most).step_by(WARP_SIZE as usize).chain([most]);
     blocks
         .any(|threads| starts(&gpu, original, threads) && !starts(&gpu, new, threads))
-        .then(|| refuses("limit of registers"))
+        .then(registers)
 }
 
 /// Does a block of so many threads find enough registers, whatever ptxas makes of the kernel? Without `.maxnreg` it

@@ -140,12 +140,10 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
             println!("{}", wrap(note, "", "  ").join("\n"));
         }
         let are_sources = a.level == Level::Cuda && b.level == Level::Cuda;
-        if worst == "undecided" && are_sources && !args.run {
+        let is_asked = worst == "undecided" && are_sources && !args.run;
+        if let Some(open) = document.open().filter(|_| is_asked) {
             // Of several kernels the command wants one by name.
-            let mut functions = document.functions.iter();
-            let is_alone = document.functions.len() == 1;
-            let undecided = functions.find(|f| !is_alone && f.verdict == "undecided");
-            let undecided = undecided.map(|f| base_name(&f.name));
+            let undecided = (document.functions.len() > 1).then(|| base_name(&open.name));
             let run = match &args.setup.launch {
                 Some(launch) => format!(
                     "--run runs a kernel that both have at `{}` and compares what it writes",

@@ -26,7 +26,7 @@ use warpwright::source::stencil::of_language;
 use warpwright::{Input, Level};
 use warpwright_files::{self as files};
 use warpwright_pass::names::source_name;
-use warpwright_report::screen::{beside, bound_by, launched, spills, titled, wrap};
+use warpwright_report::screen::{assumed_board, beside, bound_by, launched, spills, titled, wrap};
 use warpwright_report::stencils::{Explained, explained, explained_table};
 use warpwright_report::table::Table;
 
@@ -124,7 +124,8 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
             true => ASSUMED,
             false => "",
         };
-        println!("{} for {gpu}{assumed}\n", document.input);
+        let board = assumed_board(&gpu, document.kernels.iter().map(|kernel| kernel.grid));
+        println!("{} for {gpu}{board}{assumed}\n", document.input);
         for kernel in &document.kernels {
             print_kernel(kernel, (&gpu, &args.kernel), cli.verbose > 0);
         }
@@ -260,7 +261,7 @@ fn print_kernel(e: &Explanation, (gpu, args): (&Gpu, &KernelArgs), is_verbose: b
     if !e.calls.is_empty() {
         let names: Vec<String> = e.calls.iter().map(|name| source_name(name)).collect();
         let note = format!(
-            "calls {}: what these take is in no figure here",
+            "calls {}, not linked here: what these take is in no figure here",
             names.join(", ")
         );
         println!("{}", wrap(&note, "  ", "  ").join("\n"));
@@ -272,7 +273,7 @@ fn print_kernel(e: &Explanation, (gpu, args): (&Gpu, &KernelArgs), is_verbose: b
             None => "how deep its stack becomes is not known (recursion)".to_owned(),
         };
         let note = format!(
-            "has {} within its code: its registers include theirs, its spills, cycles and stack do not; {stack}",
+            "calls {}: its registers include theirs, its spills, cycles and stack do not; {stack}",
             names.join(", ")
         );
         println!("{}", wrap(&note, "  ", "  ").join("\n"));

@@ -208,7 +208,7 @@ impl<'a> BlockRun<'a> {
         let message = match self.block.clock > self.block.options.budget {
             true => format!(
                 "the block has executed {} warp instructions without coming to its end",
-                self.block.clock
+                self.block.options.budget
             ),
             false => format!(
                 "the launch has executed {} warp instructions without coming to its end",

@@ -160,34 +160,78 @@ fn host(kernel: &Kernel, ends: &[String; 4], poly: &Poly, ty: &str) -> String {
     })
 }
 
+/// What the text presumes of a launch along an axis.
+enum Shape {
+    /// One thread of one block.
+    Place,
+    /// One block.
+    Block,
+    /// So many threads in a block.
+    Threads(i64),
+}
+
+/// What the text presumes of a launch, by axis.
+fn shape(kernel: &Kernel) -> Vec<(usize, Shape)> {
+    let mut shape = Vec::new();
+    for axis in 0..AXES.len() {
+        let dim = kernel.dims.iter().find(|d| d.axis() == axis);
+        match dim.map(|d| d.symbol) {
+            _ if kernel.flat.is_some() => {
+                // All its places are along x.
+                if axis > 0 {
+                    shape.push((axis, Shape::Place));
+                }
+            }
+            None => shape.push((axis, Shape::Place)),
+            Some(Symbol::BlockIdx(_)) => shape.push((axis, Shape::Threads(1))),
+            Some(_) => {}
+        }
+        if kernel.single[axis] {
+            shape.push((axis, Shape::Block));
+        }
+        if let Some(threads) = kernel.block[axis] {
+            shape.push((axis, Shape::Threads(threads)));
+        }
+    }
+    shape
+}
+
+/// Why the host's function leaves a launch to the kernel as written, by its shape.
+pub fn shape_refused(kernel: &Kernel, grid: [u32; 3], block: [u32; 3]) -> Option<String> {
+    let mut why = Vec::new();
+    for (axis, wanted) in shape(kernel) {
+        let (name, blocks, threads) = (AXES[axis], grid[axis], block[axis]);
+        match wanted {
+            Shape::Place if u64::from(blocks) * u64::from(threads) != 1 => why.push(format!(
+                "{blocks} blocks of {threads} threads along {name}, a rewrite takes one of one"
+            )),
+            Shape::Block if blocks != 1 => {
+                why.push(format!("{blocks} blocks along {name}, a rewrite takes one"))
+            }
+            Shape::Threads(wanted) if i64::from(threads) != wanted => why.push(format!(
+                "{threads} threads in a block along {name}, a rewrite takes {wanted}"
+            )),
+            _ => {}
+        }
+    }
+    (!why.is_empty()).then(|| why.join("; "))
+}
+
 fn attempt(kernel: &Kernel, generated: &Generated, names: &Names) -> Result<String, NoLauncher> {
     let [grid, block, _, stream, _] = &names.0.free;
     let ends = end_names(kernel);
     let mut declared = vec![format!("dim3 {grid}"), format!("dim3 {block}")];
     declared.extend(kernel.parameters.iter().map(|p| p.declared.clone()));
     let mut text = Attempt::new(&names.attempt(), &declared, stream);
-    let mut shape = Vec::new();
-    for (axis, name) in AXES.iter().enumerate() {
-        let dim = kernel.dims.iter().find(|d| d.axis() == axis);
-        match dim.map(|d| d.symbol) {
-            _ if kernel.flat.is_some() => {
-                // All its places are along x.
-                if axis > 0 {
-                    shape.push(format!("{grid}.{name} * {block}.{name} != 1"));
-                }
-            }
-            None => shape.push(format!("{grid}.{name} * {block}.{name} != 1")),
-            Some(Symbol::BlockIdx(_)) => shape.push(format!("{block}.{name} != 1")),
-            Some(_) => {}
+    let shape = shape(kernel).into_iter().map(|(axis, wanted)| {
+        let name = AXES[axis];
+        match wanted {
+            Shape::Place => format!("{grid}.{name} * {block}.{name} != 1"),
+            Shape::Block => format!("{grid}.{name} != 1"),
+            Shape::Threads(threads) => format!("{block}.{name} != {threads}"),
         }
-        if kernel.single[axis] {
-            shape.push(format!("{grid}.{name} != 1"));
-        }
-        if let Some(threads) = kernel.block[axis] {
-            shape.push(format!("{block}.{name} != {threads}"));
-        }
-    }
-    text.unless(&shape);
+    });
+    text.unless(&shape.collect::<Vec<_>>());
     let mut sizes = Vec::new();
     for parameter in &kernel.parameters {
         if let ParameterKind::Size(_, scalar) = parameter.kind {

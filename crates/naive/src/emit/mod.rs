@@ -24,7 +24,7 @@ use crate::ir::{Index, Kernel, Value};
 use crate::schedule::Schedule;
 pub(crate) use body::end_names;
 pub use cost::{Cost, cost};
-pub use host::{Launcher, Names, NoLauncher, launcher};
+pub use host::{Launcher, Names, NoLauncher, launcher, shape_refused};
 
 /// Kernels that take the place of a naive one.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -8,7 +8,9 @@
 //! SM can hold: that is refused. Preserves every instruction.
 
 use warpwright_ptx::{DirectiveKind, Edits, Function};
-use warpwright_target::{Gpu, REGISTERS_PER_THREAD, THREADS_PER_BLOCK, WARP_SIZE, architectures};
+use warpwright_target::{
+    Gpu, REGISTERS_PER_THREAD, THREADS_PER_BLOCK, WARP_SIZE, architectures, registers_of_bound,
+};
 
 use crate::pass::{Fuel, Outcome, Pass, Rewritten, Work};
 use crate::refusal::Refusal;
@@ -91,9 +93,13 @@ pub fn ignored_bounds(function: &Function, gpu: &Gpu) -> Option<String> {
         return function.min_nctapersm().map(|_| ignored.to_owned());
     };
     if threads > THREADS_PER_BLOCK {
-        return Some(format!(
-            "its bound of {threads} threads holds nothing back: a block has {THREADS_PER_BLOCK} at most"
-        ));
+        let more = format!("a block has {THREADS_PER_BLOCK} at most");
+        return Some(match registers_of_bound(gpu, threads, 1) {
+            Some(left) => format!(
+                "its bound of {threads} threads refuses no launch ({more}), and leaves a thread {left} registers"
+            ),
+            None => format!("ptxas ignores its bound of {threads} threads: {more}"),
+        });
     }
     let blocks = function.min_nctapersm()?;
     let most = most_of(Some(threads), gpu);
