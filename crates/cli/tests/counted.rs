@@ -687,7 +687,9 @@ fn coalescing_and_bank_conflicts_are_counted_at_the_codes_own_launch() {
         &kernels.iter().find(is_it).unwrap()["accesses"]
     };
     for kernel in ["tile", "plain", "sums"] {
-        assert_eq!(of(kernel)["counted_at"], "the code's own launch", "{found}");
+        let at = of(kernel)["counted_at"].as_str().unwrap();
+        let sample = at.strip_prefix("the code's own launch").unwrap();
+        assert!(sample.is_empty() || sample.ends_with(" blocks"), "{at}");
     }
     let place = |accesses: &Value, at: usize| {
         let place = &accesses["places"][at];

@@ -491,7 +491,7 @@ fn what_is_not_tried_is_said() {
         "huge: the original's description has no such size",
         "rows: it is not varied, since only the original's description has it",
         "its addresses were looked at, in 79 of 140625 and 79 of 140625 blocks",
-        "not tried: indices at larger sizes: the largest buffer of which blocks were looked at has 1073741825 elements",
+        "not tried: indices at larger sizes: the largest buffer of which blocks were looked at has 2147483649 elements",
     ] {
         assert!(screen.contains(said), "{said}: {screen}");
     }
@@ -908,7 +908,7 @@ fn integers_that_no_size_decides_are_varied() {
         screen.contains("at the launches tried, at m = 7; "),
         "{screen}"
     );
-    assert!(!screen.contains("other values"), "{screen}");
+    assert!(!screen.contains("other values of `m`"), "{screen}");
 }
 
 /// `y[i] = 2 * x[i]` by blocks of 128 threads, each of so many elements further on; so many elements a thread, or all.

@@ -204,7 +204,7 @@ impl<'a> Bench<'a> {
             },
         };
         let resources = Resources {
-            spill_shared_bytes: self.spill_shared_bytes(&run, &resources),
+            spill_shared_bytes: self.spill_shared_bytes(run, &resources),
             ..resources
         };
         let mut candidate = Candidate::built(recipe, resources);

@@ -298,7 +298,7 @@ fn one(
 ) -> Result<(Rewrite, String), Error> {
     let gpu = request.gpu;
     let known = known_sizes(stencil, given, request.own)?;
-    let presumed = stencil.block.map(|threads| threads.map(i64::from));
+    let presumed = stencil.block;
     let differs = |block: &[u32; 3]| {
         let mut both = presumed.iter().zip(block);
         both.any(|(wanted, &own)| wanted.is_some_and(|wanted| wanted != i64::from(own)))
