@@ -135,7 +135,7 @@ fn a_budget_holds_to_the_instruction() {
     let spent = fault(3).expect("an end before the end");
     assert_eq!(spent.kind, FaultKind::Budget);
     assert!(
-        spent.message.contains("has executed 4 warp"),
+        spent.message.contains("has executed 3 warp"),
         "{}",
         spent.message
     );
