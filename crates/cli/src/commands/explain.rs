@@ -120,10 +120,8 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
         if !document.stencils.is_empty() {
             println!();
         }
-        let assumed = match is_assumed(&input, named.as_ref(), &args.nvcc) {
-            true => ASSUMED,
-            false => "",
-        };
+        let is_assumed = is_assumed(&input, named.as_ref(), &args.nvcc);
+        let assumed = if is_assumed { ASSUMED } else { "" };
         let board = assumed_board(&gpu, document.kernels.iter().map(|kernel| kernel.grid));
         println!("{} for {gpu}{board}{assumed}\n", document.input);
         for kernel in &document.kernels {

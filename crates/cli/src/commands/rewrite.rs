@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use warpwright::{RewriteOptions, Rewritten, Word};
+use warpwright::{RewriteOptions, Word};
 use warpwright_autotune::launches::{launch_file, nvcc as described_nvcc};
 use warpwright_launch::{ContentsError, LaunchFile};
 use warpwright_report::rewritten::screen;
@@ -71,10 +71,9 @@ pub fn run(cli: &Cli, args: &CheckArgs, a: &Input, b: &Input) -> Result<(), Fail
         }
     }
     if !args.show.json && accepted < document.verdict && document.verdict <= Word::Tested {
+        let (wanted, found) = (accepted.name(), document.verdict.name());
         let note = format!(
-            "note: less than `{}`: exit code 5; --accept {} takes it, and says no more of other launches",
-            accepted.name(),
-            document.verdict.name()
+            "note: less than `{wanted}`: exit code 5; --accept {found} takes it, and says no more of other launches"
         );
         println!("{}", wrap(&note, "", "  ").join("\n"));
     }
@@ -84,9 +83,8 @@ pub fn run(cli: &Cli, args: &CheckArgs, a: &Input, b: &Input) -> Result<(), Fail
     {
         println!("{}", wrap(&note, "", "  ").join("\n"));
     }
-    if !args.show.json && is_refuted_at_made_sizes(&document, &options) {
-        let note = "note: no described launch was refuted, but one that is made of them: --only-described tries the \
-                    described ones alone (a tolerance may fit no others)";
+    let note = document.made_size_note(&options);
+    if let Some(note) = note.filter(|_| !args.show.json) {
         println!("{}", wrap(note, "", "  ").join("\n"));
     }
     match document.verdict {
@@ -94,19 +92,6 @@ pub fn run(cli: &Cli, args: &CheckArgs, a: &Input, b: &Input) -> Result<(), Fail
         Word::Refuted | Word::WrongInput => Err(Failure::Quiet(1)),
         _ => Err(Failure::Quiet(5)),
     }
-}
-
-/// Is a launch refuted, and none as it is described?
-fn is_refuted_at_made_sizes(found: &Rewritten, options: &RewriteOptions<'_>) -> bool {
-    // The first one is as described.
-    let mut later = found.launches.iter();
-    let is_first = later.next().is_some_and(|l| l.verdict == Word::Refuted);
-    let mut refuted = later.filter(|l| l.verdict == Word::Refuted);
-    found.verdict == Word::Refuted
-        && !is_first
-        && !options.only_described
-        && options.set.is_empty()
-        && refuted.all(|launch| !launch.set.is_empty())
 }
 
 /// Kernels and blocks are those of the descriptions.
