@@ -2384,6 +2384,12 @@ fn without_driver(words: &[&str]) -> [Output; 2] {
     let alone = || {
         let mut command = Command::new(words[0]);
         command.args(&words[1..]);
+        // What is ours would be taken from an environment that is too long, also where it was the program's before.
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("WARPWRIGHT") {
+                command.env_remove(name);
+            }
+        }
         command
     };
     let mut with = alone();
