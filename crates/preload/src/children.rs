@@ -43,6 +43,15 @@ fn is_out_of_reach() -> bool {
     }
 }
 
+/// Can what is started not have the library, or does it say so?
+///
+/// # Safety
+/// Named as said, or null.
+unsafe fn is_away(what: usize, named: Named) -> bool {
+    // SAFETY: the caller's.
+    is_out_of_reach() || unsafe { is_foreign(what, named) }
+}
+
 /// Writes a list of libraries anew, without this one. Words end in a space or a colon.
 ///
 /// # Safety
@@ -252,25 +261,26 @@ fn is_too_long(done: usize) -> bool {
     done as c_int == -1 && unsafe { *libc::__errno_location() } == libc::E2BIG
 }
 
-/// Starts something with an environment that fits it.
+/// Starts something, as it was called or with another environment than its own, so that it fits.
 ///
 /// # Safety
 /// Null, or texts that end in a zero.
 unsafe fn fitted(
     own: Texts,
     is_away: bool,
-    next: &mut dyn FnMut(Texts) -> usize,
+    start: &dyn Fn(Option<Texts>) -> usize,
     is_too_long: fn(usize) -> bool,
 ) -> c_int {
+    let mut with = |other| start(Some(other));
     // SAFETY: the caller's.
     unsafe {
         if is_away {
-            return without_library(own, false, next) as c_int;
+            return without_library(own, false, &mut with) as c_int;
         }
-        let done = next(own);
+        let done = start(None);
         let again = is_too_long(done);
         (if again {
-            without_library(own, true, next)
+            without_library(own, true, &mut with)
         } else {
             done
         }) as c_int
@@ -285,9 +295,8 @@ unsafe fn start(way: &Way, named: Named, what: usize, words: Texts, own: Texts) 
     // SAFETY: it is one; the rest is the caller's.
     unsafe {
         let next: Start = transmute(way.next());
-        let is_away = is_out_of_reach() || is_foreign(what, named);
-        let mut next = |own| next(what, words, own) as usize;
-        fitted(own, is_away, &mut next, is_too_long)
+        let start = |other: Option<Texts>| next(what, words, other.unwrap_or(own)) as usize;
+        fitted(own, is_away(what, named), &start, is_too_long)
     }
 }
 
@@ -296,17 +305,15 @@ unsafe fn start(way: &Way, named: Named, what: usize, words: Texts, own: Texts) 
 /// # Safety
 /// As the C library's.
 unsafe fn start_as(bare: &Way, way: &Way, named: Named, what: usize, words: Texts) -> c_int {
-    // SAFETY: it is one; the rest is the caller's.
+    // SAFETY: they are; the rest is the caller's.
     unsafe {
-        let next: unsafe extern "C" fn(usize, Texts) -> c_int = transmute(bare.next());
-        let is_away = is_out_of_reach() || is_foreign(what, named);
-        if !is_away {
-            let done = next(what, words);
-            if !is_too_long(done as usize) {
-                return done;
-            }
-        }
-        start(way, named, what, words, environment())
+        let bare: unsafe extern "C" fn(usize, Texts) -> c_int = transmute(bare.next());
+        let next: Start = transmute(way.next());
+        let start = |other| match other {
+            Some(other) => next(what, words, other) as usize,
+            None => bare(what, words) as usize,
+        };
+        fitted(environment(), is_away(what, named), &start, is_too_long)
     }
 }
 
@@ -378,11 +385,13 @@ unsafe fn spawn(
     // SAFETY: it is one.
     let next: Spawn = unsafe { transmute(way.next()) };
     // SAFETY: the caller's.
-    let mut next = |own| unsafe { next(id, what, actions, attributes, words, own) as usize };
+    let start = |other: Option<Texts>| unsafe {
+        next(id, what, actions, attributes, words, other.unwrap_or(own)) as usize
+    };
     // SAFETY: the caller's.
     unsafe {
-        let is_away = is_out_of_reach() || is_foreign(what.expose_provenance(), named);
-        fitted(own, is_away, &mut next, |done| done as c_int == libc::E2BIG)
+        let is_away = is_away(what.expose_provenance(), named);
+        fitted(own, is_away, &start, |done| done as c_int == libc::E2BIG)
     }
 }
 
@@ -472,7 +481,9 @@ unsafe fn start_listed(
     has_own: bool,
 ) -> *mut c_void {
     // SAFETY: the caller's.
-    if !is_out_of_reach() && !unsafe { is_foreign(saved.add(FIRST).read_volatile(), named) } {
+    let what = unsafe { saved.add(FIRST).read_volatile() };
+    // SAFETY: the caller's.
+    if !unsafe { is_away(what, named) } {
         return own.next();
     }
     // SAFETY: the caller's.
@@ -502,8 +513,9 @@ unsafe fn start_listed(
                 place.add(at).write_volatile(word(at));
                 at += 1;
             }
-            let what = saved.add(FIRST).read_volatile();
-            start(way, named, what, place.cast_const().cast(), own) as usize
+            let next: Start = transmute(way.next());
+            let words = place.cast_const().cast();
+            without_library(own, false, &mut |own| next(what, words, own) as usize)
         }
     });
     failed as *mut c_void
