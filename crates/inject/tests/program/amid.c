@@ -250,13 +250,17 @@ static void *opens(void *x) {
     return x;
 }
 
-static void busy(void) {
+static pid_t forked(void) { return fork(); }
+static pid_t cloned(void) { return syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0); }
+
+/* Children that are made so launch, while so many threads do something. */
+static void children(pid_t (*make)(void), int count, void *(*meanwhile)(void *)) {
     int ends = 0, status;
     pthread_t threads[2];
-    for (int i = 0; i < 2; i++) pthread_create(&threads[i], 0, opens, 0);
+    for (int i = 0; i < count; i++) pthread_create(&threads[i], 0, meanwhile, 0);
     for (int i = 0; i < 40; i++) {
-        usleep(500);
-        pid_t child = fork();
+        usleep(i * 25);
+        pid_t child = make();
         if (!child) {
             alarm(10);
             _exit(launch(memory, function) | launch(memory, function));
@@ -266,7 +270,7 @@ static void busy(void) {
         if (status) break;
     }
     is_done = 1;
-    for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
+    for (int i = 0; i < count; i++) pthread_join(threads[i], 0);
     printf("ends %d\n", ends);
 }
 
@@ -274,26 +278,6 @@ static void *reloads(void *x) {
     H other;
     for (int i = 0; i < 60 && !is_done; i++) load(&other);
     return x;
-}
-
-static void bare(void) {
-    int ends = 0, status;
-    pthread_t thread;
-    pthread_create(&thread, 0, reloads, 0);
-    for (int i = 0; i < 40; i++) {
-        usleep(i * 20);
-        pid_t child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
-        if (!child) {
-            alarm(10);
-            _exit(launch(memory, function) | launch(memory, function));
-        }
-        waitpid(child, &status, 0);
-        ends += !status;
-        if (status) break;
-    }
-    is_done = 1;
-    pthread_join(thread, 0);
-    printf("ends %d\n", ends);
 }
 
 static volatile char selector;
@@ -380,8 +364,8 @@ int main(int n, char **all) {
         handlers(SA_ONSTACK);
     }
     if (IS("jump")) jumps();
-    if (IS("busy")) busy();
-    if (IS("bare")) bare();
+    if (IS("busy")) children(forked, 2, opens);
+    if (IS("bare")) children(cloned, 1, reloads);
     if (IS("dispatch")) dispatch();
     if (IS("size")) sized();
     if (IS("cancel")) cancels();
