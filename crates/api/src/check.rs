@@ -59,7 +59,7 @@ impl Checked {
     /// The first function that is undecided and that a launch may decide: none that the second version has alone.
     pub fn open(&self) -> Option<&FunctionVerdict> {
         let mut all = self.functions.iter();
-        all.find(|of| of.verdict == "undecided" && !of.text.ends_with(NEW_KERNEL))
+        all.find(|of| of.verdict == "undecided" && !of.is_new)
     }
 
     /// Puts together what was found of each function.
@@ -112,6 +112,9 @@ pub struct FunctionVerdict {
     /// A launch on which the two differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub witness: Option<Witness>,
+    /// Has the second version alone such a function?
+    #[serde(skip)]
+    pub is_new: bool,
 }
 
 /// A rung of the ladder to a verdict.
@@ -199,6 +202,7 @@ impl FunctionVerdict {
             tried: Vec::new(),
             difference: None,
             witness: None,
+            is_new: false,
         }
     }
 }
@@ -451,6 +455,7 @@ fn modules(
     let verdicts = refute(a, b, verdicts, &options).into_iter();
     Ok(verdicts
         .map(|(name, verdict, witness)| FunctionVerdict {
+            is_new: a.function(&name).is_none(),
             name,
             verdict: verdict.word(),
             text: match verdict.is_proved() {
@@ -645,14 +650,17 @@ fn cubins(
                 tried: tried(&answer.verdict, None, false),
                 difference: Difference::of(&answer.verdict, None),
                 witness: None,
+                is_new: false,
             }
         })
         .collect();
     let added = others
         .into_iter()
         .filter(|name| wanted(name) && !known.contains(name));
-    let added = added
-        .map(|name| FunctionVerdict::of_run(name, "undecided", format!("undecided: {NEW_KERNEL}")));
+    let added = added.map(|name| FunctionVerdict {
+        is_new: true,
+        ..FunctionVerdict::of_run(name, "undecided", format!("undecided: {NEW_KERNEL}"))
+    });
     match functions.is_empty() {
         true => Err(Error::NothingToCheck {
             name: a.to_owned(),

@@ -462,14 +462,13 @@ impl Optimizer {
 impl Rewritten {
     /// What to say where a launch is refuted, and none as it is described.
     pub fn made_size_note(&self, options: &RewriteOptions<'_>) -> Option<&'static str> {
-        // The first one is as described.
-        let mut later = self.launches.iter();
-        let is_first = later.next().is_some_and(|l| l.verdict == Word::Refuted);
-        let mut refuted = later.filter(|l| l.verdict == Word::Refuted);
+        let refuted = self.launches.iter();
+        let refuted = refuted.filter(|launch| launch.verdict == Word::Refuted);
+        let mut refuted = refuted.peekable();
         let is_made = self.verdict == Word::Refuted
-            && !is_first
             && !options.only_described
             && options.set.is_empty()
+            && refuted.peek().is_some()
             && refuted.all(|launch| !launch.set.is_empty());
         is_made.then_some(
             "note: no described launch was refuted, but one that is made of them: --only-described tries the \
