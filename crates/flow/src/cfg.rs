@@ -1,9 +1,12 @@
 //! The control-flow graph: basic blocks, edges, reverse postorder.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
 use cranelift_entity::{EntityRef, entity_impl};
 
 use crate::lists::Lists;
-use crate::{Function, Inst, Transfer};
+use crate::{Function, Inst, Transfer, Value};
 
 /// A basic block: blocks are numbered in program order, the entry is block 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -185,6 +188,27 @@ impl Reached {
     /// Is `inst` in it?
     pub fn contains(&self, inst: Inst) -> bool {
         self.0.get(inst.index()).copied().unwrap_or(false)
+    }
+}
+
+/// Where values may hold something else than instructions read, worked out as it is asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Stale(RefCell<BTreeMap<(Value, Inst), Reached>>);
+
+impl Stale {
+    /// Does `value` hold right before `place` what `reader` read, as long as control came from there? `defs` are the
+    /// instructions that write it.
+    pub fn is_same<D: IntoIterator<Item = Inst>>(
+        &self,
+        cfg: &Cfg,
+        (value, reader): (Value, Inst),
+        place: Inst,
+        defs: impl FnOnce() -> D,
+    ) -> bool {
+        let mut known = self.0.borrow_mut();
+        let stale = known.entry((value, reader));
+        let stale = stale.or_insert_with(|| cfg.reach(defs(), reader));
+        !stale.contains(place)
     }
 }
 

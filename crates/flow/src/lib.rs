@@ -30,7 +30,7 @@ mod loops;
 mod pressure;
 mod ranges;
 
-pub use cfg::{Block, Cfg, Reached};
+pub use cfg::{Block, Cfg, Reached, Stale};
 pub use cranelift_entity::EntityRef;
 pub use defuse::{DefUse, Source, Web, Webs, reaching};
 pub use dominators::Dominators;

@@ -21,18 +21,14 @@
 //! A copy writes the values that the instruction itself writes. That is right wherever the instruction is their only
 //! definition, so that it lies on every way to the copy, and its sources have not changed since.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use warpwright_flow::{EntityRef, Function, Inst, Reached, Repetition, Value};
+use warpwright_flow::{EntityRef, Function, Inst, Repetition, Stale, Value};
 
 use crate::demote::{Again, Known};
 use crate::draft::{Code, Draft};
 use crate::evict::Facts;
 use crate::remat::place::LONGEST_CHAIN;
-
-/// Where a source may hold something else than an instruction read.
-type Stale = BTreeMap<(Value, Inst), Reached>;
 
 /// What the function's own instructions compute.
 pub(crate) struct Recomputation<'a> {
@@ -42,7 +38,7 @@ pub(crate) struct Recomputation<'a> {
     again: Again,
     /// For each value its only definition, if that can be executed once more.
     makers: Vec<Option<Inst>>,
-    stale: RefCell<Stale>,
+    stale: Stale,
 }
 
 /// What gives a value at one place.
@@ -67,7 +63,7 @@ impl<'a> Recomputation<'a> {
             facts,
             known,
             again,
-            stale: RefCell::default(),
+            stale: Stale::default(),
         }
     }
 
@@ -135,12 +131,9 @@ impl<'a> Recomputation<'a> {
 
     /// Does `source` hold right before `place` what `reader` read?
     fn is_same(&self, source: Value, reader: Inst, place: Inst) -> bool {
-        let mut stale = self.stale.borrow_mut();
-        let stale = stale.entry((source, reader)).or_insert_with(|| {
-            let defs = self.facts.def_use.defs(source).iter().copied();
-            self.facts.cfg.reach(defs, reader)
-        });
-        !stale.contains(place)
+        let defs = || self.facts.def_use.defs(source).iter().copied();
+        self.stale
+            .is_same(&self.facts.cfg, (source, reader), place, defs)
     }
 }
 

@@ -9,9 +9,7 @@
 //! theirs lies on a way from the definition, which is tested on the control flow graph; the paper
 //! takes it for granted.
 
-use std::collections::BTreeMap;
-
-use warpwright_flow::{Cfg, DefUse, EntityRef, Function, Inst, Liveness, Reached, Value};
+use warpwright_flow::{Cfg, DefUse, EntityRef, Function, Inst, Liveness, Reached, Stale, Value};
 
 use super::candidate::Candidate;
 use super::facts::{Facts, price, reads, written};
@@ -45,7 +43,7 @@ pub(crate) fn recompute<F: Function>(
         sources,
         draft: draft.clone(),
         copies: Vec::new(),
-        stale: BTreeMap::new(),
+        stale: Stale::default(),
     };
     placer.place_all()?;
     let Placer {
@@ -80,7 +78,7 @@ struct Placer<'a, F> {
     draft: Draft,
     copies: Vec<(Inst, Copy)>,
     /// Where a source may hold something else than a definition read.
-    stale: BTreeMap<(Value, Inst), Reached>,
+    stale: Stale,
 }
 
 /// A place where the candidate is computed again.
@@ -256,13 +254,9 @@ impl<F: Function> Placer<'_, F> {
     }
 
     /// Does `source` hold at `at` what the instruction `def` read, as long as control came from there?
-    fn is_same(&mut self, source: Value, def: Inst, at: Inst) -> bool {
-        let facts = self.facts;
-        let stale = self.stale.entry((source, def)).or_insert_with(|| {
-            let defs = facts.def_use.defs(source).iter().copied();
-            facts.cfg.reach(defs, def)
-        });
-        !stale.contains(at)
+    fn is_same(&self, source: Value, def: Inst, at: Inst) -> bool {
+        let defs = || self.facts.def_use.defs(source).iter().copied();
+        self.stale.is_same(&self.facts.cfg, (source, def), at, defs)
     }
 }
 

@@ -6,11 +6,10 @@
 //! from the entry to the end, whatever the kernel does with it: as a stack pointer, or as the thread's index that other
 //! passes left there.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use warpwright_flow::{
-    Cfg, Class, ClassInfo, DefUse, EntityRef, Function, Inst, Liveness, Reached, Repetition,
+    Cfg, Class, ClassInfo, DefUse, EntityRef, Function, Inst, Liveness, Repetition, Stale,
     Transfer, Value, Webs,
 };
 
@@ -105,7 +104,7 @@ pub struct General<'c> {
     begins: Vec<bool>,
     cfg: Cfg,
     /// Where a register that is no general one may hold something else than an instruction read.
-    stale: RefCell<BTreeMap<(Value, Inst), Reached>>,
+    stale: Stale,
 }
 
 impl<'c> General<'c> {
@@ -201,7 +200,7 @@ impl<'c> General<'c> {
             given: is_given,
             begins,
             cfg,
-            stale: RefCell::default(),
+            stale: Stale::default(),
         })
     }
 
@@ -237,18 +236,17 @@ impl<'c> General<'c> {
 
     /// Does a register that is no general one hold before `place` what `reader` read?
     fn is_same(&self, register: Value, reader: Inst, place: Inst) -> bool {
-        let mut stale = self.stale.borrow_mut();
-        let stale = stale.entry((register, reader)).or_insert_with(|| {
+        let defs = || {
             let insts = (0..self.code.inst_count()).map(Inst::new);
-            let defs = insts.filter(|&inst| {
+            insts.filter(|&inst| {
                 let mut writes = false;
                 let mut visit = |value| writes |= value == register;
                 self.code.for_each_def(inst, &mut visit);
                 writes
-            });
-            self.cfg.reach(defs, reader)
-        });
-        !stale.contains(place)
+            })
+        };
+        self.stale
+            .is_same(&self.cfg, (register, reader), place, defs)
     }
 
     /// Does the kernel itself carry a uniform register to `place` from where threads may part or meet, or write it on
