@@ -9,8 +9,11 @@ cd "$(dirname "$0")/.."
 if ! cargo nextest --version >/dev/null 2>&1; then
     cargo install cargo-nextest --locked
 fi
+# Everything is built once, as the tests want it: packages that are built alone have other features of their dependencies.
+cargo nextest run --workspace --locked --no-run
+built=${CARGO_TARGET_DIR:-target}/debug
 if [ "${WARPWRIGHT_OFFLINE:-0}" != 1 ]; then
-    cargo run --quiet --locked --package warpwright --bin warpwright -- toolkit install
+    "$built/warpwright" toolkit install
     export WARPWRIGHT_REQUIRE_TOOLKIT=1
     # Dask, for the test that spreads measurements over workers, and what the Python package needs.
     if [ -z "${WARPWRIGHT_PYTHON:-}" ]; then
@@ -34,18 +37,16 @@ cargo test --workspace --locked --doc --quiet
 
 # The store of winners and the library under attack, for a minute (scripts/attack.py --seconds 3600 --seed N for an hour).
 if [ "${WARPWRIGHT_OFFLINE:-0}" != 1 ]; then
-    cargo build --quiet --locked --package warpwright --package warpwright-preload --package warpwright-inject
-    python3 scripts/attack.py --seconds 60
+    python3 scripts/attack.py --seconds 60 --binary "$built/warpwright" --library "$built/deps/libwarpwright_inject.so"
 fi
 
 # The Python package, with the debug profile: it shares what is compiled already.
 if [ -n "${WARPWRIGHT_PYTHON:-}" ] && "$WARPWRIGHT_PYTHON" -c 'import maturin, pytest, mypy' 2>/dev/null; then
-    wheels=target/wheels/test
+    wheels=$built/wheels
     rm -rf "$wheels"
     "$WARPWRIGHT_PYTHON" -m maturin build --quiet --locked --profile dev --manifest-path crates/python/Cargo.toml --out "$wheels"
-    cargo build --quiet --locked --package warpwright-preload --package warpwright-inject
     "$WARPWRIGHT_PYTHON" -m pip install --quiet --force-reinstall --no-deps "$wheels"/*.whl
-    WARPWRIGHT_INJECT="$PWD/target/debug/libwarpwright_inject.so" \
+    WARPWRIGHT_INJECT="$(realpath "$built/deps/libwarpwright_inject.so")" \
         "$WARPWRIGHT_PYTHON" -m pytest --quiet -p no:cacheprovider crates/python/tests
     "$WARPWRIGHT_PYTHON" -m mypy --strict --ignore-missing-imports --cache-dir=/dev/null crates/python/warpwright
 else
