@@ -271,12 +271,30 @@ def on_device(program, row, options):
     document = json.loads(own.read_text())
     launches = {side: agree.lines(path.read_text()) for side, path in seen.items()}
     last = agree.last_exact(document["without_gpu"])
+    ignored = agree.NOTHING
     result |= {"compared": True, **agree.compared(launches["own"], launches["device"], last)}
+    if not result["all alike"]:
+        # Is it the program's own doing? Whatever is left out of the comparison is kept in the row.
+        reads, changing = own_doing(words, binary, folder, launches["device"], options)
+        ignored = agree.left_out(reads, changing)
+        result |= {"at first": result["different"], "two runs on the device differ at": sorted(at + 1 for at in changing)[:4],
+                   **agree.compared(launches["own"], launches["device"], last, ignored)}
     result["beyond"] = agree.compared(launches["own"], launches["device"], None)["alike"]
     result["seen"] = len(launches["own"])
-    result["given"] = agree.given(document, launches["device"])
+    result["given"] = agree.given(document, launches["device"], ignored)
     result["traces"] = agree.traces(document, json.loads(trace.read_text()))
     return result
+
+
+def own_doing(words, binary, folder, device, options):
+    """The bytes of parameters that the program's kernels read, and those of its launches that another run on the device has otherwise."""
+    path = options.builds / f"{binary.name}.again"
+    # Seeds are often the seconds of a clock.
+    time.sleep(2)
+    with DEVICE:
+        command(words, folder, observing(path), options.patience)
+    _, ptx, _ = command([Path(options.nvcc).parent / "cuobjdump", "-ptx", binary], folder)
+    return agree.read_by_kernels(ptx), agree.unsteady(device, agree.lines(path.read_text()) if path.exists() else [])
 
 
 def sanitized(binary, program, folder, options):
@@ -322,6 +340,7 @@ def summary(rows):
             "not right, and at fault by the checker": sum(bool(row.get("accused")) for row in wrong),
             "traced on a device as well": len(pairs),
             "of these ended": len(exact),
+            "equal but for padding and for what two runs on the device do not agree on": sum(bool(row["device"].get("at first")) and row["device"]["all alike"] for row in exact),
             "all exact launches equal the device's": sum(row["device"]["all alike"] and not row["device"]["given"]["different"] for row in exact),
             "exact launches": sum(row["device"]["launches"] for row in exact),
             "of these equal": sum(row["device"]["alike"] for row in exact),
@@ -367,6 +386,7 @@ def complaints(row):
     found += [f"checked against itself: {why}" for why in row.get("accused", [])]
     found += [f"NVIDIA's checker: {line}" for line in device.get("sanitizer") or []]
     found += [f"on the device it says: {line}" for line in device.get("says") or []]
+    found += [f"not compared, padding or otherwise in another run on the device, too: {why}" for why in device.get("at first", []) if device["all alike"]]
     if device.get("compared"):
         found += [*device["different"], *device["given"]["different"]]
     if "traces" in device:

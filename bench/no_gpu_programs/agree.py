@@ -1,5 +1,6 @@
 """Do the launches of a program on the stand-in equal those on a device? Both are read from what `observed.cpp` wrote."""
 
+import re
 from collections import Counter, namedtuple
 
 Line = namedtuple("Line", "kind kernel grid block smem bytes pointers")
@@ -22,8 +23,53 @@ def lines(text):
     return found
 
 
-def difference(own, device):
-    """In what two launches differ first; None where they are the same."""
+#: sizes of what PTX calls types, in bytes
+SIZES = {"8": 1, "16": 2, "32": 4, "64": 8, "128": 16}
+
+
+def read_by_kernels(ptx):
+    """Which bytes of their parameters the kernels of a text in PTX read: all of one whose address is taken, and of a kernel that
+    another text has as well what either reads. The others are padding, which a program leaves as it happens to be."""
+    found = {}
+    for entry in re.finditer(r"\.entry\s+([\w$]+)\s*\(([^)]*)\)(.*?)\n}", ptx, re.S):
+        name, declared, body = entry.groups()
+        places, end = {}, 0
+        for align, width, parameter, count in re.findall(r"\.param\s+(?:\.align\s+(\d+)\s+)?\.[bsuf](\d+)\s+(?:\.ptr(?:\s+\.(?:global|const|local|shared))?(?:\s+\.align\s+\d+)?\s+)?([\w$]+)(?:\[(\d+)\])?", declared):
+            size = SIZES[width] * int(count or 1)
+            align = int(align or SIZES[width])
+            end = (end + align - 1) // align * align
+            places[parameter] = (end, size)
+            end += size
+        read, loads = found.setdefault(name, set()), r"ld\.param(?:\.v[248])?\.[bsuf](\d+)\s+\{?([^\[{}]*)\}?,\s*\[([\w$]+)(?:\+(\d+))?\]"
+        named = Counter(re.findall(r"%\w+", body))
+        for width, registers, parameter, offset in re.findall(loads, body):
+            for number, register in enumerate(re.findall(r"%\w+", registers)):
+                begin = places[parameter][0] + int(offset or 0) + number * SIZES[width]
+                # Compilers load neighbours along, into registers that nothing names again.
+                read.update(range(begin, begin + SIZES[width]) if named[register] > 1 else ())
+        for parameter in re.findall(r"[\w$]+", re.sub(loads, "", body)):
+            begin, size = places.get(parameter, (0, 0))
+            read.update(range(begin, begin + size))
+    return found
+
+
+def unsteady(device, again):
+    """Of each launch, counted from 0, the bytes of its parameters that two runs on one device do not agree on: what a clock seeds."""
+    found = {}
+    for at, (first, second) in enumerate(zip(device, again)):
+        if first.kernel == second.kernel and first.bytes and second.bytes:
+            hidden = {byte for place in first.pointers for byte in range(place, place + 8)}
+            found[at] = {byte for byte, (a, b) in enumerate(zip(first.bytes, second.bytes)) if a != b} - hidden
+    return {at: differing for at, differing in found.items() if differing}
+
+
+def left_out(reads, changing):
+    """Of a launch by number, counted from 0, and kernel the bytes of its parameters that are not compared."""
+    return lambda at, line: changing.get(at, set()) | (set(range(len(line.bytes or b""))) - reads[line.kernel] if line.kernel in reads else set())
+
+
+def difference(own, device, ignored=frozenset()):
+    """In what two launches differ first, bytes of parameters that are ignored apart; None where they are the same."""
     for name in ("kind", "kernel", "grid", "block", "smem"):
         if getattr(own, name) != getattr(device, name):
             return f"{name}: {getattr(own, name)}, on the device {getattr(device, name)}"
@@ -34,7 +80,7 @@ def difference(own, device):
     for at, (size, offset) in own.pointers.items():
         if (size, offset) != device.pointers[at]:
             return f"allocation of the pointer at {at}: size and offset {(size, offset)}, on the device {device.pointers[at]}"
-    hidden = {byte for at in own.pointers for byte in range(at, at + 8)}
+    hidden = {byte for at in own.pointers for byte in range(at, at + 8)} | ignored
     if len(own.bytes) != len(device.bytes):
         return f"parameters: {len(own.bytes)} bytes, on the device {len(device.bytes)}"
     for at, (a, b) in enumerate(zip(own.bytes, device.bytes)):
@@ -59,11 +105,14 @@ def until(launches, last):
     return launches[: min(last, graph)]
 
 
-def compared(own, device, last):
+NOTHING = left_out({}, {})
+
+
+def compared(own, device, last, ignored=NOTHING):
     """Each launch up to the last one that is exact (None: all) beside the device's."""
     exact = until(own, last)
     pairs = list(zip(exact, device))
-    found = [(at + 1, difference(a, b)) for at, (a, b) in enumerate(pairs)]
+    found = [(at + 1, difference(a, b, ignored(at, a))) for at, (a, b) in enumerate(pairs)]
     wrong = [f"launch {number}: {own[number - 1].kernel}: {why}" for number, why in found if why]
     missing = len(exact) - len(pairs) + (len(device) - len(pairs) if last is None else 0)
     if missing:
@@ -74,7 +123,7 @@ def compared(own, device, last):
     }
 
 
-def given(document, device):
+def given(document, device, ignored=NOTHING):
     """What the trace says of the first launch of each kind beside the device's launch of that number."""
     last, in_graphs = last_exact(document["without_gpu"]), any(row["in_graphs"] for row in document["launches"])
     wrong, checked = [], 0
@@ -85,7 +134,7 @@ def given(document, device):
         pointers = {p["at"]: (p["size"], p["offset"]) for p in row["given"]["pointers"]}
         own = Line("launch", row["kernel"], tuple(row["grid"]), tuple(row["block"]), row["dynamic_smem"], bytes.fromhex(row["given"]["parameters"]), pointers)
         checked += 1
-        why = difference(own, device[number - 1]) if number <= len(device) else "the device has no such launch"
+        why = difference(own, device[number - 1], ignored(number - 1, own)) if number <= len(device) else "the device has no such launch"
         if why:
             wrong.append(f"launch {number}: {row['kernel']}: {why}")
     return {"first launches": checked, "different": wrong[:KEPT]}

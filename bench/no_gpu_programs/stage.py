@@ -20,7 +20,7 @@ SHARED = {
 }
 #: no program reads these
 LEFT_OUT = (".pdf", ".doc", ".md", ".png", ".zip", ".flo", ".lib", ".dll", ".a", ".so", ".vcxproj", ".sln", "/freeimage/", "/gl/", "/data/rhd", ".docx", ".jpg")
-MOST = 1_500_000
+MOST = 4_000_000
 
 
 def files(suite, git):

@@ -31,6 +31,26 @@ SEEN = {
 }
 
 
+#: a pointer and a byte in one structure of 16 bytes, then a number, of which the kernel reads the lower half, then one taken whole
+PADDED = """.visible .entry add(
+    .param .align 8 .b8 add_param_0[16],
+    .param .u64 .ptr .align 1 add_param_1,
+    .param .u32 add_param_2,
+    .param .align 4 .b8 add_param_3[8]
+)
+{
+    ld.param.u64 %rd1, [add_param_0];
+    ld.param.u8 %rs1, [add_param_0+8];
+    ld.param.v2.u16 {%rs2, %rs3}, [add_param_1];
+    ld.param.v4.u8 {%rs4, %rs5, %rs6, %rs7}, [add_param_1+4];
+    mov.b64 %rd2, add_param_3;
+    st.global.v4.u16 [%rd1], {%rs1, %rs2, %rs3, %rs5};
+    st.global.u64 [%rd1+8], %rd2;
+    ret;
+}
+"""
+
+
 class Agree(unittest.TestCase):
     def compared(self, own, device, last=None):
         return agree.compared(agree.lines(own), agree.lines(device), last)
@@ -92,6 +112,27 @@ class Agree(unittest.TestCase):
         other = copy.deepcopy(SEEN)
         other["launches"][0]["stayed"]["parameters"] = "................................e9030000"
         self.assertEqual(agree.traces(TRACE, other)["other constants"], ["add"])
+
+    def test_padding_is_what_no_instruction_reads(self):
+        self.assertEqual(agree.read_by_kernels(PADDED), {"add": {*range(9), *range(16, 20), 21, *range(28, 36)}})
+
+    def test_bytes_that_are_read_are_compared_all_the_same(self):
+        reads = {"add": set(range(16, 19))}
+        own, padded, other = (agree.lines(text) for text in (DEVICE, DEVICE.replace("d0070000", "d0070001"), DEVICE.replace("d0070000", "d0080000")))
+        self.assertTrue(agree.compared(own, padded, None, agree.left_out(reads, {}))["all alike"])
+        self.assertFalse(agree.compared(own, other, None, agree.left_out(reads, {}))["all alike"])
+        self.assertFalse(agree.compared(own, padded, None, agree.left_out({"sub": set()}, {}))["all alike"])
+
+    def test_what_another_run_has_otherwise_is_left_out_at_that_launch_alone(self):
+        again = agree.lines(DEVICE.replace("e8030000", "e8040000"))
+        changing = agree.unsteady(agree.lines(DEVICE), again)
+        self.assertEqual(changing, {0: {17}})
+        for old, new, alike in (("e803", "e807", True), ("d007", "d008", False)):
+            found = self.compared_but(changing, DEVICE.replace(old, new))
+            self.assertEqual(found["all alike"], alike)
+
+    def compared_but(self, changing, device):
+        return agree.compared(agree.lines(OWN), agree.lines(device), None, agree.left_out({}, changing))
 
 
 if __name__ == "__main__":
