@@ -102,7 +102,7 @@ impl fmt::Display for Ended {
         match self {
             Ended::Late(seconds) => write!(
                 f,
-                "it was ended after {} s (--budget of `explain` and `launch` gives it longer)",
+                "it was ended after {} s (--budget of `explain`, `launch` and `opt` gives it longer)",
                 tenths(*seconds)
             ),
             Ended::Code(code) => write!(
@@ -390,10 +390,16 @@ fn build(
     let made = nvcc.program(&target, left()).map_err(failed)?;
     let program = folder.join("program");
     let mut objects = Vec::new();
+    // What is asked of the kernels' PTX later, from the same compilation.
+    let mut of_kernels = NvccJob::new(&input.path, &target);
+    of_kernels.extra.clone_from(&others);
     let object = |source: &Path| {
-        let mut job = NvccJob::new(source, &target);
-        job.lineinfo = false;
-        job.extra.clone_from(&others);
+        let mut job = NvccJob {
+            source,
+            ..of_kernels.clone()
+        };
+        let is_own = source == input.path && takes_ptx(&others);
+        job.lineinfo = is_own;
         job.extra.push("-O2".into());
         job.extra.extend(
             language(source)
@@ -401,7 +407,8 @@ fn build(
                 .flat_map(|l| ["-x".into(), l.into()]),
         );
         job.timeout = left();
-        BuildCache::standard().object(&nvcc, &job)
+        let ptx = Some(&of_kernels).filter(|_| is_own);
+        BuildCache::standard().object(&nvcc, &job, ptx)
     };
     let own = match &sources.main {
         Some(main) => main.clone(),
@@ -432,6 +439,19 @@ fn build(
             return Err(failed(missing));
         }
     }
+}
+
+/// Is the device code the same whether host code is optimised or not? Functions of the host's library are device code
+/// where that is stated.
+fn takes_ptx(options: &[OsString]) -> bool {
+    let mut options = options.iter().map(|option| option.to_string_lossy());
+    !options.any(|option| option.contains("relaxed-constexpr"))
+}
+
+/// Is the program of a file built of the file itself, so that its PTX comes with it?
+pub fn brings_ptx(input: &Input) -> bool {
+    let is_file = input.level == Level::Cuda && !input.path.as_os_str().is_empty();
+    is_file && input.text().is_ok_and(has_main)
 }
 
 /// Of the sources beside those of a program, the ones that name what its linker lacks; all, if it does not say what that

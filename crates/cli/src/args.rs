@@ -442,7 +442,8 @@ pub struct OptArgs {
     /// Carry out this recipe instead of choosing one: `reduce(98); maxnreg(128)`
     #[arg(long, value_name = "TEXT")]
     pub recipe: Option<String>,
-    /// Work per kernel, in seconds as a reference machine takes them: the same result on every machine
+    /// Work per kernel, in seconds as a reference machine takes them: the same result on every machine; seconds in which its
+    /// launch is looked for (its own program has at least 30)
     #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_BUDGET, value_parser = parse_seconds, conflicts_with = "recipe")]
     pub budget: f64,
     /// Stop after the N-th rewrite of the recipe, to find the guilty one
@@ -1103,7 +1104,7 @@ pub struct SelftestArgs {
 }
 
 /// Seconds that nobody waits: more are as many.
-pub const LONGEST_BUDGET: f64 = 1e6;
+const LONGEST_BUDGET: f64 = 1e6;
 
 /// Seconds, more than none.
 fn parse_seconds(text: &str) -> Result<f64, String> {

@@ -186,6 +186,83 @@ fn everyday_code_runs_and_has_its_own_numbers() {
     }
 }
 
+/// A kernel's own constants ask for sizes, whatever its parameters and the host say: the small size is as large as they
+/// want it.
+#[test]
+fn small_sizes_are_as_large_as_the_constants_of_the_kernel() {
+    if require_toolkit("launch descriptions of kernels with constants").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (source, kernel, small) in [
+        // Rows are as long as a macro says, and loops and buffers as long as a parameter.
+        (
+            "#define N 256\n__global__ void mm(int n, const float *a, const float *b, float *c) {\n\
+               int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;\n\
+               if (x < n && y < n) { float s = 0; for (int k = 0; k < n; k += 15) s += a[y * N + k] * b[k * N + x];\n\
+               c[y * N + x] = s; } }\n\
+             int main() { int n = N; float *a, *b, *c; cudaMalloc(&a, n * n * 4); cudaMalloc(&b, n * n * 4);\n\
+               cudaMalloc(&c, n * n * 4); mm<<<dim3(n / 32, n / 8), dim3(32, 8)>>>(n, a, b, c); }",
+            "mm",
+            "n = 256",
+        ),
+        // Fewer than all: the kernel goes to a row that a constant names, and rows are as long as a parameter.
+        (
+            "__global__ void band(int n, const float *u, float *v) {\n\
+               int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 8 + threadIdx.y;\n\
+               if (x < n && y < n) v[y * n + x] = u[y * n + x] + u[100 * n + x]; }\n\
+             int main() { int n = 1000; float *u, *v; cudaMalloc(&u, n * n * 4); cudaMalloc(&v, n * n * 4);\n\
+               band<<<dim3((n + 31) / 32, (n + 7) / 8), dim3(32, 8)>>>(n, u, v); }",
+            "band",
+            "n = 128",
+        ),
+        // Threads are so far from each other in a buffer that has a size of its own.
+        (
+            "__global__ void sample(const int *x, int *y, unsigned n, unsigned threads) {\n\
+               unsigned i = blockIdx.x * blockDim.x + threadIdx.x; if (i < threads) y[i] = x[i * 64] + n; }\n\
+             int main() { unsigned threads = 16384, n = threads * 64; int *x, *y; cudaMalloc(&x, n * 4);\n\
+               cudaMalloc(&y, threads * 4); sample<<<threads / 256, 256>>>(x, y, n, threads); }",
+            "sample",
+            "n = 1048576 threads = 16384",
+        ),
+        // A block of a tile has several rows for each of its threads.
+        (
+            "__global__ void turn(const float *x, float *y, int w) { int i = blockIdx.x * 32 + threadIdx.x;\n\
+               int j = blockIdx.y * 32 + threadIdx.y; for (int k = 0; k < 32; k += 16) y[i * w + j + k] = x[(j + k) * w + i]; }\n\
+             int main() { int w = 1024; float *x, *y; cudaMalloc(&x, w * w * 4); cudaMalloc(&y, w * w * 4);\n\
+               turn<<<dim3(w / 32, w / 32), dim3(32, 16)>>>(x, y, w); }",
+            "turn",
+            "w = 128",
+        ),
+        // With as many blocks as that takes the launch takes long: a few of them.
+        (
+            "#define N 2048\n__global__ void rows(int n, const float *a, float *c) {\n\
+               int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;\n\
+               if (x < n && y < n) { float s = 0; for (int k = 0; k < n; k += 89) s += a[k * N + x]; c[y * N + x] = s; } }\n\
+             int main() { int n = N; float *a, *c; cudaMalloc(&a, n * n * 4); cudaMalloc(&c, n * n * 4);\n\
+               rows<<<dim3(n / 32, n / 8), dim3(32, 8)>>>(n, a, c); }",
+            "rows",
+            "blocks_x = 4 blocks_y = 4 n = 2048",
+        ),
+        // A volume whose rows and planes are the kernel's own.
+        (
+            "#define N 64\n__global__ void planes(const float *a, float *b, int n, int p) {\n\
+               int k = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;\n\
+               if (p < n - 1 && j < n && k < n) b[p * N * N + j * N + k] = a[(p + 1) * N * N + j * N + k]; }\n\
+             int main() { int n = N; float *a, *b; cudaMalloc(&a, n * n * n * 4); cudaMalloc(&b, n * n * n * 4);\n\
+               planes<<<dim3(2, 8), dim3(32, 8)>>>(a, b, n, 40); }",
+            "planes",
+            "n = 64 p = 40",
+        ),
+    ] {
+        let toml = ran(folder.path(), source, kernel);
+        let file = LaunchFile::parse(&toml, "k.toml").unwrap();
+        let sizes = file.parameters("small");
+        let sizes: Vec<String> = sizes.map(|(name, n)| format!("{name} = {n}")).collect();
+        assert_eq!(sizes.join(" "), small, "{toml}");
+    }
+}
+
 /// What structures hold, and what memory is behind their pointers, the program says best.
 #[test]
 fn structures_are_what_the_program_makes_them() {

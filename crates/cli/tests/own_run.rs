@@ -115,6 +115,30 @@ fn a_runs_time_and_memory_are_bounded() {
     assert_eq!(found["kernels"][0]["block_source"], "ran");
 }
 
+/// What is guessed of a launch takes a while to find: its first guess faults.
+#[test]
+fn opt_looks_for_a_launch_no_longer_than_its_budget() {
+    if require_toolkit("the time in which a launch is looked for").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let far = "__global__ void far(const float *x, float *y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = x[i * 5 + 2] + x[i * 5 + 9];
+}
+void run(float *x, float *y, int n) { far<<<(n + 255) / 256, 256>>>(x, y, n); }
+";
+    std::fs::write(folder.path().join("k.cu"), far).unwrap();
+    let counted = |budget: &str| {
+        let words = ["opt", "k.cu", "--no-database", "--budget", budget];
+        let made = run_in(folder.path(), &words);
+        assert!(made.status.success(), "{}", text(&made.stderr));
+        text(&made.stdout).contains("times the sectors needed")
+    };
+    assert!(counted("900"));
+    assert!(!counted("0.0001"));
+}
+
 #[test]
 fn what_a_program_launches_counts() {
     if require_toolkit("a file's own program").is_none() {
@@ -202,7 +226,7 @@ fn what_does_not_build_or_end_is_said() {
         ),
         (
             "int main(int n, char **) { float *x; cudaMalloc(&x, 4096); k<<<n, 96>>>(x); for (volatile int i = 0; n < 2; ) i = 1; }",
-            "it was ended after 9 s (--budget of `explain` and `launch` gives it longer)",
+            "it was ended after 9 s (--budget of `explain`, `launch` and `opt` gives it longer)",
             "ran",
             60,
         ),

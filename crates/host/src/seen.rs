@@ -252,18 +252,26 @@ pub fn named(known: &Sizes, number: i64) -> Amount {
     found.map_or(Amount::Number(number), |(size, _)| size.clone())
 }
 
-/// An extent of a grid, if it is made of sizes.
+/// An extent of a grid, if it is made of sizes: a block for so many threads, that many blocks, or a block for a few times
+/// its threads, with nothing left.
 pub fn blocks(known: &Sizes, extent: u32, threads: u32) -> Option<Amount> {
     let (extent, threads) = (i64::from(extent), i64::from(threads));
-    let is_it = |(_, n): &&(Amount, i64)| {
-        threads > 1 && (n + threads - 1) / threads == extent && extent > 1
+    if extent == 1 || threads == 1 {
+        let made = made_of(known, extent);
+        return (made != Amount::Number(extent)).then_some(made);
+    }
+    let of_each = |each: i64, has_rest: bool| {
+        let is_it = |n: i64| (n + each - 1) / each == extent && (has_rest || n % each == 0);
+        let found = known.iter().find(|(_, n)| is_it(*n));
+        found.map(|(size, _)| Amount::binary(Op::CeilDiv, size.clone(), Amount::Number(each)))
     };
-    let rounded = known
-        .iter()
-        .find(is_it)
-        .map(|(size, _)| Amount::binary(Op::CeilDiv, size.clone(), Amount::Number(threads)));
-    let made = made_of(known, extent);
-    rounded.or((made != Amount::Number(extent)).then_some(made))
+    let made = || Some(made_of(known, extent)).filter(|made| *made != Amount::Number(extent));
+    let several = || {
+        TIMES
+            .into_iter()
+            .find_map(|times| of_each(times * threads, false))
+    };
+    of_each(threads, true).or_else(made).or_else(several)
 }
 
 /// A number as sizes make it: one of them, two multiplied, one more than one, or a few times one.

@@ -31,6 +31,21 @@ pub struct Small {
     pub is_long: bool,
     /// Sizes that are not the same in the code differ, so that one taken for another is seen.
     pub differ: bool,
+    /// It is doubled that often, as far as up to the full one.
+    pub grown: u32,
+    /// Sizes are those of the full one, and blocks few.
+    pub is_full: bool,
+}
+
+impl Small {
+    /// A cap, made smaller or larger.
+    fn scaled(self, cap: i64) -> i64 {
+        (cap >> self.shift).max(1).saturating_mul(self.factor())
+    }
+
+    fn factor(self) -> i64 {
+        1_i64.checked_shl(self.grown).unwrap_or(i64::MAX)
+    }
 }
 
 /// As much smaller than a whole number of blocks a size is, and the next than that.
@@ -124,6 +139,11 @@ fn extent(draft: &Draft, is_small: bool) -> Option<(i64, i64, i64)> {
     Some((threads, elements, bytes))
 }
 
+/// Has the small size more threads than the emulator may be asked to run?
+pub fn has_many_threads(draft: &Draft) -> bool {
+    extent(draft, true).is_none_or(|(threads, ..)| threads > MANY)
+}
+
 /// A cap in whole blocks.
 fn whole(cap: i64, block: &[u32]) -> i64 {
     let widest = block.iter().copied().max().map_or(1, i64::from);
@@ -201,6 +221,72 @@ fn differ(draft: &mut Draft, small: Small) {
 
 /// Chooses all numbers. Those of scalars that nobody knows are `scalar`, if that is given.
 pub fn choose(draft: &mut Draft, small: Small, scalar: Option<i64>) {
+    choose_full(draft);
+    let found = match small.is_full {
+        true => None,
+        false => fitting_caps(draft, small),
+    };
+    if found.is_none() {
+        fewer_blocks(draft);
+    }
+    if found.is_none() && !small.is_full {
+        shorter_buffers(draft);
+    }
+    match (small.is_full, found.unwrap_or((OTHERS, OTHERS))) {
+        (true, _) => cap_small(draft, i64::MAX, i64::MAX, small),
+        (false, (cap, others)) => {
+            cap_small(draft, small.scaled(cap), small.scaled(others), small);
+            if extent(draft, true).is_none() {
+                cap_small(draft, cap, others, small);
+            }
+        }
+    }
+    if small.differ {
+        turn_twice(draft);
+    }
+    for named in &mut draft.names {
+        if let (true, None, Some(scalar)) = (named.is_scalar, named.root.value, scalar) {
+            (named.small, named.full) = (scalar, scalar);
+        }
+        if found.is_some() {
+            continue;
+        }
+        let is_blocks = draft
+            .grid
+            .iter()
+            .any(|extent| *extent == Amount::Root(named.root.clone()));
+        let is_length = named.root.name.ends_with("_length") && named.root.value.is_some();
+        if is_length && !small.is_full {
+            let length = small.factor().saturating_mul(1 << 16);
+            named.small = named.full.min(length);
+        }
+        if is_blocks && !named.is_scalar {
+            named.small = named.small.min(4);
+        }
+    }
+}
+
+/// Numbers at the full size that nobody knows, in the order in which they are tried.
+const FULL_CAPS: [i64; 15] = [
+    10 << 20,
+    1 << 20,
+    1 << 18,
+    1 << 16,
+    1 << 14,
+    1 << 12,
+    2048,
+    1024,
+    512,
+    256,
+    128,
+    64,
+    32,
+    16,
+    8,
+];
+
+/// The numbers at the full size: those that are known, and of others the largest that fit a GPU.
+fn choose_full(draft: &mut Draft) {
     let at_full = |draft: &mut Draft, cap: i64| {
         let cap = whole(cap, &draft.block);
         for named in &mut draft.names {
@@ -208,41 +294,17 @@ pub fn choose(draft: &mut Draft, small: Small, scalar: Option<i64>) {
             named.full = known.unwrap_or(cap);
         }
     };
-    let is_open = draft.names.iter().any(|named| named.root.value.is_none());
-    if is_open {
-        let caps = [
-            10 << 20,
-            1 << 20,
-            1 << 18,
-            1 << 16,
-            1 << 14,
-            1 << 12,
-            2048,
-            1024,
-            512,
-            256,
-            128,
-            64,
-            32,
-            16,
-            8,
-        ];
-        let mut caps = caps.into_iter();
-        loop {
-            let Some(cap) = caps.next() else {
-                at_full(draft, 1024);
-                break;
-            };
-            at_full(draft, cap);
-            let fits = extent(draft, false);
-            if fits
-                .is_some_and(|(threads, _, bytes)| threads <= FULL_THREADS && bytes <= FULL_BYTES)
-            {
-                break;
-            }
-        }
-    } else {
+    if draft.names.iter().all(|named| named.root.value.is_some()) {
         at_full(draft, 0);
+        return;
+    }
+    let fits = |draft: &mut Draft, cap: i64| {
+        at_full(draft, cap);
+        let extent = extent(draft, false);
+        extent.is_some_and(|(threads, _, bytes)| threads <= FULL_THREADS && bytes <= FULL_BYTES)
+    };
+    if !FULL_CAPS.into_iter().any(|cap| fits(draft, cap)) {
+        at_full(draft, 1024);
     }
     // What nobody knows may be the length of a buffer: no larger than the shortest, or the full size leaves it.
     let lengths = draft.memory().filter_map(|memory| match &memory.count {
@@ -256,58 +318,24 @@ pub fn choose(draft: &mut Draft, small: Small, scalar: Option<i64>) {
             named.full = named.full.min(shortest);
         }
     }
+}
+
+/// The largest caps of the sizes of the grid and of others with which the emulator runs the small size in a moment.
+fn fitting_caps(draft: &mut Draft, small: Small) -> Option<(i64, i64)> {
     let caps: Vec<i64> = (0..=12).rev().map(|power| 1_i64 << power).collect();
-    let mut found = None;
     for (most, elements) in [(FEW, ELEMENTS), (MANY, 4 * ELEMENTS)] {
         for &cap in &caps {
             let mut fits = |others: &&i64| {
                 cap_small(draft, cap, **others, small);
                 extent(draft, true).is_some_and(|(t, e, _)| t <= most && e <= elements)
             };
-            let others = caps.iter().filter(|others| **others <= OTHERS.max(cap));
-            found = others.clone().find(&mut fits).map(|others| (cap, *others));
-            if found.is_some() {
-                break;
+            let mut others = caps.iter().filter(|others| **others <= OTHERS.max(cap));
+            if let Some(others) = others.find(&mut fits) {
+                return Some((cap, *others));
             }
         }
-        if found.is_some() {
-            break;
-        }
     }
-    if found.is_none() {
-        fewer_blocks(draft);
-        shorter_buffers(draft);
-    }
-    let (cap, others) = found.unwrap_or((OTHERS, OTHERS));
-    let shift = small.shift;
-    cap_small(
-        draft,
-        (cap >> shift).max(1),
-        (others >> shift).max(1),
-        small,
-    );
-    if extent(draft, true).is_none() {
-        cap_small(draft, cap, others, small);
-    }
-    if small.differ {
-        turn_twice(draft);
-    }
-    for named in &mut draft.names {
-        if let (true, None, Some(scalar)) = (named.is_scalar, named.root.value, scalar) {
-            (named.small, named.full) = (scalar, scalar);
-        }
-        let is_blocks = draft
-            .grid
-            .iter()
-            .any(|extent| *extent == Amount::Root(named.root.clone()));
-        let is_length = named.root.name.ends_with("_length") && named.root.value.is_some();
-        if is_length && found.is_none() {
-            named.small = named.full.min(1 << 16);
-        }
-        if is_blocks && found.is_none() && !named.is_scalar {
-            named.small = named.small.min(4);
-        }
-    }
+    None
 }
 
 /// Where loops go by the grid they turn twice at the small size, if they do at the full one.

@@ -515,7 +515,12 @@ fn tried(on: On<'_>, bases: &[Draft]) -> Option<(Draft, Trial)> {
     if !matches!(result, Trial::Faults { may_help: true, .. }) {
         return Some((first, result));
     }
-    let found = by_other_guesses(on, (bases, shifts), &first, guess);
+    let larger = || at_larger_sizes(on, base, (&first, &guess));
+    // Memory that was seen is large enough for sizes that were: what is wrong are smaller ones.
+    let found = match is_beyond_known(base, &result) {
+        true => larger().or_else(|| by_other_guesses(on, (bases, shifts), &first, guess.clone())),
+        false => by_other_guesses(on, (bases, shifts), &first, guess.clone()).or_else(larger),
+    };
     // What runs at its small size alone is better than nothing.
     let small = || Some(trial(program, &first, left)).filter(Trial::runs);
     Some(match found {
@@ -525,6 +530,44 @@ fn tried(on: On<'_>, bases: &[Draft]) -> Option<(Draft, Trial)> {
             None => (first, result),
         },
     })
+}
+
+/// Does an access go beyond memory whose size is known?
+fn is_beyond_known(base: &Draft, result: &Trial) -> bool {
+    let is_known = |m: &crate::draft::Memory| m.count.is_some() && m.source != Source::Guessed;
+    beyond(result).is_some_and(|name| base.memory().any(|m| m.name == name && is_known(m)))
+}
+
+/// A kernel's own constants may ask for more than the small size has: the first size that runs of those that grow up to
+/// the full one; where one takes long, the full one with few blocks.
+fn at_larger_sizes(
+    (ground, program, left): On<'_>,
+    base: &Draft,
+    (first, guess): (&Draft, &Guess),
+) -> Option<(Draft, Trial)> {
+    let mut guess = guess.clone();
+    let mut before = first.clone();
+    loop {
+        guess.small.grown += 1;
+        let draft = with(ground, base, &guess);
+        if left.get() == 0 || !is_smaller(&before, &draft) {
+            return None;
+        }
+        if sizes::has_many_threads(&draft) {
+            break;
+        }
+        let result = at_two_sizes(program, &draft, left);
+        match &result {
+            found if found.runs() => return Some((draft, result)),
+            Trial::Faults { is_long: true, .. } => break,
+            Trial::Faults { may_help: true, .. } => before = draft,
+            _ => return None,
+        }
+    }
+    guess.small.is_full = true;
+    let draft = with(ground, base, &guess);
+    let result = at_two_sizes(program, &draft, left);
+    result.runs().then_some((draft, result))
 }
 
 /// Is the small size of a draft smaller than that of another?

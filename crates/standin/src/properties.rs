@@ -3,7 +3,8 @@
 use std::ffi::c_int;
 
 use warpwright_target::{
-    BLOCK_DIMENSIONS, CONSTANT_BYTES, GRID_DIMENSIONS, Gpu, PITCH_BYTES, WARP_SIZE,
+    ACCESS_WINDOW_BYTES, BLOCK_DIMENSIONS, CONSTANT_BYTES, GRID_DIMENSIONS, Gpu, PITCH_BYTES,
+    WARP_SIZE,
 };
 
 use crate::abi::DeviceProperties;
@@ -42,6 +43,11 @@ pub fn properties(gpu: &Gpu, memory: u64) -> DeviceProperties {
     p.unified_addressing = 1;
     let l2 = board.and_then(|board| board.l2_kib);
     p.l2 = l2.map_or(0, |fact| fact.value as c_int * 1024);
+    let set_aside = board.and_then(|board| board.persisting_l2_kib);
+    p.persisting_l2 = set_aside.map_or(0, |fact| fact.value as c_int * 1024);
+    if arch.has_persisting_l2() {
+        p.policy_window = ACCESS_WINDOW_BYTES as c_int;
+    }
     p.threads_per_sm = (arch.threads.warps * WARP_SIZE) as c_int;
     p.blocks_per_sm = arch.threads.blocks as c_int;
     p.stream_priorities = 1;
@@ -84,8 +90,30 @@ pub fn attribute(gpu: &Gpu, number: c_int) -> c_int {
         82 => p.registers_per_sm,
         97 => p.shared_opt_in as c_int,
         106 => p.blocks_per_sm,
+        108 => p.persisting_l2,
+        109 => p.policy_window,
         111 => p.shared_reserved as c_int,
         120 => p.clusters,
         _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `cudaDevAttrMaxPersistingL2CacheSize` and `cudaDevAttrMaxAccessPolicyWindowSize`.
+    #[test]
+    fn a_part_of_the_cache_can_be_set_aside_from_8_0_on() {
+        for (name, set_aside, window) in [
+            ("h200", 39_321_600, 134_217_728),
+            ("orin", 3_145_728, 134_217_728),
+            ("t4", 0, 0),
+        ] {
+            let gpu = warpwright_target::lookup(name).unwrap();
+            let p = properties(&gpu, 0);
+            assert_eq!((p.persisting_l2, p.policy_window), (set_aside, window));
+            assert_eq!([108, 109].map(|n| attribute(&gpu, n)), [set_aside, window]);
+        }
     }
 }

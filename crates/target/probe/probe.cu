@@ -223,6 +223,8 @@ int main() {
     std::printf("SMs %d, clock %d kHz, memory clock %d kHz, bus %d bits, L2 %d bytes\n",
                 device.multiProcessorCount, attribute(cudaDevAttrClockRate),
                 attribute(cudaDevAttrMemoryClockRate), device.memoryBusWidth, device.l2CacheSize);
+    std::printf("persisting L2 %d bytes, access policy window %d bytes\n", device.persistingL2CacheMaxSize,
+                device.accessPolicyMaxWindowSize);
     std::printf("registers per SM %d, per block %d; threads per SM %d; blocks per SM %d\n",
                 device.regsPerMultiprocessor, device.regsPerBlock, device.maxThreadsPerMultiProcessor,
                 device.maxBlocksPerMultiProcessor);

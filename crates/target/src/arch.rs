@@ -36,6 +36,10 @@ pub const PAGE_BYTES: u64 = 2 << 20;
 /// H100).
 pub const PITCH_BYTES: u64 = 512;
 
+/// Bytes of the largest window of an access policy (`cudaAccessPolicyWindow::num_bytes`), where there are such
+/// (`crates/target/probe/h200.txt`; of an AGX Orin the driver of CUDA 11.4 says 4 KiB less).
+pub const ACCESS_WINDOW_BYTES: u32 = 128 << 20;
+
 /// The limits of registers per thread that ptxas takes: it raises smaller ones by itself (the ABI's minimum on
 /// sm_90, ptxas 13.5), and no thread can have more.
 pub const REGISTERS_PER_THREAD: std::ops::RangeInclusive<u32> = 24..=255;
@@ -213,6 +217,12 @@ impl Architecture {
     /// Are there clusters of blocks (CUDA C++ Programming Guide, compute capability 9.0)?
     pub const fn has_clusters(&self) -> bool {
         self.sm >= 90
+    }
+
+    /// Can a part of the level-2 cache be set aside for persisting accesses (CUDA Programming Guide, L2 Cache Control,
+    /// compute capability 8.0)?
+    pub const fn has_persisting_l2(&self) -> bool {
+        self.sm >= 80
     }
 
     /// Where a kernel's own shared memory begins, in bytes from the start of the block's: from compute

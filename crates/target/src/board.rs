@@ -25,4 +25,6 @@ pub struct Board {
     pub copy_gb_s: Option<Fact<u32>>,
     /// Level-2 cache in KiB, as the driver reports it.
     pub l2_kib: Option<Fact<u32>>,
+    /// As much of it as can be set aside for persisting accesses, in KiB, as the driver reports it.
+    pub persisting_l2_kib: Option<Fact<u32>>,
 }

@@ -52,6 +52,12 @@ fn every_figure_names_its_source() {
         check(board.name, "dram_gb_s", board.dram_gb_s);
         check(board.name, "copy_gb_s", board.copy_gb_s);
         check(board.name, "l2_kib", board.l2_kib);
+        check(board.name, "persisting_l2_kib", board.persisting_l2_kib);
+        let [whole, part] =
+            [board.l2_kib, board.persisting_l2_kib].map(|fact| fact.map(|f| f.value));
+        assert!(part < whole || whole.is_none(), "{}", board.name);
+        let has_part = board.arch.has_persisting_l2() && whole.is_some();
+        assert_eq!(part.is_some(), has_part, "{}", board.name);
     }
 }
 

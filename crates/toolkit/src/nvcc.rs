@@ -78,6 +78,22 @@ pub struct NvccOutput {
     pub cached: bool,
 }
 
+/// What nvcc makes: a file, what it says, and the files that it read.
+pub(crate) type Made = (Vec<u8>, Vec<Diagnostic>, Vec<PathBuf>);
+
+/// An object made from CUDA C++.
+pub(crate) struct Object {
+    /// Its bytes.
+    pub object: Vec<u8>,
+    /// The files that were read.
+    pub read: Vec<PathBuf>,
+    /// The PTX in it, what nvcc said, and the files that were read for it.
+    pub kernels: Option<Made>,
+}
+
+/// What the preprocessor knows of the optimisation of host code.
+const OPTIMISED: [&str; 3] = ["__OPTIMIZE__", "__NO_INLINE__", "_FORTIFY_SOURCE"];
+
 /// The CUDA C++ compiler.
 #[derive(Debug, Clone, Copy)]
 pub struct Nvcc<'a> {
@@ -177,21 +193,62 @@ impl<'a> Nvcc<'a> {
         Ok((output?, files))
     }
 
-    /// Compiles a source file to an object; also returns every file that was read.
+    /// Compiles a source file to an object; its PTX is kept for a compilation of the same without optimised host code.
     pub(crate) fn object_and_files_read(
         &self,
         job: &NvccJob,
-    ) -> Result<(Vec<u8>, Vec<PathBuf>), ToolError> {
+        keeps_ptx: bool,
+    ) -> Result<Object, ToolError> {
         let scratch = Scratch::new()?;
         let rule = scratch.path("out.d");
-        let more = ["-MD".as_ref(), "-MF".as_ref(), rule.as_os_str()];
-        self.run(job, &scratch, "-c", "out.o", &more)?;
+        let mut more: Vec<&OsStr> = vec!["-MD".as_ref(), "-MF".as_ref(), rule.as_os_str()];
+        if keeps_ptx {
+            more.extend([
+                "--keep".as_ref(),
+                "--keep-dir".as_ref(),
+                scratch.dir().as_os_str(),
+            ]);
+        }
+        let output = self.run(job, &scratch, "-c", "out.o", &more)?;
         let text = String::from_utf8_lossy(&scratch.read_if_there(&rule)?).into_owned();
         let object = scratch.read_if_there(&scratch.path("out.o"))?;
-        match object.is_empty() {
-            true => Err(garbage("it wrote no object")),
-            false => Ok((object, prerequisites(&text))),
+        if object.is_empty() {
+            return Err(garbage("it wrote no object"));
         }
+        let kernels = keeps_ptx.then(|| self.kept_ptx(&scratch, &output.text()));
+        Ok(Object {
+            object,
+            read: prerequisites(&text),
+            kernels: kernels.flatten(),
+        })
+    }
+
+    /// The PTX among what was kept of a compilation, with what nvcc said and the files that the device's preprocessor
+    /// read. None of several, or where a text looks at whether its host code is optimised.
+    fn kept_ptx(&self, scratch: &Scratch, log: &str) -> Option<Made> {
+        let only = |ending: &str| {
+            let entries = std::fs::read_dir(scratch.dir()).ok()?;
+            let paths = entries.flatten().map(|entry| entry.path());
+            let mut paths = paths.filter(|path| path.to_string_lossy().ends_with(ending));
+            let first = paths.next()?;
+            paths.next().is_none().then_some(first)
+        };
+        let ptx = std::fs::read(only(".ptx")?).ok()?;
+        let text = std::fs::read(only(".cpp1.ii")?).ok()?;
+        let read = marked_files(&String::from_utf8_lossy(&text));
+        let toolkit = self.tool.path.parent().and_then(Path::parent);
+        let is_own = |path: &&PathBuf| {
+            !path.starts_with("/usr") && toolkit.is_none_or(|toolkit| !path.starts_with(toolkit))
+        };
+        let is_same = |path: &PathBuf| {
+            let text = std::fs::read(path).unwrap_or_default();
+            let text = String::from_utf8_lossy(&text);
+            !OPTIMISED.iter().any(|word| text.contains(word))
+        };
+        let mut diagnostics = diagnostic::parse_nvcc(log);
+        diagnostics.dedup();
+        let is_same = read.iter().filter(is_own).all(is_same);
+        is_same.then(|| (ptx, diagnostics, read.into_iter().collect()))
     }
 
     fn ptx(

@@ -203,6 +203,40 @@ fn inline_assembly_that_ptxas_refuses_has_a_place_in_the_source() {
     }
 }
 
+/// One compilation makes both, and what is kept of it is what nvcc makes of the kernels alone.
+#[test]
+fn an_object_brings_the_ptx_of_its_kernels() {
+    let Some(toolkit) = require_toolkit("an_object_brings_the_ptx_of_its_kernels") else {
+        return;
+    };
+    let nvcc = toolkit.nvcc().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let cache = BuildCache::open(dir.path().join("cache"), 1 << 30);
+    let source = dir.path().join("k.cu");
+    // A header that the host does not see.
+    let header = dir.path().join("own.h");
+    let text = "#ifdef __CUDA_ARCH__\n#include \"own.h\"\n#else\n#define FACTOR 0\n#endif\n\
+                namespace { __global__ void hidden(float *x) { x[0] = FACTOR * x[1]; } }\n\
+                int main() { hidden<<<1, 1>>>(nullptr); }\n";
+    let of_kernels = NvccJob::new(&source, "sm_90");
+    let mut of_object = of_kernels.clone();
+    of_object.extra.push("-O2".into());
+    let made = |text: &str| {
+        fs::write(&source, text).unwrap();
+        cache.object(&nvcc, &of_object, Some(&of_kernels)).unwrap();
+        cache.nvcc(&nvcc, &of_kernels).unwrap()
+    };
+    fs::write(&header, "#define FACTOR 2\n").unwrap();
+    let kept = made(text);
+    assert!(kept.cached);
+    assert_eq!(kept.ptx, nvcc.to_ptx(&of_kernels).unwrap().ptx);
+    fs::write(&header, "#define FACTOR 3\n").unwrap();
+    assert!(!cache.nvcc(&nvcc, &of_kernels).unwrap().cached);
+    // Optimised host code is other code then.
+    let asks = format!("#ifdef __OPTIMIZE__\n#define MORE 1\n#endif\n{text}");
+    assert!(!made(&asks).cached);
+}
+
 #[test]
 fn a_fat_object_gives_up_its_parts() {
     let Some(toolkit) = require_toolkit("a_fat_object_gives_up_its_parts") else {

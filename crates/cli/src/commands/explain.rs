@@ -4,7 +4,9 @@ use std::time::Instant;
 
 use serde::Serialize;
 use warpwright_autotune::launches::guesses;
-use warpwright_autotune::own_run::{DOING, FOR_RUN, beside_a_build, launched_with, until};
+use warpwright_autotune::own_run::{
+    DOING, FOR_RUN, beside_a_build, brings_ptx, launched_with, until,
+};
 use warpwright_diag::count;
 use warpwright_driver::Resources;
 use warpwright_driver::crat::ResourceUsage;
@@ -164,7 +166,11 @@ fn of_kernels(
         }
     };
     let own = || own::ran(cli, input, &args.kernel, wanted);
-    let run = || beside_a_build(compile, own);
+    let brings_ptx = brings_ptx(input) && !args.own.no_run && !own::is_stated(&args.kernel);
+    let run = || match brings_ptx {
+        true => own(),
+        false => beside_a_build(compile, own),
+    };
     let ran = progress::waiting(DOING, run)?;
     let seen = (ran.as_ref(), until);
     let own = || counted(cli, (input, file), &args.kernel, &args.nvcc, seen);

@@ -22,7 +22,7 @@ use super::explain::{COUNTING, advised};
 use super::own::{self, LOOKING, counted};
 use super::pass::say;
 use super::{print_json, write_page};
-use crate::args::{Cli, Emit, LONGEST_BUDGET, OptArgs};
+use crate::args::{Cli, Emit, OptArgs};
 use crate::failure::Failure;
 use crate::progress;
 use crate::session;
@@ -80,15 +80,14 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         Level::Cuda => read(&session::tools(cli, &args.nvcc)?, &input, None).ok(),
         _ => None,
     };
-    // What is counted has its budget in work.
-    let until = until(LONGEST_BUDGET);
-    let wanted = args
-        .own
-        .wanted(&options.nvcc, (BUDGET, options.gpu.as_ref()));
+    let wanted = args.own.wanted(
+        &options.nvcc,
+        (args.budget.max(BUDGET), options.gpu.as_ref()),
+    );
     let ran = || own::ran(cli, &input, &args.kernel, wanted);
     let ran = progress::waiting(DOING, ran)?;
     let of_file = (&input, file.as_ref());
-    let seen = (ran.as_ref(), until);
+    let seen = (ran.as_ref(), until(args.budget));
     let own = || counted(cli, of_file, &args.kernel, &args.nvcc, seen);
     options.counted = progress::waiting(LOOKING, own)?;
     options.ran = own::known(ran.as_ref(), &args.kernel);
@@ -164,7 +163,15 @@ fn rewrite(cli: &Cli, args: &OptArgs, input: &Input) -> Result<(), Failure> {
     let kernel = args.kernel.one()?;
     let tools = session::tools(cli, &args.nvcc)?;
     let found = wanted(&tools, kernel, input)?;
-    let sizes = || own::sizes(cli, input, &args.kernel, (&args.own, &args.nvcc));
+    let sizes = || {
+        own::sizes(
+            cli,
+            input,
+            &args.kernel,
+            (&args.own, &args.nvcc),
+            args.budget,
+        )
+    };
     match found.0.is_empty() {
         false => {
             super::naive_opt::refuse_reassociate(&args.stencil)?;

@@ -36,6 +36,12 @@ impl OwnArgs {
     }
 }
 
+/// Are launches stated otherwise than by a run?
+pub fn is_stated(kernel: &KernelArgs) -> bool {
+    let is_traced = kernel.traced.is_some() || kernel.seen.is_some();
+    kernel.launch.is_some() || kernel.trace.is_some() || is_traced
+}
+
 /// Runs the program of a file, if it has one, and says on standard error what came of it. Nobody wants to see a run whose
 /// launches are stated otherwise.
 pub fn ran(
@@ -44,9 +50,7 @@ pub fn ran(
     kernel: &KernelArgs,
     wanted: Wanted<'_>,
 ) -> Result<Option<Ran>, Failure> {
-    let is_traced = kernel.traced.is_some() || kernel.seen.is_some();
-    let is_stated = kernel.launch.is_some() || kernel.trace.is_some() || is_traced;
-    match is_stated {
+    match is_stated(kernel) {
         true => Ok(None),
         false => Ok(run(
             &session::tools(cli, wanted.nvcc)?,
@@ -81,23 +85,23 @@ pub fn counted(
 }
 
 /// The sizes at which a file's kernels are launched, for a rewrite: of the launch that is described, else of that which the
-/// file's program makes, else of that in its code.
+/// file's program makes, else of that in its code, for which no guess is tried after so many seconds.
 pub fn sizes(
     cli: &Cli,
     input: &Input,
     kernel: &KernelArgs,
     (own, nvcc): (&OwnArgs, &[String]),
+    budget: f64,
 ) -> Result<OwnSizes, Failure> {
     if input.level != Level::Cuda {
         return Ok(OwnSizes::default());
     }
     let file = &read(&session::tools(cli, nvcc)?, input, None)?;
     let gpu = session::named_gpu(kernel.gpu.as_deref())?;
-    let wanted = own.wanted(nvcc, (BUDGET, gpu.as_ref()));
-    let until = until(wanted.budget);
+    let wanted = own.wanted(nvcc, (budget.max(BUDGET), gpu.as_ref()));
     let ran = progress::waiting(DOING, || ran(cli, input, kernel, wanted))?;
     let of = (input, Some(file));
-    let all = counted(cli, of, kernel, nvcc, (ran.as_ref(), until))?;
+    let all = counted(cli, of, kernel, nvcc, (ran.as_ref(), until(budget)))?;
     Ok(OwnSizes::of(file, &all))
 }
 

@@ -10,6 +10,7 @@ use warpwright_autotune::builds::{
     Job, build, candidate_folders, check_device, chosen_report, folders_with, from_database,
     measured_table, pack, work_folder,
 };
+use warpwright_autotune::own_run::BUDGET;
 use warpwright_autotune::session::{database, load_manifest, measure_all, measure_one};
 use warpwright_autotune::stencil::{Built, why_none};
 use warpwright_autotune::{naive, stencil};
@@ -188,7 +189,7 @@ fn source(cli: &Cli, args: &TuneArgs, input: &Input) -> Result<(), Failure> {
         kernel,
         gpu: args.kernel.gpu.as_deref().or(arch).unwrap_or(DEFAULT_GPU),
         sizes: &args.stencil.sizes,
-        own: &own::sizes(cli, input, &args.kernel, (&args.own, &nvcc))?,
+        own: &own::sizes(cli, input, &args.kernel, (&args.own, &nvcc), BUDGET)?,
         reassociate: args.stencil.fp == Some(Floating::Reassociate),
         exhaustive: args.exhaustive,
         budget: args.budget,

@@ -5,14 +5,22 @@ use super::ampere::{SM_80, SM_86, SM_87};
 use super::blackwell::{SM_100, SM_103, SM_110, SM_120, SM_121};
 use super::fermi_to_maxwell::{SM_20, SM_30, SM_35, SM_52};
 use super::hopper::SM_90;
-use super::sources::{BLACKWELL_TUNING, DATASHEET, DEVICE_QUERY, PROBE};
+use super::sources::{BLACKWELL_TUNING, DATASHEET, DEVICE_QUERY, FORUM_ORIN, PROBE};
 use super::tesla::SM_13;
 use super::turing::SM_75;
 use crate::arch::Architecture;
 use crate::board::Board;
-use crate::fact::{documented, estimated, measured};
+use crate::fact::{Fact, documented, estimated, measured};
 
 const FROM_FP32: &str = "HGX datasheet, FP32, divided by SMs and lanes";
+
+/// What can be set aside of a level-2 cache of so many KiB.
+const fn of_l2(l2_kib: u32) -> Option<Fact<u32>> {
+    estimated(
+        l2_kib / 8 * 5,
+        "level-2 cache divided by 8, times 5: as of the H200",
+    )
+}
 
 /// A board as its datasheet has it: SMs, MHz, GB/s, KiB of level-2 cache. What the datasheet does not say
 /// is overridden with another source, or with `None`.
@@ -31,6 +39,10 @@ const fn datasheet(
         dram_gb_s: documented(gb_s, DATASHEET),
         copy_gb_s: None,
         l2_kib: documented(l2_kib, DATASHEET),
+        persisting_l2_kib: match arch.has_persisting_l2() {
+            true => of_l2(l2_kib),
+            false => None,
+        },
     }
 }
 
@@ -90,7 +102,10 @@ const AMPERE: &[Board] = &[
     datasheet("a10", &[], &SM_86, [72, 1695, 600, 6144]),
     datasheet("a40", &[], &SM_86, [84, 1740, 696, 6144]),
     datasheet("rtx-a6000", &["a6000"], &SM_86, [84, 1800, 768, 6144]),
-    datasheet("orin", &["agx-orin"], &SM_87, [16, 1300, 205, 4096]),
+    Board {
+        persisting_l2_kib: measured(3072, FORUM_ORIN),
+        ..datasheet("orin", &["agx-orin"], &SM_87, [16, 1300, 205, 4096])
+    },
 ];
 
 const ADA: &[Board] = &[
@@ -111,10 +126,12 @@ const HOPPER: &[Board] = &[
     Board {
         copy_gb_s: measured(4306, PROBE),
         l2_kib: measured(61_440, PROBE),
+        persisting_l2_kib: measured(38_400, PROBE),
         ..datasheet("h200", &["h200-sxm"], &SM_90, [132, 1980, 4800, 0])
     },
     Board {
         l2_kib: measured(61_440, DEVICE_QUERY),
+        persisting_l2_kib: of_l2(61_440),
         ..datasheet("gh200", &["gh200-480gb"], &SM_90, [132, 1980, 4000, 0])
     },
 ];
@@ -123,16 +140,19 @@ const BLACKWELL: &[Board] = &[
     Board {
         clock_mhz: estimated(1980, FROM_FP32),
         l2_kib: documented(129_024, BLACKWELL_TUNING),
+        persisting_l2_kib: of_l2(129_024),
         ..datasheet("b200", &["gb200"], &SM_100, [148, 0, 8000, 0])
     },
     Board {
         sms: measured(148, DEVICE_QUERY),
         clock_mhz: estimated(1980, FROM_FP32),
         l2_kib: estimated(129_024, "equal to b200"),
+        persisting_l2_kib: of_l2(129_024),
         ..datasheet("b300", &["gb300", "b300-sxm6-ac"], &SM_103, [0, 0, 8000, 0])
     },
     Board {
         l2_kib: measured(32_768, DEVICE_QUERY),
+        persisting_l2_kib: of_l2(32_768),
         ..datasheet("thor", &["agx-thor", "t5000"], &SM_110, [20, 1575, 273, 0])
     },
     datasheet("rtx5090", &["5090"], &SM_120, [170, 2407, 1792, 98_304]),
@@ -152,6 +172,7 @@ const BLACKWELL: &[Board] = &[
             "31 TFLOP/s FP32 (Hot Chips 2025), divided by SMs and lanes",
         ),
         l2_kib: documented(24_576, "NVIDIA at Hot Chips 2025"),
+        persisting_l2_kib: of_l2(24_576),
         ..datasheet("gb10", &["spark", "dgx-spark"], &SM_121, [48, 0, 273, 0])
     },
 ];

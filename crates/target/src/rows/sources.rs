@@ -75,4 +75,6 @@ pub(super) const DEWING: &str = "markdewing/AI_kernels on GitHub, latency/README
 
 // Boards.
 pub(super) const DATASHEET: &str = "NVIDIA datasheet or product page";
+pub(super) const FORUM_ORIN: &str =
+    "device properties of an AGX Orin, NVIDIA developer forum, topic 289936";
 pub(super) const DEVICE_QUERY: &str = "device attributes as the driver reports them";

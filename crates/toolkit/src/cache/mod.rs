@@ -25,7 +25,7 @@ use crate::dirs::{cache_dir, read_regular};
 use crate::environment::{self, host_compilers};
 use crate::error::ToolError;
 use crate::install::sha256_of;
-use crate::nvcc::{Nvcc, NvccJob, NvccOutput, garbage, remember_read};
+use crate::nvcc::{Made, Nvcc, NvccJob, NvccOutput, garbage, remember_read};
 use crate::ptxas::{Build, Ptxas, PtxasJob};
 use crate::renamed;
 use crate::scratch::Scratch;
@@ -47,9 +47,6 @@ struct NvccReport {
     /// Every file that was read, with its digest.
     read: Vec<(PathBuf, String)>,
 }
-
-/// What nvcc makes: a file, what it says, and the files that it read.
-type Made = (Vec<u8>, Vec<Diagnostic>, Vec<PathBuf>);
 
 /// What nvcc made, now or before.
 struct Kept {
@@ -153,14 +150,23 @@ impl BuildCache {
         made.map_err(|e| e.with_path(&copy, job.source))
     }
 
-    /// The kept object of this source file, or else a new one, which is then kept: its bytes.
+    /// The kept object of this source file, or else a new one, which is then kept: its bytes. `ptx`: a job for the PTX in
+    /// it, which differs from this one in the optimisation of host code alone; it is kept as well.
     ///
     /// # Errors
     /// As [`Nvcc::to_ptx`]; refusals are not kept.
-    pub fn object(&self, nvcc: &Nvcc, job: &NvccJob) -> Result<Vec<u8>, ToolError> {
+    pub fn object(
+        &self,
+        nvcc: &Nvcc,
+        job: &NvccJob,
+        ptx: Option<&NvccJob>,
+    ) -> Result<Vec<u8>, ToolError> {
         let made = self.kept("object", nvcc, job, &|| {
-            let (object, read) = nvcc.object_and_files_read(job)?;
-            Ok((object, Vec::new(), read))
+            let made = nvcc.object_and_files_read(job, ptx.is_some())?;
+            if let (Some(store), Some(job), Some(kernels)) = (&self.store, ptx, made.kernels) {
+                save(store, &name("nvcc", nvcc, job)?, &kernels);
+            }
+            Ok((made.object, Vec::new(), made.read))
         })?;
         Ok(made.file)
     }
@@ -173,31 +179,10 @@ impl BuildCache {
         job: &NvccJob,
         make: &dyn Fn() -> Result<Made, ToolError>,
     ) -> Result<Kept, ToolError> {
-        let Some(store) = &self.store else {
-            let (file, diagnostics, _) = make()?;
-            return Ok(Kept {
-                file,
-                diagnostics,
-                cached: false,
-            });
-        };
-        let mut key = with_arguments(Key::new(kind), &job.arguments());
-        let parts: Vec<PathBuf> = nvcc.parts().into_iter().chain(host_compilers()).collect();
-        for (part, digest) in parts.iter().zip(digests_of(&parts)) {
-            key = key
-                .with(part.as_os_str().as_encoded_bytes())
-                .with(digest?.as_bytes());
-        }
-        for (name, value) in environment::relevant() {
-            key = key
-                .with(name.as_encoded_bytes())
-                .with(value.as_encoded_bytes());
-        }
-        let folder = std::env::current_dir().unwrap_or_default();
-        key = key.with(folder.as_os_str().as_encoded_bytes());
-        let source = std::path::absolute(job.source).map_err(|e| ToolError::io(job.source, e))?;
-        let name = key.with(source.as_os_str().as_encoded_bytes()).name();
-        if let Some((report, file)) = store.load::<NvccReport>(&name)
+        let name = self.store.as_ref().map(|_| name(kind, nvcc, job));
+        let place = self.store.as_ref().zip(name.transpose()?);
+        if let Some((store, name)) = &place
+            && let Some((report, file)) = store.load::<NvccReport>(name)
             && report
                 .read
                 .iter()
@@ -210,23 +195,49 @@ impl BuildCache {
                 cached: true,
             });
         }
-        let (file, diagnostics, read) = make()?;
-        let read: Option<Vec<_>> = read
-            .into_iter()
-            .map(|p| Some((p.clone(), sha256_of(&p).ok()?)))
-            .collect();
-        if let Some(read) = read.filter(|read| !read.is_empty()) {
-            let report = NvccReport {
-                diagnostics: diagnostics.clone(),
-                read,
-            };
-            store.save(&name, &report, &file);
+        let made = make()?;
+        if let Some((store, name)) = &place {
+            save(store, name, &made);
         }
+        let (file, diagnostics, _) = made;
         Ok(Kept {
             file,
             diagnostics,
             cached: false,
         })
+    }
+}
+
+/// The name of what nvcc makes of a source file.
+fn name(kind: &str, nvcc: &Nvcc, job: &NvccJob) -> Result<String, ToolError> {
+    let mut key = with_arguments(Key::new(kind), &job.arguments());
+    let parts: Vec<PathBuf> = nvcc.parts().into_iter().chain(host_compilers()).collect();
+    for (part, digest) in parts.iter().zip(digests_of(&parts)) {
+        key = key
+            .with(part.as_os_str().as_encoded_bytes())
+            .with(digest?.as_bytes());
+    }
+    for (name, value) in environment::relevant() {
+        key = key
+            .with(name.as_encoded_bytes())
+            .with(value.as_encoded_bytes());
+    }
+    let folder = std::env::current_dir().unwrap_or_default();
+    key = key.with(folder.as_os_str().as_encoded_bytes());
+    let source = std::path::absolute(job.source).map_err(|e| ToolError::io(job.source, e))?;
+    Ok(key.with(source.as_os_str().as_encoded_bytes()).name())
+}
+
+/// Keeps what nvcc made, as long as the files are there that it read.
+fn save(store: &Store, name: &str, (file, diagnostics, read): &Made) {
+    let digest = |path: &PathBuf| Some((path.clone(), sha256_of(path).ok()?));
+    let read: Option<Vec<_>> = read.iter().map(digest).collect();
+    if let Some(read) = read.filter(|read| !read.is_empty()) {
+        let report = NvccReport {
+            diagnostics: diagnostics.clone(),
+            read,
+        };
+        store.save(name, &report, file);
     }
 }
 
