@@ -2172,6 +2172,41 @@ fn what_stays_the_same_becomes_a_constant() {
     assert!(log.contains("is replaced: "), "{log}");
 }
 
+/// Versions made of PTX need no machine code to be edited: they are found for every architecture.
+#[test]
+fn every_architecture_is_tuned_from_ptx() {
+    for sm in [75, 89, 100, 103, 121] {
+        let Some(bench) = Bench::on(sm, &scale, FAST) else {
+            return;
+        };
+        let run = |args: &[&str]| {
+            let mut command = bench.command(args);
+            command.args(["--", "./host", "proc2", "plain", "scale.fatbin"]);
+            command.env("FAKE_SM", sm.to_string());
+            command.output().expect("starts")
+        };
+        let plain = run(&["with"]);
+        let tune = run(&["tune", "--budget", "2", "--report-to", "r.json"]);
+        assert_eq!(out(&tune), out(&plain), "sm_{sm}: {}", err(&tune));
+        let text = std::fs::read_to_string(bench.path("r.json")).expect("a report");
+        let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let kernels = report["kernels"].as_array().expect("kernels");
+        assert!(!kernels.is_empty(), "sm_{sm}: {}", err(&tune));
+        for kernel in kernels {
+            let ratio = kernel["in_program"].as_f64();
+            assert_eq!(ratio, Some(0.5), "sm_{sm}: {text}\n{}", err(&tune));
+        }
+        let _ = std::fs::remove_file(bench.path("fake.log"));
+        assert_eq!(out(&run(&["with"])), out(&plain), "sm_{sm}");
+        let log = std::fs::read_to_string(bench.path("fake.log")).expect("a log");
+        let sizes = log
+            .lines()
+            .filter_map(|l| l.split(" image ").nth(1)?.split(' ').next());
+        let sizes: std::collections::BTreeSet<&str> = sizes.collect();
+        assert_eq!(sizes.len(), 1, "sm_{sm}: {log}");
+    }
+}
+
 /// A kernel that works on variables of its module: its candidates and its winner do it in the same module.
 #[test]
 fn kernels_with_variables_are_tuned_in_their_module() {
