@@ -5,7 +5,7 @@ use std::path::Path;
 
 use warpwright_api::Error;
 use warpwright_api::trace::{Launched, Trace, notes};
-use warpwright_gpu::stats::median;
+use warpwright_gpu::stats::{estimate, median};
 use warpwright_winners::LaunchClass;
 use warpwright_winners::lines::Note;
 
@@ -27,7 +27,11 @@ pub const MOST_CONFIRMATIONS: usize = 2 * GOOD_TURNS;
 
 /// Times of winners, and of their kernels, where both were launched in turns.
 #[derive(Default)]
-pub struct Beside(BTreeMap<WinnerKey, [Vec<u64>; 2]>);
+pub struct Beside {
+    launches: BTreeMap<WinnerKey, [Vec<u64>; 2]>,
+    /// Times of whole graphs over the number of the kernel's nodes, in pairs.
+    graphs: BTreeMap<WinnerKey, [Vec<u64>; 2]>,
+}
 
 impl Beside {
     /// Those of a run, whose notes are in a folder.
@@ -39,7 +43,11 @@ impl Beside {
             if let Note::Beside(beside) = note {
                 let key = (Some(beside.module), beside.kernel, Some(beside.class));
                 let key = (key, beside.guard.to_string());
-                let times = self.0.entry(key).or_default();
+                let of = match beside.in_graphs {
+                    true => &mut self.graphs,
+                    false => &mut self.launches,
+                };
+                let times = of.entry(key).or_default();
                 times[0].extend(beside.winner);
                 times[1].extend(beside.own);
             }
@@ -50,7 +58,7 @@ impl Beside {
     /// Is enough known of all winners, and are all kernels together not slower with them? One that was not met at all will not
     /// be.
     pub fn is_enough(&self, targets: &[Target], before: &Trace, after: &[Trace]) -> bool {
-        let ratios = self.ratios();
+        let ratios = self.ratios(targets);
         self.tells(targets) && together(&won(targets, &ratios), before, after, &ratios) <= SAME
     }
 
@@ -58,38 +66,86 @@ impl Beside {
         let mut winners = targets.iter().filter(|t| t.is_won());
         winners.all(|target| {
             let keys = [winner_key(target), wide_key(target)];
-            let known = keys.into_iter().flatten().map(|key| self.0.get(&key));
+            let known = keys.into_iter().flatten();
+            let known = known.flat_map(|key| [self.launches.get(&key), self.graphs.get(&key)]);
             let mut known = known.flatten();
             known.all(|times| times.iter().all(|times| times.len() >= GOOD_TURNS))
         })
     }
 
     /// What the winners take of their kernels' time.
-    fn ratios(&self) -> BTreeMap<WinnerKey, f64> {
-        self.by_turns(|times| {
+    fn ratios(&self, targets: &[Target]) -> BTreeMap<WinnerKey, f64> {
+        self.by_turns(targets, |times| {
             let is_long = times.iter().all(|&ns| ns > LONG_NS);
             times.len() >= if is_long { 1 } else { ENOUGH_TURNS }
         })
     }
 
     /// The same of however few turns there are.
-    fn hints(&self) -> BTreeMap<WinnerKey, f64> {
-        self.by_turns(|times| !times.is_empty())
+    fn hints(&self, targets: &[Target]) -> BTreeMap<WinnerKey, f64> {
+        self.by_turns(targets, |times| !times.is_empty())
     }
 
-    fn by_turns(&self, is_enough: impl Fn(&Vec<u64>) -> bool) -> BTreeMap<WinnerKey, f64> {
-        let all = self.0.iter();
-        let told = all.filter(|(_, times)| times.iter().all(&is_enough));
-        told.map(|(key, [winner, own])| (key.clone(), middle(winner) / middle(own).max(1.0)))
-            .collect()
+    fn by_turns(
+        &self,
+        targets: &[Target],
+        is_enough: impl Fn(&Vec<u64>) -> bool,
+    ) -> BTreeMap<WinnerKey, f64> {
+        let of_launches = self.launches.iter();
+        let told = of_launches.filter(|(_, times)| times.iter().all(&is_enough));
+        let told =
+            told.map(|(key, [winner, own])| (key.clone(), middle(winner) / middle(own).max(1.0)));
+        let mut all: BTreeMap<WinnerKey, f64> = told.collect();
+        for (key, alone) in targets.iter().flat_map(alone) {
+            let times = self.graphs.get(&key);
+            let times = times.filter(|times| times.iter().all(&is_enough));
+            if let Some(ratio) = times.and_then(|times| in_graphs(times, alone)) {
+                // In launches of its own and in graphs: the less it gains counts.
+                let known = all.entry(key).or_insert(ratio);
+                *known = known.max(ratio);
+            }
+        }
+        all
     }
+}
+
+/// What a winner takes of its kernel's time by graphs with both in turns, all other nodes being the same: what the graph takes
+/// less with it, of what the kernel takes alone. No less than alone, as nobody knows what the kernel takes in there; `None` where the
+/// turns do not tell the two apart.
+fn in_graphs([winner, own]: &[Vec<u64>; 2], [original_ns, winner_ns]: [f64; 2]) -> Option<f64> {
+    let pairs = own.iter().zip(winner);
+    let gains: Vec<f64> = pairs
+        .map(|(&own, &winner)| own as f64 - winner as f64)
+        .collect();
+    let gain = estimate([&gains[..]])?;
+    let is_told = gain.low > 0.0 || gain.high < 0.0;
+    let ratio = 1.0 - gain.median / original_ns.max(1.0);
+    is_told.then_some(ratio.max(winner_ns / original_ns.max(1.0)))
+}
+
+/// What a target's winners took alone, the original first.
+fn alone(target: &Target) -> Vec<(WinnerKey, [f64; 2])> {
+    let Verdict::Won {
+        name,
+        beside,
+        original_ns,
+        winner_ns,
+        ..
+    } = &target.verdict
+    else {
+        return Vec::new();
+    };
+    let wide = beside.as_ref().map(|(name, ns)| (name, *ns));
+    let both = [Some((name, *winner_ns)), wide].into_iter().flatten();
+    let of = both.filter_map(|(name, ns)| Some((key_of(target, name)?, [*original_ns, ns])));
+    of.collect()
 }
 
 /// Judges winners by what they do in the program: each must be faster in it, in turns with its kernel where it is launched
 /// often enough, and all kernels together must not be slower. Two runs may differ by much, and so may single launches: where
 /// they are all that tells, a winner gains no more than it does alone.
 pub fn weigh(targets: &mut [Target], before: &Trace, after: &[Trace], turns: &Beside) {
-    let (beside, hints) = (turns.ratios(), turns.hints());
+    let (beside, hints) = (turns.ratios(targets), turns.hints(targets));
     let times = by_launch(after, median);
     // What is for some launches first: the winner for all is met at the others alone.
     let (some, all): (Vec<usize>, Vec<usize>) =
@@ -359,12 +415,51 @@ mod tests {
         let before = run(10, 1000);
         let mut targets = [target(&before.launches[0], Guard::always())];
         let key = winner_key(&targets[0]).unwrap();
-        let beside = Beside(BTreeMap::from([(key, turns.map(<[u64]>::to_vec))]));
+        let beside = Beside {
+            launches: BTreeMap::from([(key, turns.map(<[u64]>::to_vec))]),
+            ..Beside::default()
+        };
         weigh(&mut targets, &before, &[after], &beside);
         match &targets[0].verdict {
             Verdict::Won { in_program, .. } => *in_program,
             Verdict::Stays(_) => None,
         }
+    }
+
+    /// What a winner that takes 80 of 100 ns alone takes by graphs that were launched with it and with its kernel in turns.
+    fn by_graphs(turns: [&[u64]; 2], after: Trace) -> Option<f64> {
+        let before = run(10, 1000);
+        let mut targets = [target(&before.launches[0], Guard::always())];
+        let key = winner_key(&targets[0]).unwrap();
+        let beside = Beside {
+            graphs: BTreeMap::from([(key, turns.map(<[u64]>::to_vec))]),
+            ..Beside::default()
+        };
+        weigh(&mut targets, &before, &[after], &beside);
+        match &targets[0].verdict {
+            Verdict::Won { in_program, .. } => *in_program,
+            Verdict::Stays(_) => None,
+        }
+    }
+
+    #[test]
+    fn winners_in_graphs_are_weighed_by_what_the_graph_takes_less() {
+        // Of the kernel's 100 ns, whatever else is in there, in graphs of several sizes.
+        let differ = [&[1090, 5090, 1090][..], &[1100, 5100, 1100]];
+        assert_eq!(by_graphs(differ, run(10, 2000)), Some(0.9));
+        // No more than it gains alone.
+        assert_eq!(
+            by_graphs([&[1000; 3], &[1100; 3]], run(10, 1000)),
+            Some(0.8)
+        );
+        // Another winner may hide in the run that this one makes slower.
+        assert_eq!(by_graphs([&[1101; 3], &[1100; 3]], run(10, 500)), None);
+        // Turns that do not tell, or too few of them: two runs do.
+        let unclear = [&[1090, 1120, 1090, 1130][..], &[1100; 4]];
+        assert_eq!(by_graphs(unclear, run(10, 950)), Some(0.95));
+        assert_eq!(by_graphs(unclear, run(10, 1050)), None);
+        assert_eq!(by_graphs([&[1090; 2], &[1100; 2]], run(10, 500)), Some(0.9));
+        assert_eq!(by_graphs([&[], &[]], run(10, 950)), Some(0.95));
     }
 
     #[test]
@@ -397,10 +492,11 @@ mod tests {
         let mut beside = Beside::default();
         for (target, turns) in targets.iter().zip(turns) {
             let times = turns.map(|ns| vec![ns; if ns > 0 { 3 } else { 0 }]);
-            beside.0.insert(winner_key(target).unwrap(), times);
+            beside.launches.insert(winner_key(target).unwrap(), times);
         }
         weigh(&mut targets, &before, &[run(10, 500)], &beside);
-        let left = won(&targets, &beside.ratios()).into_values().next();
+        let left = won(&targets, &beside.ratios(&targets));
+        let left = left.into_values().next();
         let taken = targets.iter().map(|target| match &target.verdict {
             Verdict::Won { in_program, .. } => *in_program,
             Verdict::Stays(_) => None,
@@ -447,7 +543,9 @@ mod tests {
         let mut beside = Beside::default();
         for (name, turns) in ["guarded", "best"].into_iter().zip(turns) {
             let times = turns.map(|ns| vec![ns; if ns > 0 { 3 } else { 0 }]);
-            beside.0.insert(key_of(&targets[0], name).unwrap(), times);
+            beside
+                .launches
+                .insert(key_of(&targets[0], name).unwrap(), times);
         }
         assert!(!beside.tells(&targets));
         weigh(&mut targets, &before, &[run(10, 500)], &beside);

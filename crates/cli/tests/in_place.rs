@@ -14,7 +14,12 @@ use warpwright_winners::{LaunchClass, Shape, Standing, Winner, export};
 const FAST: &str = "4FFA7FA5";
 /// One for a kernel that is fast in a trial and slow in the program.
 const LONELY: &str = "4FFA7FA6";
-const PTX: &str = ".version 8.0\n.target sm_90\n.address_size 64\n";
+
+/// The head of PTX for an architecture.
+fn head(sm: u8) -> String {
+    let version = if sm > 90 { "8.8" } else { "8.0" };
+    format!(".version {version}\n.target sm_{sm}\n.address_size 64\n")
+}
 
 /// The kernel of the tests' program with a factor in it, which the driver ignores but for its speed.
 fn scale(factor: &str) -> String {
@@ -41,15 +46,16 @@ fn weigh(factor: &str) -> String {
     )
 }
 
-fn build(toolkit: &Toolkit, ptx: &str) -> Vec<u8> {
-    let job = PtxasJob::new(ptx, "sm_90");
+fn build(toolkit: &Toolkit, ptx: &str, sm: u8) -> Vec<u8> {
+    let gpu = format!("sm_{sm}");
+    let job = PtxasJob::new(ptx, &gpu);
     let ptxas = toolkit.ptxas().expect("ptxas");
     let build = BuildCache::standard().ptxas(&ptxas, &job);
     build.expect("ptxas takes it").cubin.to_vec()
 }
 
 /// A fat binary with a cubin and PTX, as nvcc makes it.
-fn fat_binary(cubin: &[u8], ptx: &str) -> Vec<u8> {
+fn fat_binary(cubin: &[u8], ptx: &str, sm: u8) -> Vec<u8> {
     let mut body = Vec::new();
     for (kind, payload) in [(2u8, cubin), (1, ptx.as_bytes())] {
         let padded = payload.len().next_multiple_of(8);
@@ -58,7 +64,7 @@ fn fat_binary(cubin: &[u8], ptx: &str) -> Vec<u8> {
         header[2..4].copy_from_slice(&0x101u16.to_le_bytes());
         header[4] = 64;
         header[8..16].copy_from_slice(&(padded as u64).to_le_bytes());
-        header[28] = 90;
+        header[28] = sm;
         header[40] = 0x11;
         body.extend(header);
         body.extend(payload);
@@ -87,6 +93,11 @@ impl Bench {
 
     /// The same for a kernel of another text.
     fn of(kernel: &dyn Fn(&str) -> String, factor: &str) -> Option<Bench> {
+        Bench::on(90, kernel, factor)
+    }
+
+    /// The same on a GPU of another architecture.
+    fn on(sm: u8, kernel: &dyn Fn(&str) -> String, factor: &str) -> Option<Bench> {
         let toolkit = require_toolkit("in_place")?;
         let bench = Bench {
             folder: tempfile::tempdir().expect("folder"),
@@ -114,10 +125,10 @@ impl Bench {
                 .status();
             assert!(status.expect("cc").success());
         }
-        let original = build(&toolkit, &format!("{PTX}{}", kernel("40000000")));
-        let faster = format!("{PTX}{}", kernel(factor));
-        std::fs::write(bench.path("scale.fatbin"), fat_binary(&original, &faster))
-            .expect("written");
+        let text = |factor| format!("{}{}", head(sm), kernel(factor));
+        let original = build(&toolkit, &text("40000000"), sm);
+        let program = fat_binary(&original, &text(factor), sm);
+        std::fs::write(bench.path("scale.fatbin"), program).expect("written");
         Some(bench)
     }
 
@@ -389,7 +400,8 @@ fn every_point_of_a_space_is_kept() {
 /// A record of a winner that computes something else, as somebody may send it.
 fn hostile(bench: &Bench, toolkit: &Toolkit) -> Vec<u8> {
     let text = format!(
-        "{PTX}.visible .global .u32 fake_wrong = 1;\n{}",
+        "{}.visible .global .u32 fake_wrong = 1;\n{}",
+        head(90),
         scale("40800000")
     );
     let trace = bench.run(&["trace", "--json"], true);
@@ -412,7 +424,7 @@ fn hostile(bench: &Bench, toolkit: &Toolkit) -> Vec<u8> {
         driver: "13000".into(),
         date: "2026-11-22".into(),
         standing: Standing::Measured,
-        cubin: build(toolkit, &text),
+        cubin: build(toolkit, &text, 90),
     };
     winner.to_bytes()
 }
@@ -1150,7 +1162,11 @@ fn signals_end_commands() {
     std::fs::write(&ptxas, script).expect("written");
     let executable = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(&ptxas, executable).expect("set");
-    std::fs::write(bench.path("k.ptx"), format!("{PTX}{}", scale("40000000"))).expect("written");
+    std::fs::write(
+        bench.path("k.ptx"),
+        format!("{}{}", head(90), scale("40000000")),
+    )
+    .expect("written");
     for (signal, number) in [("INT", 2), ("TERM", 15), ("HUP", 1)] {
         let _ = std::fs::remove_file(bench.path("begun"));
         let mut opt = bench.command(&["opt", "k.ptx", "--block", "256", "-o", "k.cubin"]);
@@ -1872,6 +1888,70 @@ fn kernels_of_graphs_are_tuned() {
     assert!(log.contains("is replaced: "), "{log}");
 }
 
+/// Of two winners in a graph each is judged by what the graph takes less with it: the whole, which takes what it took before,
+/// would tell neither.
+#[test]
+fn winners_in_graphs_are_judged_by_their_nodes() {
+    let both = |factor: &str| {
+        // Other code from the start: kernels are known by it.
+        let too = if factor == FAST { LONELY } else { "40400000" };
+        scale(factor) + &scale(too).replace("scale(", "scale_too(")
+    };
+    let Some(bench) = Bench::of(&both, FAST) else {
+        return;
+    };
+    let program = ["--", "./host", "proc2", "graph-both", "scale.fatbin"];
+    let run = |args: &[&str]| bench.command(args).args(program).output().expect("starts");
+    let plain = run(&["with"]);
+    assert!(plain.status.success(), "{}", out(&plain));
+    let tune = run(&["tune", "--report-to", "r.json"]);
+    assert_eq!(out(&tune), out(&plain), "{}", err(&tune));
+    let text = std::fs::read_to_string(bench.path("r.json")).expect("a report");
+    let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let kernels = report["kernels"].as_array().expect("kernels");
+    let of = |name: &str| {
+        let mut all = kernels.iter();
+        let found = all.find(|k| k["kernel"] == name);
+        found.unwrap_or_else(|| panic!("{text}\n{}", err(&tune)))
+    };
+    assert_eq!(of("scale")["in_program"], 0.5, "{text}");
+    let stays = of("scale_too")["stays"].as_str().unwrap_or_default();
+    assert!(
+        stays.contains("wins alone") && stays.contains("2.000"),
+        "{text}"
+    );
+    assert_eq!(out(&run(&["with"])), out(&plain));
+}
+
+/// Another thread of the program takes all its memory while it waits for the search: it ends as ever, and what was found until
+/// then is judged.
+#[test]
+fn programs_without_memory_end_their_search() {
+    let Some(bench) = Bench::new() else {
+        return;
+    };
+    let run = |args: &[&str]| {
+        let mut command = bench.command(args);
+        command.args(["--", "./host", "proc2", "short-waits", "scale.fatbin"]);
+        command.env("MALLOC_ARENA_MAX", "1").env("HOST_REPEAT", "1");
+        command.env("WARPWRIGHT_LOG", bench.path("log"));
+        command.output().expect("starts")
+    };
+    let plain = run(&["with"]);
+    assert!(plain.status.success(), "{}", out(&plain));
+    let tune = run(&["tune", "--report-to", "r.json"]);
+    assert_eq!(out(&tune), out(&plain), "{}", err(&tune));
+    assert_eq!(tune.status.code(), Some(0), "{}", err(&tune));
+    let log = std::fs::read_to_string(bench.path("log")).expect("a log");
+    assert!(log.contains("little memory"), "{log}");
+    let text = std::fs::read_to_string(bench.path("r.json")).expect("a report");
+    let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let kernels = report["kernels"].as_array().expect("kernels");
+    assert!(kernels.iter().all(|k| k["winner"].is_null()), "{text}");
+    let listed = bench.run(&["db", "list", "--json"], false);
+    assert!(listed.status.success(), "{}", err(&listed));
+}
+
 /// A kernel that cannot run outside of its graph is left alone, and named.
 #[test]
 fn kernels_that_need_their_graph_stay() {
@@ -2090,6 +2170,41 @@ fn what_stays_the_same_becomes_a_constant() {
     assert_eq!(out(&with), out(&plain));
     let log = std::fs::read_to_string(log).expect("a log");
     assert!(log.contains("is replaced: "), "{log}");
+}
+
+/// Versions made of PTX need no machine code to be edited: they are found for every architecture.
+#[test]
+fn every_architecture_is_tuned_from_ptx() {
+    for sm in [75, 89, 100, 103, 121] {
+        let Some(bench) = Bench::on(sm, &scale, FAST) else {
+            return;
+        };
+        let run = |args: &[&str]| {
+            let mut command = bench.command(args);
+            command.args(["--", "./host", "proc2", "plain", "scale.fatbin"]);
+            command.env("FAKE_SM", sm.to_string());
+            command.output().expect("starts")
+        };
+        let plain = run(&["with"]);
+        let tune = run(&["tune", "--budget", "2", "--report-to", "r.json"]);
+        assert_eq!(out(&tune), out(&plain), "sm_{sm}: {}", err(&tune));
+        let text = std::fs::read_to_string(bench.path("r.json")).expect("a report");
+        let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let kernels = report["kernels"].as_array().expect("kernels");
+        assert!(!kernels.is_empty(), "sm_{sm}: {}", err(&tune));
+        for kernel in kernels {
+            let ratio = kernel["in_program"].as_f64();
+            assert_eq!(ratio, Some(0.5), "sm_{sm}: {text}\n{}", err(&tune));
+        }
+        let _ = std::fs::remove_file(bench.path("fake.log"));
+        assert_eq!(out(&run(&["with"])), out(&plain), "sm_{sm}");
+        let log = std::fs::read_to_string(bench.path("fake.log")).expect("a log");
+        let sizes = log
+            .lines()
+            .filter_map(|l| l.split(" image ").nth(1)?.split(' ').next());
+        let sizes: std::collections::BTreeSet<&str> = sizes.collect();
+        assert_eq!(sizes.len(), 1, "sm_{sm}: {log}");
+    }
 }
 
 /// A kernel that works on variables of its module: its candidates and its winner do it in the same module.

@@ -322,6 +322,8 @@ driver! {
         bytes: *mut usize);
     /// Nodes of a graph.
     graph_nodes = c"cuGraphGetNodes" (graph: Handle, nodes: Out, count: *mut usize);
+    /// Destroys it.
+    graph_destroy = c"cuGraphDestroy" (graph: Handle);
     /// Kind of a node.
     node_type = c"cuGraphNodeGetType" (node: Handle, kind: *mut u32);
     /// The graph in a node.

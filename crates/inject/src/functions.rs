@@ -713,6 +713,13 @@ pub fn original(replacing: Handle) -> Option<Handle> {
     Some(winner(replacing)?.0)
 }
 
+/// The winner that is launched by a handle: which one it is, and the launches that it is for.
+pub fn in_place(replacing: Handle) -> Option<(usize, Guard)> {
+    let (_, winners, place) = winner(replacing)?;
+    let winner = &winners[place];
+    Some((std::ptr::from_ref(winner) as usize, winner.of().clone()))
+}
+
 /// The driver refused a graph for a winner in it.
 pub fn refused(replacing: Handle, code: Code) {
     if let Some((_, winners, place)) = winner(replacing) {

@@ -8,7 +8,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{c_char, c_uint, c_ulonglong, c_void};
-use std::sync::Arc;
 
 use warpwright_launch::Extents;
 
@@ -22,6 +21,7 @@ use crate::launch::Launch;
 use crate::memory::pass;
 use crate::notes::say;
 use crate::state::{Mode, guarded, mode, replacing, state};
+use crate::turns::{self, Taken, Turns};
 use crate::within::is_amid;
 use crate::{trace, trial};
 
@@ -93,7 +93,8 @@ fn winner(
     if !replacing() {
         return None;
     }
-    let attributes = guarded(|| at.attributes())?;
+    let has_room = || state().nodes.own.len() < Nodes::MOST;
+    let attributes = guarded(|| has_room().then(|| at.attributes())).flatten()?;
     let (found, extents) = replacement(&launch_of(node, kernel, attributes))?;
     // SAFETY: outputs of the right types.
     let current = driver::handle(|out| unsafe { driver::context(out) });
@@ -133,16 +134,25 @@ pub struct Nodes {
     clustered: BTreeSet<usize>,
     /// What executable graphs were made from, while both have the same launches.
     sources: BTreeMap<usize, usize>,
+    pub turns: Turns,
 }
 
 impl Nodes {
-    /// Nodes beyond are forgotten: then a program may see another of its handles for the same code.
+    /// Nodes beyond keep the program's kernel: what was there has to be known to be put back.
     const MOST: usize = 1 << 16;
 
+    /// What an executable graph was made from, while both have the same launches.
+    pub fn source(&self, exec: Handle) -> Option<Handle> {
+        let source = self.sources.get(&(exec as usize));
+        source.map(|&source| source as Handle)
+    }
+
+    /// Nobody is to ask for a graph's nodes any more.
+    pub fn forget_source(&mut self, graph: Handle) {
+        self.sources.retain(|_, source| *source != graph as usize);
+    }
+
     fn note(&mut self, node: usize, is_replaced: bool, own: Own) {
-        if self.own.len() >= Nodes::MOST {
-            self.own.clear();
-        }
         match is_replaced {
             true => drop(self.own.insert(node, own)),
             false => drop(self.own.remove(&node)),
@@ -184,6 +194,22 @@ impl Node {
         });
     }
 
+    /// An executable graph has another launch in it: what is seen or tried of it is that.
+    fn has(self, code: Code, node: &KernelNodeV1, kernel: Handle) {
+        let (Node::Executable(exec, at), SUCCESS) = (self, code) else {
+            return;
+        };
+        match mode() {
+            Mode::Trace => {
+                guarded(|| trace::graph_node(&launch_of(node, kernel, self.attributes())));
+            }
+            Mode::Try => {
+                guarded(|| trial::again(exec, at, &launch_of(node, kernel, self.attributes())));
+            }
+            Mode::With | Mode::Off => {}
+        }
+    }
+
     fn attributes(self) -> Attributes {
         match self {
             Node::Made(_) => Attributes::default(),
@@ -223,6 +249,7 @@ fn replaced_v1(
     let Some((winner, to, function)) = winner(at, node, null, null) else {
         let code = call(params);
         at.holds(code, false, own);
+        at.has(code, node, null);
         return code;
     };
     let changed = changed(node, function, to);
@@ -238,6 +265,7 @@ fn replaced(at: Node, params: *const KernelNode, call: impl Fn(*const KernelNode
     let Some((winner, to, function)) = winner(at, &node.node, node.kernel, node.context) else {
         let code = call(params);
         at.holds(code, false, own);
+        at.has(code, &node.node, node.kernel);
         return code;
     };
     let null = std::ptr::null_mut();
@@ -326,30 +354,49 @@ fn give_back(node: Handle) {
     });
 }
 
+/// A node as the driver has it, and as the program made it.
+pub struct Both {
+    pub there: KernelNode,
+    pub own: KernelNode,
+}
+
+impl Both {
+    pub fn of(node: Handle) -> Option<Both> {
+        // SAFETY: zeros are valid, and the driver fills them.
+        let mut there: KernelNode = unsafe { std::mem::zeroed() };
+        // SAFETY: the program's node.
+        if unsafe { driver::node_kernel(node, &raw mut there) } != SUCCESS {
+            return None;
+        }
+        let mut own = there;
+        restore(node, &mut own.node, &mut own.kernel);
+        // Where the function was ours, the kernel is left to the function.
+        if own.node.function != there.node.function && own.kernel == there.kernel {
+            own.kernel = std::ptr::null_mut();
+        }
+        Some(Both { there, own })
+    }
+
+    /// The winner in it.
+    pub fn winner(&self) -> Option<Handle> {
+        let Both { there, own } = self;
+        if own.node.function != there.node.function {
+            return Some(there.node.function);
+        }
+        (own.kernel != there.kernel).then_some(there.kernel)
+    }
+
+    /// The program's launch in it.
+    pub fn launch(&self, node: Handle) -> Launch {
+        launch_of(&self.own.node, self.own.kernel, Attributes::of(node))
+    }
+}
+
 /// Puts the program's own kernel into a node, by `set`. Returns the winner that was there; none if none was, or it stays.
 fn give_own(node: Handle, set: impl FnOnce(*const KernelNode) -> Code) -> Option<Handle> {
-    // SAFETY: zeros are valid, and the driver fills them.
-    let mut params: KernelNode = unsafe { std::mem::zeroed() };
-    // SAFETY: the program's node.
-    if unsafe { driver::node_kernel(node, &raw mut params) } != SUCCESS {
-        return None;
-    }
-    let found = params;
-    restore(node, &mut params.node, &mut params.kernel);
-    let (is_function, is_kernel) = (
-        params.node.function != found.node.function,
-        params.kernel != found.kernel,
-    );
-    // Where the function was ours, the kernel is left to the function.
-    if is_function && !is_kernel {
-        params.kernel = std::ptr::null_mut();
-    }
-    let winner = match is_function {
-        true => found.node.function,
-        false => found.kernel,
-    };
-    let is_set = (is_function || is_kernel) && set(&raw const params) == SUCCESS;
-    is_set.then_some(winner)
+    let both = Both::of(node)?;
+    let winner = both.winner()?;
+    (set(&raw const both.own) == SUCCESS).then_some(winner)
 }
 
 /// Makes a call again where the driver refused it and `give` has taken winners out; what was refused so is counted against them.
@@ -633,7 +680,7 @@ fn restore(node: Handle, params: &mut KernelNodeV1, kernel: &mut Handle) {
 }
 
 /// Does something with each kernel's node of a graph, and of graphs within it.
-fn kernel_nodes(graph: Handle, deep: u32, work: &mut dyn FnMut(Handle)) {
+pub fn kernel_nodes(graph: Handle, deep: u32, work: &mut dyn FnMut(Handle)) {
     const DEEPEST: u32 = 8;
     let mut count = 0;
     // SAFETY: the program's graph; outputs of the right types.
@@ -664,18 +711,11 @@ fn kernel_nodes(graph: Handle, deep: u32, work: &mut dyn FnMut(Handle)) {
     }
 }
 
-/// The launches in a graph, with those of graphs within it.
-fn launches(graph: Handle) -> Vec<Launch> {
+/// The launches in a graph by their nodes, with those of graphs within it.
+fn launches(graph: Handle) -> Vec<(Handle, Launch)> {
     let mut found = Vec::new();
     kernel_nodes(graph, 0, &mut |node| {
-        // SAFETY: zeros are valid, and the driver fills them.
-        let mut params: KernelNode = unsafe { std::mem::zeroed() };
-        // SAFETY: the program's node.
-        if unsafe { driver::node_kernel(node, &raw mut params) } == SUCCESS {
-            restore(node, &mut params.node, &mut params.kernel);
-            let attributes = Attributes::of(node);
-            found.push(launch_of(&params.node, params.kernel, attributes));
-        }
+        found.extend(Both::of(node).map(|both| (node, both.launch(node))));
     });
     found
 }
@@ -694,15 +734,20 @@ fn make(exec: Out, graph: Handle, call: impl Fn() -> Code) -> Code {
 /// A graph is executable.
 fn made(exec: Handle, graph: Handle) {
     if replacing() {
+        turns::made(exec, graph);
         let sources = &mut state().nodes.sources;
         sources.insert(exec as usize, graph as usize);
     }
+    if mode() != Mode::With {
+        see(exec, &launches(graph));
+    }
+}
+
+/// An executable graph has these launches.
+fn see(exec: Handle, launches: &[(Handle, Launch)]) {
     match mode() {
-        Mode::Try => {
-            let recorded = Arc::new(trial::record(&launches(graph)));
-            state().recorded.insert(exec as usize, recorded);
-        }
-        Mode::Trace => trace::graph(exec, &launches(graph)),
+        Mode::Try => trial::record_graph(exec, launches),
+        Mode::Trace => trace::graph(exec, launches.iter().map(|(_, launch)| launch)),
         Mode::With | Mode::Off => {}
     }
 }
@@ -758,7 +803,17 @@ pub unsafe fn launch(
     let call = || or_own(|| unsafe { real(exec, stream) }, || own_in_exec(exec));
     match mode() {
         Mode::Trace | Mode::Try if is_amid() => call(),
-        Mode::Trace => trace::graph_launch(exec, explicit(stream, per_thread), call),
+        Mode::Trace => {
+            let stream = explicit(stream, per_thread);
+            let taken = match replacing() {
+                true => guarded(|| Taken::new(exec, stream)).flatten(),
+                false => None,
+            };
+            let turn = taken.as_ref().map(|taken| taken.turn.clone());
+            let code = trace::graph_launch(exec, stream, turn, call);
+            guarded(|| drop(taken));
+            code
+        }
         Mode::Try => {
             let recorded = guarded(|| state().recorded.get(&(exec as usize)).cloned());
             if let Some(recorded) = recorded.flatten() {
@@ -779,7 +834,12 @@ pub unsafe fn destroy(
 ) -> Code {
     forget_source(exec);
     match mode() {
-        Mode::Trace => drop(guarded(|| state().trace.forget_graph(exec))),
+        Mode::Trace => {
+            guarded(|| {
+                state().trace.forget_graph(exec);
+                turns::gone(exec);
+            });
+        }
         Mode::Try => drop(guarded(|| state().recorded.remove(&(exec as usize)))),
         Mode::Off | Mode::With => {}
     }
@@ -794,6 +854,20 @@ fn forget_source(exec: Handle) {
     }
 }
 
+/// An executable graph has the launches of another graph, unless that was refused. Its nodes are known by those of its own.
+fn updated(exec: Handle, graph: Handle, code: Code) -> Code {
+    if code == SUCCESS && matches!(mode(), Mode::Trace | Mode::Try) {
+        guarded(|| {
+            let mut launches = launches(graph);
+            for (node, _) in &mut launches {
+                *node = std::ptr::null_mut();
+            }
+            see(exec, &launches);
+        });
+    }
+    code
+}
+
 /// `cuGraphExecUpdate` of CUDA 11
 pub unsafe fn update_v1(
     _: bool,
@@ -805,7 +879,7 @@ pub unsafe fn update_v1(
 ) -> Code {
     forget_source(exec);
     // SAFETY: the program's call.
-    unsafe { real(exec, graph, node, result) }
+    updated(exec, graph, unsafe { real(exec, graph, node, result) })
 }
 
 /// `cuGraphExecUpdate`
@@ -818,7 +892,7 @@ pub unsafe fn update(
 ) -> Code {
     forget_source(exec);
     // SAFETY: the program's call.
-    unsafe { real(exec, graph, result) }
+    updated(exec, graph, unsafe { real(exec, graph, result) })
 }
 
 /// `cuGraphDestroy`: nobody is to ask for its nodes any more.
@@ -827,11 +901,8 @@ pub unsafe fn destroy_source(
     real: unsafe extern "C-unwind" fn(Handle) -> Code,
     graph: Handle,
 ) -> Code {
-    if replacing() {
-        guarded(|| {
-            let sources = &mut state().nodes.sources;
-            sources.retain(|_, source| *source != graph as usize);
-        });
+    if replacing() && guarded(|| turns::is_kept(graph)) == Some(true) {
+        return SUCCESS;
     }
     // SAFETY: the program's call.
     unsafe { real(graph) }

@@ -43,6 +43,7 @@ mod reserve;
 mod state;
 mod trace;
 mod trial;
+mod turns;
 mod whole;
 mod within;
 mod wrapped;

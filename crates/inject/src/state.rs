@@ -246,7 +246,7 @@ pub struct State {
     pub memory: Memory,
     pub plan: Plan,
     /// Kernels that may be tried, by executable graph.
-    pub recorded: BTreeMap<usize, Arc<Vec<Recorded>>>,
+    pub recorded: BTreeMap<usize, Vec<Arc<Recorded>>>,
     /// What was abandoned before.
     _before: Abandoned,
 }

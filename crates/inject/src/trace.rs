@@ -3,7 +3,7 @@
 //! A launch is put between two events; what they say is read when they are through, never waited for while the
 //! program runs. Where winners and originals take turns, the device is kept busy until all of it is queued: else what is
 //! short would take what the host takes. Launches that are being captured are not timed: the graph that they go into is, as a whole, and
-//! its time is divided among its kernels by their number.
+//! its time is divided among its kernels by their number. There winners take turns one after the other ([`crate::turns`]).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -22,6 +22,7 @@ use crate::notes::rewrite;
 use crate::params::Passed;
 use crate::state::{State, guarded, is_sealed, replacing, settings, state};
 use crate::trial::is_pointer;
+use crate::turns::Turn as GraphTurn;
 
 /// Events that wait to be read, at most. Launches beyond are counted, not timed.
 const PENDING: usize = 4096;
@@ -44,6 +45,8 @@ pub struct Trace {
     values: BTreeMap<usize, Values>,
     /// Kernels that take turns with their winners, by place in `launches` and winner.
     turns: BTreeMap<(usize, usize), Turns>,
+    /// The same of kernels in graphs.
+    graph_turns: BTreeMap<(usize, usize), GraphTurns>,
     /// Place in `launches` by module, kernel and class; by handle, for the launch path.
     known: BTreeMap<(String, String, LaunchClass), usize>,
     by_handle: BTreeMap<(usize, LaunchClass), usize>,
@@ -68,7 +71,18 @@ struct Pending {
 enum Timed {
     /// Of a place, with these values.
     Launch(usize, Option<usize>, Turn),
-    Graph(Vec<usize>),
+    /// Of these places, perhaps in turns.
+    Graph(Vec<usize>, Option<GraphTurn>),
+}
+
+impl Timed {
+    /// Is it in turns with another?
+    fn is_turn(&self) -> bool {
+        match self {
+            Timed::Launch(_, _, turn) => *turn != Turn::Any,
+            Timed::Graph(_, turn) => turn.is_some(),
+        }
+    }
 }
 
 /// What ran at a launch.
@@ -103,14 +117,10 @@ impl Turns {
         }
     }
 
-    /// Is it the kernel's own turn in a run? Of two launches one each, in an order that is not that of the program.
+    /// Is it the kernel's own turn in a run?
     fn is_own(&mut self, run: u64) -> bool {
-        let pair = self.launches / 2;
-        let mixed = pair.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let is_first_own = (mixed >> 63 == 0) == run.is_multiple_of(2);
-        let is_first = self.launches.is_multiple_of(2);
         self.launches += 1;
-        is_first == is_first_own
+        is_own_turn(self.launches - 1, run)
     }
 
     fn add(&mut self, is_own: bool, ns: u64) {
@@ -120,6 +130,55 @@ impl Turns {
         };
         if times.len() < TURNS {
             times.push(ns);
+        }
+    }
+}
+
+/// Is the launch of this number the kernel's own in a run? Of two launches one each, in an order that is not that of the
+/// program.
+pub fn is_own_turn(launch: u64, run: u64) -> bool {
+    let pair = launch / 2;
+    let mixed = pair.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let is_first_own = (mixed >> 63 == 0) == run.is_multiple_of(2);
+    launch.is_multiple_of(2) == is_first_own
+}
+
+/// Times of graphs with a kernel's winner in turns with those with the kernel, in pairs: nanoseconds, over the number of its
+/// nodes.
+struct GraphTurns {
+    guard: Guard,
+    /// The first of a pair.
+    half: Option<(GraphTurn, u64)>,
+    own: Vec<u64>,
+    winner: Vec<u64>,
+}
+
+impl GraphTurns {
+    fn new(guard: Guard) -> GraphTurns {
+        GraphTurns {
+            guard,
+            half: None,
+            own: Vec::new(),
+            winner: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, turn: GraphTurn, ns: u64) {
+        let ns = ns / turn.nodes.max(1);
+        let half = self.half.take();
+        let is_other =
+            |(half, _): &(GraphTurn, u64)| half.pair == turn.pair && half.is_own != turn.is_own;
+        let Some((_, other)) = half.filter(is_other) else {
+            self.half = Some((turn, ns));
+            return;
+        };
+        if self.own.len() < TURNS {
+            let (own, winner) = match turn.is_own {
+                true => (ns, other),
+                false => (other, ns),
+            };
+            self.own.push(own);
+            self.winner.push(winner);
         }
     }
 }
@@ -221,7 +280,19 @@ impl Trace {
                     turns.add(is_own, ns);
                 }
             }
-            Timed::Graph(places) => {
+            Timed::Graph(places, turn) => {
+                let is_own = turn.as_ref().is_some_and(|turn| turn.is_own);
+                if let Some(turn) = turn {
+                    let turns = self.graph_turns.entry(turn.of);
+                    let guard = turn.guard.clone();
+                    turns
+                        .or_insert_with(|| GraphTurns::new(guard))
+                        .add(turn, ns);
+                }
+                // With the winners is what a run is asked for.
+                if is_own {
+                    return;
+                }
                 let each = ns / places.len().max(1) as u64;
                 for place in places {
                     self.launches[place].graph_ns += each;
@@ -258,18 +329,31 @@ impl Trace {
                 kernel: of.kernel.clone(),
             })
         });
-        let beside = self.turns.iter().map(|(&(place, _), turns)| {
+        let launches = launches.chain(steady).chain(values);
+        launches.chain(self.beside()).collect()
+    }
+
+    fn beside(&self) -> impl Iterator<Item = Note> {
+        let of_launches = self.turns.iter();
+        let of_launches = of_launches
+            .map(|(&(place, _), turns)| (place, false, &turns.guard, &turns.own, &turns.winner));
+        let in_pairs = self.graph_turns.iter();
+        let in_pairs = in_pairs.filter(|(_, turns)| !turns.own.is_empty());
+        let in_pairs = in_pairs
+            .map(|(&(place, _), turns)| (place, true, &turns.guard, &turns.own, &turns.winner));
+        let all = of_launches.chain(in_pairs);
+        all.map(|(place, in_graphs, guard, own, winner)| {
             let of = &self.launches[place];
             Note::Beside(Beside {
                 module: of.module.clone(),
                 class: of.class,
-                guard: turns.guard.clone(),
-                own: turns.own.clone(),
-                winner: turns.winner.clone(),
+                guard: guard.clone(),
+                in_graphs,
+                own: own.clone(),
+                winner: winner.clone(),
                 kernel: of.kernel.clone(),
             })
-        });
-        launches.chain(steady).chain(values).chain(beside).collect()
+        })
     }
 }
 
@@ -331,7 +415,8 @@ fn describe(launch: &Launch) -> (String, String, u32) {
     )
 }
 
-fn place(launch: &Launch) -> Option<usize> {
+/// The place of a launch among those that were seen.
+pub fn place(launch: &Launch) -> Option<usize> {
     let class = launch.class()?;
     let known = state()
         .trace
@@ -352,7 +437,7 @@ fn timed(stream: Handle, call: impl FnOnce() -> Code, of: Option<Timed>) -> Code
             let _relaxed = Relaxed::new();
             calibrate(stream);
             let (context, events) = state().trace.events()?;
-            if matches!(of, Timed::Launch(_, _, Turn::Own(_) | Turn::Winner(_))) {
+            if of.is_turn() {
                 hold(context, stream);
             }
             // SAFETY: the event is ours, the stream the program's.
@@ -470,29 +555,38 @@ pub fn launch(
     timed(launch.stream, || call(replaced), place.flatten())
 }
 
-/// A graph with these launches, as the program made them, became executable.
-pub fn graph(exec: Handle, nodes: &[Launch]) {
-    let places = nodes.iter().filter_map(|node| {
-        let place = place(node)?;
-        observe(place, node);
-        Some(place)
-    });
-    let places = places.collect();
+/// An executable graph has these launches, as the program made them.
+pub fn graph<'a>(exec: Handle, launches: impl Iterator<Item = &'a Launch>) {
+    let places = launches.filter_map(graph_node).collect();
     state().trace.graphs.insert(exec as usize, places);
 }
 
-/// A launch of a graph.
-pub fn graph_launch(exec: Handle, stream: Handle, call: impl FnOnce() -> Code) -> Code {
+/// The place of a launch in a graph.
+pub fn graph_node(node: &Launch) -> Option<usize> {
+    let place = place(node)?;
+    observe(place, node);
+    Some(place)
+}
+
+/// A launch of a graph, perhaps in turns.
+pub fn graph_launch(
+    exec: Handle,
+    stream: Handle,
+    turn: Option<GraphTurn>,
+    call: impl FnOnce() -> Code,
+) -> Code {
     let of = guarded(|| {
         if driver::is_capturing(stream) {
             return None;
         }
         let mut state = state();
         let places = state.trace.graphs.get(&(exec as usize))?.clone();
-        for &place in &places {
-            state.trace.launches[place].in_graphs += 1;
+        if !turn.as_ref().is_some_and(|turn| turn.is_own) {
+            for &place in &places {
+                state.trace.launches[place].in_graphs += 1;
+            }
         }
-        Some(Timed::Graph(places))
+        Some(Timed::Graph(places, turn))
     });
     timed(stream, call, of.flatten())
 }

@@ -46,7 +46,8 @@ use crate::mirrors::{Brought, Mirror, Owner};
 use crate::modules::{is_mapped, load_kernel};
 use crate::notes::{folder, note, quietly, say, write};
 use crate::params::{Passed, buffer};
-use crate::state::{Mode, guarded, mode, open_guarded, settings, stand_aside, state};
+use crate::reserve::has_room;
+use crate::state::{Mode, fall_asleep, guarded, mode, open_guarded, settings, stand_aside, state};
 use crate::whole::Quiet;
 
 /// Memory is compared in pieces of so many bytes; what was written is known by piece.
@@ -391,7 +392,7 @@ fn met(target: &mut Target, launch: &Launch, call: &impl Fn(Handle, &Extents) ->
 
 /// A graph is about to be launched: those of its kernels that are in no other launches are tried before it, on memory as it is
 /// then.
-pub fn graph(nodes: &[Recorded], stream: Handle) {
+pub fn graph(nodes: &[Arc<Recorded>], stream: Handle) {
     open_guarded(|| {
         for node in nodes {
             let mut pointers = node.pointers();
@@ -427,29 +428,47 @@ fn launch_node(launch: &Launch, function: Handle, to: &Extents) -> Code {
     }
 }
 
-/// Those of a graph's launches that may be tried, as it becomes executable: what it was made from may go.
-pub fn record(launches: &[Launch]) -> Vec<Recorded> {
-    let is_tried = |launch: &&Launch| {
-        targets(launch).iter().any(|target| {
-            let target = target.lock().unwrap_or_else(PoisonError::into_inner);
-            target.when.in_graphs
-        })
+/// The launches of an executable graph that may be tried, as it gets them: what has them in its nodes may go. Null are nodes
+/// that are not known.
+pub fn record_graph(exec: Handle, launches: &[(Handle, Launch)]) {
+    let tried = launches.iter();
+    let tried = tried.filter_map(|(node, launch)| Recorded::new(*node, launch));
+    let tried = tried.map(Arc::new).collect();
+    state().recorded.insert(exec as usize, tried);
+}
+
+/// A node of an executable graph has another launch. Where nodes are not known nothing of the graph is tried any more: which
+/// launch is over cannot be told.
+pub fn again(exec: Handle, node: Handle, launch: &Launch) {
+    let tried = Recorded::new(node, launch);
+    let mut state = state();
+    let Some(all) = state.recorded.get_mut(&(exec as usize)) else {
+        return;
     };
-    let tried = launches.iter().filter(is_tried);
-    tried.filter_map(Recorded::new).collect()
+    if all.iter().any(|recorded| recorded.node == 0) {
+        return all.clear();
+    }
+    all.retain(|recorded| recorded.node != node as usize);
+    all.extend(tried.map(Arc::new));
 }
 
 /// A launch in a graph, with its parameters.
 pub struct Recorded {
+    node: usize,
     launch: Launch,
     bytes: Vec<u8>,
     places: Vec<Place>,
 }
 
 impl Recorded {
-    /// Not of one that cannot be made by itself.
-    fn new(launch: &Launch) -> Option<Recorded> {
-        if launch.alone || launch.cooperative || launch.cluster != [0; 3] {
+    /// Not of one that is not to be tried, or cannot be made by itself.
+    fn new(node: Handle, launch: &Launch) -> Option<Recorded> {
+        let is_tried = targets(launch).iter().any(|target| {
+            let target = target.lock().unwrap_or_else(PoisonError::into_inner);
+            target.when.in_graphs
+        });
+        let is_bound = launch.alone || launch.cooperative || launch.cluster != [0; 3];
+        if !is_tried || is_bound {
             return None;
         }
         let places = places(launch).ok()?;
@@ -459,6 +478,7 @@ impl Recorded {
             places: &places,
         };
         Some(Recorded {
+            node: node as usize,
             bytes: passed.packed()?,
             launch: Launch {
                 params: std::ptr::null_mut(),
@@ -811,8 +831,15 @@ fn ask(target: &Target) -> Vec<Planned> {
     // A question that could not be written has no answer.
     let is_asked = question_file.exists() || answer.exists();
     while is_asked && begun.elapsed() < ANSWER && builder_lives() {
-        if let Ok(text) = fs::read_to_string(&answer) {
-            return parse_plan(&text);
+        let text = fs::read_to_string(&answer);
+        // The program's other threads may have taken it meanwhile.
+        if !has_room(0) {
+            fall_asleep();
+        }
+        match (mode(), text) {
+            (Mode::Try, Ok(text)) => return parse_plan(&text),
+            (Mode::Try, Err(_)) => {}
+            _ => return Vec::new(),
         }
         std::thread::sleep(Duration::from_millis(2));
     }

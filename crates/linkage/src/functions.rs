@@ -102,13 +102,13 @@ macro_rules! functions {
                 (node: Handle, params: *const abi::KernelNodeV1);
             cuGraphKernelNodeSetParams_v2 c"cuGraphKernelNodeSetParams" 12000 LEGACY PUT graph::set,
                 (node: Handle, params: *const abi::KernelNode);
-            cuGraphExecKernelNodeSetParams c"cuGraphExecKernelNodeSetParams" 10010 LEGACY PUT graph::set_exec_v1,
+            cuGraphExecKernelNodeSetParams c"cuGraphExecKernelNodeSetParams" 10010 LEGACY ALL graph::set_exec_v1,
                 (exec: Handle, node: Handle, params: *const abi::KernelNodeV1);
-            cuGraphExecKernelNodeSetParams_v2 c"cuGraphExecKernelNodeSetParams" 12000 LEGACY PUT graph::set_exec,
+            cuGraphExecKernelNodeSetParams_v2 c"cuGraphExecKernelNodeSetParams" 12000 LEGACY ALL graph::set_exec,
                 (exec: Handle, node: Handle, params: *const abi::KernelNode);
             cuGraphNodeSetParams c"cuGraphNodeSetParams" 12020 LEGACY PUT graph::set_node,
                 (node: Handle, params: *mut abi::GraphNode);
-            cuGraphExecNodeSetParams c"cuGraphExecNodeSetParams" 12020 LEGACY PUT graph::set_exec_node,
+            cuGraphExecNodeSetParams c"cuGraphExecNodeSetParams" 12020 LEGACY ALL graph::set_exec_node,
                 (exec: Handle, node: Handle, params: *mut abi::GraphNode);
             cuGraphKernelNodeGetParams c"cuGraphKernelNodeGetParams" 10000 LEGACY PUT graph::get_v1,
                 (node: Handle, params: *mut abi::KernelNodeV1);
@@ -134,9 +134,9 @@ macro_rules! functions {
                 (exec: Handle, stream: Handle);
             cuGraphExecDestroy c"cuGraphExecDestroy" 10000 LEGACY ALL graph::destroy,
                 (exec: Handle);
-            cuGraphExecUpdate c"cuGraphExecUpdate" 10020 LEGACY PUT graph::update_v1,
+            cuGraphExecUpdate c"cuGraphExecUpdate" 10020 LEGACY ALL graph::update_v1,
                 (exec: Handle, graph: Handle, node: Out, result: *mut c_void);
-            cuGraphExecUpdate_v2 c"cuGraphExecUpdate" 12000 LEGACY PUT graph::update,
+            cuGraphExecUpdate_v2 c"cuGraphExecUpdate" 12000 LEGACY ALL graph::update,
                 (exec: Handle, graph: Handle, result: *mut c_void);
             cuGraphDestroy c"cuGraphDestroy" 10000 LEGACY PUT graph::destroy_source,
                 (graph: Handle);

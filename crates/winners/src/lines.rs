@@ -203,6 +203,8 @@ pub struct Beside {
     pub class: LaunchClass,
     /// Of the winner: a kernel may have several.
     pub guard: Guard,
+    /// Are the times those of whole graphs, over the number of the kernel's nodes in them? Then they come in pairs.
+    pub in_graphs: bool,
     /// Times of its own launches in nanoseconds.
     pub own: Vec<u64>,
     /// Times of the winner's.
@@ -221,13 +223,15 @@ impl Beside {
             module,
             class,
             guard,
+            in_graphs,
             own,
             winner,
             kernel,
         } = self;
         format!(
-            "beside {module} {class} {} -{} -{} {kernel}",
+            "beside {module} {class} {} {} -{} -{} {kernel}",
             one_word(guard),
+            how(*in_graphs),
             list(own),
             list(winner)
         )
@@ -242,6 +246,7 @@ impl Beside {
             module: words.next()?.to_owned(),
             class: words.class()?,
             guard: words.guard()?,
+            in_graphs: words.in_graphs()?,
             own: list(words.next()?)?,
             winner: list(words.next()?)?,
             kernel: words.rest(),
@@ -613,6 +618,12 @@ impl<'a> Words<'a> {
         Guard::parse(text, &Signature::default()).ok()
     }
 
+    /// What [`how`] wrote.
+    fn in_graphs(&mut self) -> Option<bool> {
+        let word = self.next()?;
+        [false, true].into_iter().find(|&it| how(it) == word)
+    }
+
     fn rest(&mut self) -> String {
         std::mem::take(&mut self.0).to_owned()
     }
@@ -671,11 +682,15 @@ pub fn allowance(budget: f64, launch: f64) -> f64 {
     budget.max((launch * LONG_LAUNCHES).min(budget * LONG_BUDGETS))
 }
 
+/// Nodes of graphs, or launches of their own.
+fn how(in_graphs: bool) -> &'static str {
+    if in_graphs { "graphs" } else { "launches" }
+}
+
 impl Occasion {
     fn words(&self) -> String {
         let [a, b] = self.at;
-        let how = if self.in_graphs { "graphs" } else { "launches" };
-        let among = one_word(&self.among);
+        let (how, among) = (how(self.in_graphs), one_word(&self.among));
         format!("{a} {b} {} {how} {among}", self.own_ns)
     }
 
@@ -683,11 +698,7 @@ impl Occasion {
         Some(Occasion {
             at: [words.number()?, words.number()?],
             own_ns: words.number()?,
-            in_graphs: match words.next()? {
-                "graphs" => true,
-                "launches" => false,
-                _ => return None,
-            },
+            in_graphs: words.in_graphs()?,
             among: words.guard()?,
         })
     }
@@ -911,6 +922,7 @@ mod tests {
                 module: "cd".into(),
                 class,
                 guard: class.guard(),
+                in_graphs: true,
                 own: vec![7, 9],
                 winner: Vec::new(),
                 kernel: "k".into(),

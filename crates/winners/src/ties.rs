@@ -1,5 +1,6 @@
 //! What a kernel shares with its module: its variables, tables of the mathematical library, functions of the driver.
 
+use std::borrow::Cow;
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +8,9 @@ use warpwright_sass::elf::kernel::INSTRUCTION;
 use warpwright_sass::elf::reloc::Relocation;
 use warpwright_sass::elf::symbol::Symbol;
 use warpwright_sass::elf::{ElfError, KernelSections, Section};
+use warpwright_sass::isa::table::Table;
 use warpwright_sass::{Elf, HeldConstants, Instruction, isa};
+use warpwright_target::runs_on;
 
 use crate::digest::constant_bank;
 
@@ -216,12 +219,27 @@ pub(crate) fn relocated(elf: &Elf, kernel: &KernelSections) -> Result<BTreeSet<u
         .collect())
 }
 
+/// The same code as that of an architecture whose code the tables explain, where its own is not: such code runs on this one as it
+/// is, so that what both have is encoded alike.
+fn explained(code: &[Instruction]) -> Cow<'_, [Instruction]> {
+    let own = code.first().map_or(0, |first| first.sm());
+    let is_explained = |sm: &u32| Table::of(*sm).is_some() && runs_on(*sm, own);
+    match (0..=own).rev().find(is_explained) {
+        Some(sm) if sm != own => {
+            let as_there = code.iter().map(|i| Instruction::new(sm, i.bits()));
+            Cow::Owned(as_there.collect())
+        }
+        _ => Cow::Borrowed(code),
+    }
+}
+
 /// Reads code for [`Read`], of which the loader changes the instructions `relocated`.
 ///
 /// # Errors
 /// What the tables do not know, or a bank that is neither the kernel's nor its module's.
 pub fn read(code: &[Instruction], relocated: &BTreeSet<usize>) -> Result<Read, Tie> {
     let mut found = Read::default();
+    let code = &explained(code)[..];
     // Few kernels ask.
     let held = LazyCell::new(|| HeldConstants::new(code, relocated));
     for (index, &instruction) in code.iter().enumerate() {

@@ -16,7 +16,7 @@
  * names do nothing.
  *
  * FAKE_LOG=FILE: a line for each launch, with the size of the image that it came from.
- * FAKE_DEVICES=N, FAKE_SECOND=NAME (name of all devices but the first), FAKE_REGISTERS=N (what functions
+ * FAKE_SM=N (the compute capability, 90), FAKE_DEVICES=N, FAKE_SECOND=NAME (name of all devices but the first), FAKE_REGISTERS=N (what functions
  * report), FAKE_VERSION_2=1 (cuLaunchKernel has a later, unknown version), FAKE_MEMORY=BYTES, FAKE_UNSTEADY=1 (results differ in their last bits), FAKE_PICKY=1 (modules with
  * a kernel whose name has a dot are refused), FAKE_GRAPH_ONLY=1 (kernels fault outside of graphs), FAKE_CACHES=1 (after a copy a launch takes less, unless the cache was flushed), FAKE_SLOWLY=N (launches take N times as long, and are waited for).
  */
@@ -72,6 +72,7 @@ static void note(const char *what, struct function *f, unsigned gx, unsigned bx,
     int n = snprintf(line, sizeof line, "%s %s image %zu grid %u block %u shared %u %s most %d cluster %u policy %d\n", what, f->name,
                      f->module->is_compiled ? (size_t)1 : f->module->size, gx, bx, shared, flavour, f->attributes[8], cluster_of(f, cluster), f->attributes[15]);
     FILE *file = fopen(path, "a");
+    if (!file) return; /* no memory */
     fwrite(line, 1, n, file);
     fclose(file);
 }
@@ -87,7 +88,7 @@ Code cuDeviceGetName(char *text, int size, int device) {
     return 0;
 }
 Code cuDeviceGetAttribute(int *value, int attribute, int device) {
-    *value = attribute == 75 ? 9 : attribute == 76 ? 0 : 1024;
+    *value = attribute == 75 ? setting("FAKE_SM", 90) / 10 : attribute == 76 ? setting("FAKE_SM", 90) % 10 : 1024;
     return 0;
 }
 static struct context primary;
@@ -530,12 +531,17 @@ Code cuGraphLaunch(struct graph *exec, void *stream) {
     return sticky;
 }
 Code cuGraphExecDestroy(struct graph *exec) { free(exec); return sticky; }
+Code cuGraphExecUpdate_v2(struct graph *exec, struct graph *graph, void *result) {
+    if (exec->count != graph->count) return 910; /* CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE */
+    *exec = *graph;
+    return sticky;
+}
 
 /* The other door. */
 Code cuGetProcAddress_v2(const char *name, void **found, int version, uint64_t flags, int *status);
 Code cuGetProcAddress(const char *name, void **found, int version, uint64_t flags) {
     static const char *const versioned[] = {"cuMemAlloc", "cuMemFree", "cuMemcpyHtoD", "cuMemcpyDtoH", "cuMemGetInfo", "cuCtxDestroy", "cuEventDestroy",
-        "cuCtxCreate", "cuModuleGetGlobal", "cuLinkCreate", "cuLinkAddData", "cuGraphAddKernelNode", "cuGraphKernelNodeGetParams", "cuGraphKernelNodeSetParams", "cuGraphExecKernelNodeSetParams", "cuStreamBeginCapture", "cuDevicePrimaryCtxRelease"};
+        "cuCtxCreate", "cuModuleGetGlobal", "cuLinkCreate", "cuLinkAddData", "cuGraphAddKernelNode", "cuGraphKernelNodeGetParams", "cuGraphKernelNodeSetParams", "cuGraphExecKernelNodeSetParams", "cuGraphExecUpdate", "cuStreamBeginCapture", "cuDevicePrimaryCtxRelease"};
     char symbol[128];
     snprintf(symbol, sizeof symbol, "%s", name);
     if (!strcmp(name, "cuLaunchKernel") && version >= 13000 && setting("FAKE_VERSION_2", 0)) { *found = later_launch; return 0; }

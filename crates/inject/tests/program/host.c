@@ -4,7 +4,9 @@
  * no global scope, and cuGetProcAddress asked for itself), linked (if it was compiled with -DLINKED). Prints its results; exit code 0 unless a call fails.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -35,6 +37,7 @@ struct node_params { void *function; unsigned grid[3], block[3], shared; void **
     F(cuLaunchKernelEx, (struct config *, H, void **, void **)) \
     F(cuStreamCreate, (H *, unsigned)) F(cuStreamEndCapture, (H, H *)) F(cuCtxSynchronize, (void)) \
     F(cuGraphCreate, (H *, unsigned)) F(cuGraphLaunch, (H, H)) F(cuGraphInstantiateWithFlags, (H *, H, unsigned long long)) \
+    F(cuGraphDestroy, (H)) F(cuGraphExecDestroy, (H)) F(cuGraphExecUpdate_v2, (H, H, void *)) \
     F(cuMemAlloc_v2, (uint64_t *, size_t)) F(cuMemAllocManaged, (uint64_t *, size_t, unsigned)) F(cuMemFree_v2, (uint64_t)) F(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t)) F(cuMemcpyDtoH_v2, (void *, uint64_t, size_t)) \
     F(cuStreamBeginCapture_v2, (H, unsigned)) F(cuGraphAddKernelNode_v2, (H *, H, void *, size_t, struct node_params *)) \
     F(cuGraphKernelNodeGetParams_v2, (H, struct node_params *)) F(cuGraphKernelNodeSetParams_v2, (H, struct node_params *)) \
@@ -302,9 +305,9 @@ static void launch_as(H f, const char *line) {
 }
 
 /* Launches of so many elements, again and again: `1000,600x2@8,9+` is 1000, twice 600 in a grid of 8, and one more than nine
- * at each turn. With a graph its node is updated before each launch. */
+ * at each turn. With a graph (1) its node is updated before each launch, or all of it by another graph (2). */
 static void sizes(H function, const char *all, int turns, int in_graph) {
-    H graph, node, exec;
+    H graph, node, exec, other, its;
     void *params[] = {&memory, &n};
     struct node_params p = {function, {4, 1, 1}, {256, 1, 1}, 0, params};
     if (in_graph) {
@@ -322,7 +325,13 @@ static void sizes(H function, const char *all, int turns, int in_graph) {
             if (*end == '+') { n += turn; end++; }
             for (unsigned i = 0; i < times; i++) {
                 p.grid[0] = grid;
-                if (in_graph) DO(cuGraphExecKernelNodeSetParams_v2, exec, node, &p);
+                if (in_graph == 1) DO(cuGraphExecKernelNodeSetParams_v2, exec, node, &p);
+                if (in_graph == 2) {
+                    DO(cuGraphCreate, &other, 0);
+                    DO(cuGraphAddKernelNode_v2, &its, other, NULL, 0, &p);
+                    DO(cuGraphExecUpdate_v2, exec, other, NULL);
+                    DO(cuGraphDestroy, other);
+                }
                 if (in_graph) DO(cuGraphLaunch, exec, NULL);
                 else DO(launch, function, grid, 256, 0, NULL);
             }
@@ -368,13 +377,43 @@ static void compile(const char *by, const char *library, const char *option, con
     }
 }
 
+static void little_memory(long more);
+
+/* From when something is asked in WARPWRIGHT_DIR until the launches are through all memory is taken; a file there says so. */
+static volatile int is_over;
+static void *take_all(void *unused) {
+    const char *folder = getenv("WARPWRIGHT_DIR");
+    int is_asked = 0;
+    char full[4096];
+    snprintf(full, sizeof full, "%s/full", folder ? folder : "");
+    while (folder && !is_over && !is_asked) {
+        DIR *all = opendir(folder);
+        for (struct dirent *file; all && (file = readdir(all));) is_asked |= !strncmp(file->d_name, "ask-", 4);
+        if (all) closedir(all);
+        usleep(1000);
+    }
+    void **taken = NULL, **piece;
+    struct rlimit limit;
+    if (is_asked) {
+        getrlimit(RLIMIT_AS, &limit);
+        little_memory(0);
+        for (size_t bytes = 1 << 20; bytes >= 16; bytes /= 2) while ((piece = malloc(bytes))) { *piece = taken; taken = piece; }
+        close(open(full, O_CREAT | O_WRONLY, 0600));
+    }
+    while (!is_over) usleep(1000);
+    for (; taken; taken = piece) { piece = *taken; free(taken); }
+    if (is_asked) setrlimit(RLIMIT_AS, &limit);
+    return NULL;
+}
+
 static void little_memory(long more) {
     long pages = 0;
     FILE *file = fopen("/proc/self/statm", "r");
     if (!file || fscanf(file, "%ld", &pages) != 1) fail("statm", 0);
     fclose(file);
     struct rlimit limit;
-    limit.rlim_cur = limit.rlim_max = pages * sysconf(_SC_PAGESIZE) + more;
+    getrlimit(RLIMIT_AS, &limit);
+    limit.rlim_cur = pages * sysconf(_SC_PAGESIZE) + more;
     if (setrlimit(RLIMIT_AS, &limit)) fail("setrlimit", 0);
 }
 
@@ -513,8 +552,8 @@ int main(int argc, char **argv) {
         DO(cuModuleLoadData, &module, image);
         DO(cuModuleGetFunction, &function, module, "scale");
     }
-    if (IS("sizes") || IS("graph-sizes")) {
-        sizes(function, argv[4], atoi(getenv("HOST_REPEAT")), IS("graph-sizes"));
+    if (IS("sizes") || IS("graph-sizes") || IS("graph-updates")) {
+        sizes(function, argv[4], atoi(getenv("HOST_REPEAT")), IS("graph-sizes") ? 1 : IS("graph-updates") ? 2 : 0);
         return 0;
     }
     if (IS("short-last")) { /* in the middle of its work; what is left is for threads, modules, and then all taken */
@@ -588,6 +627,46 @@ int main(int argc, char **argv) {
         for (int i = 0; i < 5; i++) DO(cuGraphLaunch, exec, stream);
         print();
         return 0;
+    }
+    if (IS("graph-both")) { /* two kernels in a graph, which goes once it is executable */
+        H graph, exec, node, second;
+        void *params[] = {&memory, &n};
+        DO(cuModuleGetFunction, &second, module, "scale_too");
+        struct node_params p = {function, {4, 1, 1}, {256, 1, 1}, 0, params}, q = {second, {4, 1, 1}, {256, 1, 1}, 0, params};
+        DO(cuGraphCreate, &graph, 0);
+        DO(cuGraphAddKernelNode_v2, &node, graph, NULL, 0, &p);
+        DO(cuGraphAddKernelNode_v2, &node, graph, NULL, 0, &q);
+        DO(cuGraphAddKernelNode_v2, &node, graph, NULL, 0, &p);
+        DO(cuGraphInstantiateWithFlags, &exec, graph, 0);
+        DO(cuGraphDestroy, graph);
+        for (int i = 0; i < atoi(getenv("HOST_REPEAT")); i++) DO(cuGraphLaunch, exec, NULL);
+        DO(cuGraphExecDestroy, exec);
+        print();
+        return 0;
+    }
+    if (IS("graph-many")) { /* more nodes than are known, of which the first one gets a cluster */
+        H graph, node, first = NULL;
+        void *params[] = {&memory, &n};
+        uint64_t value[8] = {2 | 1ull << 32, 1};
+        struct node_params p = {function, {4, 1, 1}, {256, 1, 1}, 0, params}, seen;
+        for (int i = 0; i < 4100 * 16; i++) {
+            if (i % 16 == 0) DO(cuGraphCreate, &graph, 0);
+            DO(cuGraphAddKernelNode_v2, &node, graph, NULL, 0, &p);
+            if (!first) first = node;
+        }
+        DO(cuGraphKernelNodeSetAttribute, first, 4, value);
+        for (int i = 0; i < 2; i++) {
+            DO(cuGraphKernelNodeGetParams_v2, i ? node : first, &seen);
+            printf("%s: %u blocks of %u threads\n", seen.function == function ? "mine" : "another", seen.grid[0], seen.block[0]);
+        }
+        return 0;
+    }
+    if (IS("short-waits")) { /* of memory, while the first thread waits for a search */
+        pthread_t thread;
+        pthread_create(&thread, NULL, take_all, NULL);
+        for (int i = 0; i < 12; i++) DO(launch, function, 4, 256, 0, NULL);
+        is_over = 1;
+        pthread_join(thread, NULL);
     }
     if (IS("required-cluster")) { /* not by the launch, but by the function */
         for (int width = 2; width >= 0; width -= 2) {

@@ -427,12 +427,14 @@ fn answer(setup: &Setup, target: &Winner, folder: &Path, over: &AtomicBool) {
     let mut answered = Vec::new();
     let mut variables = setup.variables.iter();
     let is_there = !variables.any(|(name, _)| *name == "WARPWRIGHT_BUILDER");
+    // Then the answer comes when there is no memory.
+    let is_late = setup.scenario == "short-waits";
     while is_there && !over.load(Ordering::Relaxed) && !setup.answers.is_empty() {
         std::thread::sleep(std::time::Duration::from_millis(1));
         let files = std::fs::read_dir(folder).expect("folder").flatten();
         let names = files.map(|file| file.file_name().to_string_lossy().into_owned());
         for name in names.filter(|name| is_ask(name)) {
-            if answered.contains(&name) {
+            if answered.contains(&name) || is_late && !folder.join("full").exists() {
                 continue;
             }
             answered.push(name.clone());
@@ -1334,6 +1336,80 @@ fn memory_is_full_while_the_program_waits() {
     assert!(failed > 0);
 }
 
+/// The host has no memory left when the program starts, or when a version is loaded that it waits for: it goes on as it is, and
+/// nothing is half written.
+fn little_memory_while_the_program_waits() {
+    let fast = variant("fake_fast");
+    let large = [&fast[..], &[0; 4 << 20]].concat();
+    let mut tried = 0;
+    for scenario in ["short", "short-later"] {
+        for room in [
+            0,
+            200_000,
+            1_000_000,
+            3_000_000,
+            9_000_000,
+            13_000_000,
+            20_000_000,
+            45_000_000,
+            400_000_000,
+        ] {
+            let room = room.to_string();
+            let more = [room.as_str()];
+            let run_in = |mode| {
+                run(&Setup {
+                    mode,
+                    scenario,
+                    more: &more,
+                    plan: &[("planned", &fast)],
+                    answers: &[
+                        &[("large", "always", &large)],
+                        &[("small", "always", &fast)],
+                    ],
+                    variables: &[("HOST_REPEAT", "12")],
+                    ..Setup::default()
+                })
+            };
+            let (plain, with) = (run_in(""), run_in("try"));
+            let what = format!("{scenario} {room}: {}", with.log);
+            assert!(plain.output.status.success(), "{}", plain.stdout());
+            assert_eq!(with.output.status, plain.output.status, "{what}");
+            assert_eq!(with.stdout(), plain.stdout(), "{what}");
+            // What there is can be read.
+            tried += trials(&with).len();
+        }
+    }
+    assert!(tried > 0);
+}
+
+/// Another thread takes all memory of the host while the program waits for an answer.
+fn memory_is_taken_while_the_program_waits() {
+    let fast = variant("fake_fast");
+    let run_in = |mode| {
+        run(&Setup {
+            mode,
+            scenario: "short-waits",
+            plan: &[("planned", &fast)],
+            answers: &[&[("late", "always", &fast)]],
+            variables: &[("HOST_REPEAT", "12"), ("MALLOC_ARENA_MAX", "1")],
+            ..Setup::default()
+        })
+    };
+    let (plain, with) = (run_in(""), run_in("try"));
+    assert!(plain.output.status.success(), "{}", plain.stdout());
+    assert_eq!(with.output.status, plain.output.status, "{}", with.log);
+    assert_eq!(with.stdout(), plain.stdout(), "{}", with.log);
+    assert!(with.log.contains("little memory"), "{}", with.log);
+    let files = std::fs::read_dir(with.folder.path()).expect("folder");
+    let names = files.map(|file| file.expect("a file").file_name());
+    let names: Vec<String> = names.map(|name| name.to_string_lossy().into()).collect();
+    assert!(names.iter().any(|name| name == "full"), "{names:?}");
+    // The notes that there are can be read, and the version that came too late is in none.
+    let all = trials(&with);
+    assert!(all.iter().any(|t| t.candidate == "planned"), "{all:?}");
+    assert!(all.iter().all(|t| t.candidate != "late"), "{all:?}");
+}
+
 /// Versions for launches with a value are tried at those alone; where there are none of them, nothing is.
 fn launches_with_a_value_are_tried_by_themselves() {
     let fast = variant("fake_fast");
@@ -1480,6 +1556,37 @@ fn kernels_of_graphs_are_tried() {
         "{}",
         tied.log
     );
+}
+
+/// What is tried before a graph has the parameters that the graph has by then, however it got them.
+fn kernels_of_graphs_are_tried_as_they_are_updated() {
+    let fast = variant("fake_fast");
+    for scenario in ["graph-sizes", "graph-updates"] {
+        let run_in = |mode, sizes| {
+            run(&Setup {
+                mode,
+                scenario,
+                more: &[sizes],
+                plan: &[("fast", &fast)],
+                in_graphs: true,
+                among: "param1:4=600",
+                variables: &[("HOST_REPEAT", "12")],
+                ..Setup::default()
+            })
+        };
+        for (sizes, is_met) in [("600", true), ("700,600x2,9+", true), ("1000,601", false)] {
+            let (plain, tried) = (run_in("", sizes), run_in("try", sizes));
+            let what = format!("{scenario} {sizes}: {}", tried.log);
+            assert_eq!(plain.stdout(), tried.stdout(), "{what}");
+            assert!(tried.output.status.success(), "{what}");
+            let all = trials(&tried);
+            let is_timed = |set| {
+                let mut of_fast = all.iter().filter(|t| t.candidate == "fast" && t.set == set);
+                of_fast.any(|t| matches!(t.outcome, Outcome::Same(_)))
+            };
+            assert_eq!([1, 2].map(is_timed), [is_met; 2], "{what} {all:?}");
+        }
+    }
 }
 
 /// Managed memory is saved and put back like that of the device, unless threads of the host run that may write it.
@@ -2149,7 +2256,7 @@ fn guards_are_tested_at_each_launch() {
         ("600+", 1),
         ("1000,7", 0),
     ];
-    for scenario in ["sizes", "graph-sizes"] {
+    for scenario in ["sizes", "graph-sizes", "graph-updates"] {
         for (sizes, expected) in cases {
             let setup = |mode| Setup {
                 mode,
@@ -2179,7 +2286,60 @@ fn guards_are_tested_at_each_launch() {
             assert_eq!(launched(&with, fast.len()), expected, "{case}");
             let all = launched(&plain, original);
             assert_eq!(launched(&with, original), all - expected, "{case}");
+            // In turns as well.
+            let turns = run(&Setup {
+                more: &more,
+                variables: &[("HOST_REPEAT", "3"), ("WARPWRIGHT_TURNS", "1")],
+                ..setup("trace+with")
+            });
+            assert_eq!(plain.stdout(), turns.stdout(), "{case} {}", turns.log);
         }
+    }
+}
+
+/// A winner in a graph takes turns with its kernel in the nodes of an executable graph, which is as it was behind each launch.
+fn winners_in_graphs_take_turns() {
+    let (store, size) = store(&variant("fake_fast"));
+    for (scenario, nodes) in [("graph", 1), ("capture", 2)] {
+        let setup = |mode| Setup {
+            mode,
+            scenario,
+            store: Some(store.path()),
+            variables: &[("WARPWRIGHT_TURNS", "0")],
+            ..Setup::default()
+        };
+        let (plain, with) = (run(&setup("")), run(&setup("trace+with")));
+        assert_eq!(plain.stdout(), with.stdout(), "{}", with.log);
+        let launched = with.launches.lines();
+        let launched = launched.filter(|line| line.starts_with("graph-launch"));
+        let word = format!(" image {size} ");
+        let of_winner: Vec<bool> = launched.map(|line| line.contains(&word)).collect();
+        assert_eq!(of_winner.len(), 5 * nodes, "{scenario}");
+        // The first launch is nobody's turn; then each has two.
+        assert_eq!(
+            of_winner.iter().filter(|&&it| it).count(),
+            3 * nodes,
+            "{scenario}"
+        );
+        let notes = with.notes("launches").into_iter();
+        let of_turns = notes.filter_map(|note| match note {
+            Note::Beside(beside) => Some((beside.in_graphs, beside.own, beside.winner)),
+            _ => None,
+        });
+        let of_turns: Vec<_> = of_turns.collect();
+        assert_eq!(
+            of_turns,
+            [(true, vec![100_000; 2], vec![50_000; 2])],
+            "{scenario}"
+        );
+        // What a run with the winners takes is theirs alone.
+        let seen = with.launched();
+        let seen = (seen[0].in_graphs, seen[0].graph_ns);
+        assert_eq!(
+            seen,
+            (3 * nodes as u64, 150_000 * nodes as u64),
+            "{scenario}"
+        );
     }
 }
 
@@ -3013,6 +3173,29 @@ fn the_dynamic_linker_may_be_locked() {
     }
 }
 
+/// However many nodes have winners in another shape, who reads one sees its own launch, and one whose winner has to go gets it back.
+fn shapes_of_many_nodes_are_known() {
+    let folder = tempfile::tempdir().expect("folder");
+    let version = Winner {
+        shape: "block=64,1,1".parse().expect("a shape"),
+        ..winner(&variant("fake_fast"))
+    };
+    Store::at(folder.path()).keep(&version).expect("written");
+    let run_in = |mode| {
+        run(&Setup {
+            mode,
+            scenario: "graph-many",
+            store: Some(folder.path()),
+            ..Setup::default()
+        })
+    };
+    let (plain, with) = (run_in(""), run_in("with"));
+    assert_eq!(plain.stdout(), with.stdout(), "{}", with.log);
+    let nodes = with.launches.lines();
+    let shaped = nodes.filter(|line| line.contains(" grid 16 block 64 "));
+    assert!(shaped.count() >= 1 << 16, "{}", with.log);
+}
+
 /// A winner that is refused where its graph is made executable, or launched, gives way to the program's kernel.
 fn graphs_that_are_refused_get_their_own_kernels() {
     for name in ["fake_unmade", "fake_unstarted"] {
@@ -3040,7 +3223,24 @@ fn children_lose_nothing() {
 }
 
 fn main() {
-    let tests: [(&str, fn()); 62] = [
+    let tests: [(&str, fn()); 67] = [
+        (
+            "shapes_of_many_nodes_are_known",
+            shapes_of_many_nodes_are_known,
+        ),
+        ("winners_in_graphs_take_turns", winners_in_graphs_take_turns),
+        (
+            "kernels_of_graphs_are_tried_as_they_are_updated",
+            kernels_of_graphs_are_tried_as_they_are_updated,
+        ),
+        (
+            "little_memory_while_the_program_waits",
+            little_memory_while_the_program_waits,
+        ),
+        (
+            "memory_is_taken_while_the_program_waits",
+            memory_is_taken_while_the_program_waits,
+        ),
         ("nothing_comes_between", nothing_comes_between),
         ("threads_keep_what_they_hold", threads_keep_what_they_hold),
         (
