@@ -104,25 +104,40 @@ fn winner(
     Some((found, extents, found.function()?))
 }
 
-/// What the program put into a node.
+/// What the program put into a node, and the extents of the winner that is there.
 #[derive(Clone, Copy)]
 struct Own {
     function: usize,
     kernel: usize,
     extents: Extents,
+    there: Extents,
 }
 
 impl Own {
-    fn of(node: &KernelNodeV1, kernel: Handle) -> Own {
+    /// A kernel has the function that the driver tells in the context in which the node is made.
+    fn behind(there: Extents, node: &KernelNodeV1, kernel: Handle) -> Own {
+        let of_kernel = || {
+            // SAFETY: the program's kernel; an output of the right type.
+            driver::handle(|out| unsafe { driver::kernel_function(out, kernel) })
+        };
+        let function = match node.function.is_null() {
+            true => of_kernel().unwrap_or(node.function),
+            false => node.function,
+        };
         Own {
-            function: node.function as usize,
+            function: function as usize,
             kernel: kernel as usize,
-            extents: Extents {
-                grid: node.grid,
-                block: node.block,
-                dynamic_smem: node.shared,
-            },
+            extents: extents(node),
+            there,
         }
+    }
+}
+
+fn extents(node: &KernelNodeV1) -> Extents {
+    Extents {
+        grid: node.grid,
+        block: node.block,
+        dynamic_smem: node.shared,
     }
 }
 
@@ -147,11 +162,6 @@ impl Nodes {
         source.map(|&source| source as Handle)
     }
 
-    /// Nobody is to ask for a graph's nodes any more.
-    pub fn forget_source(&mut self, graph: Handle) {
-        self.sources.retain(|_, source| *source != graph as usize);
-    }
-
     fn note(&mut self, node: usize, is_replaced: bool, own: Own) {
         match is_replaced {
             true => drop(self.own.insert(node, own)),
@@ -170,8 +180,8 @@ enum Node {
 }
 
 impl Node {
-    /// Notes what the program put into it.
-    fn holds(self, code: Code, is_replaced: bool, own: Own) {
+    /// Notes what the program put into it, if a winner is there.
+    fn holds(self, code: Code, own: Option<Own>) {
         if code != SUCCESS || !replacing() {
             return;
         }
@@ -190,7 +200,7 @@ impl Node {
             if matches!(self, Node::Given(_)) {
                 nodes.sources.clear();
             }
-            nodes.note(node as usize, is_replaced, own);
+            nodes.note(node as usize, own);
         });
     }
 
@@ -245,13 +255,13 @@ fn replaced_v1(
     let Some(node) = (unsafe { params.as_ref() }) else {
         return call(params);
     };
-    let own = Own::of(node, null);
     let Some((winner, to, function)) = winner(at, node, null, null) else {
         let code = call(params);
-        at.holds(code, false, own);
+        at.holds(code, None);
         at.has(code, node, null);
         return code;
     };
+    let own = Own::behind(to, node, null);
     let changed = changed(node, function, to);
     settle(winner, (at, own), call(&raw const changed), || call(params))
 }
@@ -261,13 +271,13 @@ fn replaced(at: Node, params: *const KernelNode, call: impl Fn(*const KernelNode
     let Some(node) = (unsafe { params.as_ref() }) else {
         return call(params);
     };
-    let own = Own::of(&node.node, node.kernel);
     let Some((winner, to, function)) = winner(at, &node.node, node.kernel, node.context) else {
         let code = call(params);
-        at.holds(code, false, own);
+        at.holds(code, None);
         at.has(code, &node.node, node.kernel);
         return code;
     };
+    let own = Own::behind(to, &node.node, node.kernel);
     let null = std::ptr::null_mut();
     let (function, kernel) = match (node.node.function.is_null(), winner.kind) {
         (true, Kind::Kernel) => (null, winner.handle()),
@@ -289,12 +299,12 @@ fn settle(
     otherwise: impl FnOnce() -> Code,
 ) -> Code {
     if code == SUCCESS {
-        at.holds(code, true, own);
+        at.holds(code, Some(own));
         winner.launched();
         return code;
     }
     let other = otherwise();
-    at.holds(other, false, own);
+    at.holds(other, None);
     if other == SUCCESS {
         winner.refused(code);
     }
@@ -661,6 +671,8 @@ pub unsafe fn get(
 /// Puts back what the program had put into a node; of a node that was captured, a handle for the same code.
 fn restore(node: Handle, params: &mut KernelNodeV1, kernel: &mut Handle) {
     let own = state().nodes.own.get(&(node as usize)).copied();
+    // In other extents it is another node, of a graph that was captured or copied.
+    let own = own.filter(|own| own.there == extents(params));
     for (place, known) in [
         (&mut params.function, own.map(|own| own.function)),
         (kernel, own.map(|own| own.kernel)),
@@ -893,6 +905,34 @@ pub unsafe fn update(
     forget_source(exec);
     // SAFETY: the program's call.
     updated(exec, graph, unsafe { real(exec, graph, result) })
+}
+
+/// `cuGraphDestroyNode`
+pub unsafe fn destroy_node(
+    _: bool,
+    real: unsafe extern "C-unwind" fn(Handle) -> Code,
+    node: Handle,
+) -> Code {
+    if replacing() {
+        guarded(|| {
+            let nodes = &mut state().nodes;
+            nodes.forget(node);
+            // What was made of its graph has it still.
+            nodes.sources.clear();
+        });
+    }
+    // SAFETY: the program's call.
+    unsafe { real(node) }
+}
+
+/// A graph is about to be destroyed, and its nodes with it: nobody is to ask for them any more.
+pub fn forget(graph: Handle) {
+    let has_any = state().nodes.has_any();
+    if has_any {
+        kernel_nodes(graph, 0, &mut |node| state().nodes.forget(node));
+    }
+    let sources = &mut state().nodes.sources;
+    sources.retain(|_, source| *source != graph as usize);
 }
 
 /// `cuGraphDestroy`: nobody is to ask for its nodes any more.

@@ -14,7 +14,7 @@ use warpwright_winners::Guard;
 use crate::abi::{Handle, SUCCESS};
 use crate::driver;
 use crate::functions::in_place;
-use crate::graph::{Both, kernel_nodes};
+use crate::graph::{Both, forget, kernel_nodes};
 use crate::notes::say;
 use crate::state::{settings, state};
 use crate::trace::{is_own_turn, place};
@@ -179,11 +179,10 @@ pub fn made(exec: Handle, source: Handle) {
 pub fn is_kept(source: Handle) -> bool {
     let looking = state().nodes.turns.looking.clone();
     let _looking = looking.lock().unwrap_or_else(PoisonError::into_inner);
-    let nodes = &mut state().nodes;
-    let is_wanted = nodes.turns.has(source as usize);
+    let is_wanted = state().nodes.turns.has(source as usize);
     match is_wanted {
-        true => drop(nodes.turns.destroyed.insert(source as usize)),
-        false => nodes.forget_source(source),
+        true => drop(state().nodes.turns.destroyed.insert(source as usize)),
+        false => forget(source),
     }
     is_wanted
 }
@@ -196,7 +195,7 @@ pub fn gone(exec: Handle) {
         source.filter(|source| !turns.has(*source) && turns.destroyed.remove(source))
     };
     if let Some(source) = unwanted {
-        state().nodes.forget_source(source as Handle);
+        forget(source as Handle);
         // SAFETY: the program has destroyed it, and nothing uses it any more.
         unsafe { driver::graph_destroy(source as Handle) };
     }

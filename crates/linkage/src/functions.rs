@@ -140,6 +140,8 @@ macro_rules! functions {
                 (exec: Handle, graph: Handle, result: *mut c_void);
             cuGraphDestroy c"cuGraphDestroy" 10000 LEGACY PUT graph::destroy_source,
                 (graph: Handle);
+            cuGraphDestroyNode c"cuGraphDestroyNode" 10000 LEGACY PUT graph::destroy_node,
+                (node: Handle);
 
             cuMemAlloc_v2 c"cuMemAlloc" 3020 LEGACY TRY memory::alloc,
                 (address: *mut u64, bytes: usize);

@@ -1,6 +1,8 @@
 /* What comes in the middle of a library's work, and what a thread holds meanwhile: amid CUBIN DEED
  *   graph      a kernel in a graph that is made executable and launched, three times
  *   gone       the same, with the graph gone before the launch
+ *   again      a graph is destroyed, and the nodes of a captured one get its handles
+ *   kernel     a node is made of a kernel of a library, and is executable while another context is current
  *   handler    a handler of signals launches, while modules are loaded and unloaded
  *   jump       a handler jumps away from all that
  *   cancel     threads that launch are cancelled at any instruction
@@ -102,6 +104,69 @@ static void graph(int is_gone) {
         printf(" %u\n", start(exec, 0));
         show();
     }
+}
+
+/* What the program is told of a node. */
+static void told(H node) {
+    unsigned (*read)(H, struct params *) = dlsym(driver, "cuGraphKernelNodeGetParams_v2"), (*set)(H, struct params *) = dlsym(driver, "cuGraphKernelNodeSetParams_v2");
+    unsigned (*name)(const char **, H) = dlsym(driver, "cuFuncGetName");
+    const char *text = "?";
+    struct params found;
+    printf("%u grid %u", read(node, &found), found.grid[0]);
+    printf(" block %u name %u", found.block[0], name(&text, found.function));
+    printf(" %s set %u\n", text, set(node, &found));
+}
+
+static void again(void) {
+    unsigned (*create)(H *, unsigned) = dlsym(driver, "cuGraphCreate"), (*add)(H *, H, H *, size_t, struct params *) = dlsym(driver, "cuGraphAddKernelNode_v2");
+    unsigned (*make)(H *, H, unsigned long long) = dlsym(driver, "cuGraphInstantiateWithFlags"), (*start)(H, H) = dlsym(driver, "cuGraphLaunch");
+    unsigned (*end)(H) = dlsym(driver, "cuGraphDestroy"), (*list)(H, H *, size_t *) = dlsym(driver, "cuGraphGetNodes");
+    unsigned (*open)(H *, unsigned) = dlsym(driver, "cuStreamCreate"), (*capture)(H, int) = dlsym(driver, "cuStreamBeginCapture_v2"), (*close)(H, H *) = dlsym(driver, "cuStreamEndCapture");
+    H stream = 0, first = module, other = 0;
+    printf("%u %u\n", open(&stream, 0), load(&other));
+    for (int is_gone = 0; is_gone < 2; is_gone++) {
+        H all = 0, node = 0, captured = 0, exec = 0, nodes[4];
+        size_t room = 4;
+        void *values[] = {&memory, &count};
+        struct params params = {function, {5, 1, 1}, {256, 1, 1}, 0, values};
+        printf("%u", create(&all, 0));
+        printf(" %u", add(&node, all, 0, 0, &params));
+        printf(" %u", end(all));
+        if (is_gone) {
+            printf(" gone %u", unload(first));
+            function = other;
+        }
+        printf(" %u", capture(stream, 0));
+        printf(" %u", launch_kernel(function, 7, 1, 1, 128, 1, 1, 0, stream, values, 0));
+        printf(" %u", close(stream, &captured));
+        printf(" %u %d\n", list(captured, nodes, &room), nodes[0] == node);
+        told(nodes[0]);
+        printf("%u", make(&exec, captured, 0));
+        printf(" %u\n", start(exec, 0));
+        show();
+    }
+}
+
+static void of_kernel(void) {
+    unsigned (*create)(H *, unsigned) = dlsym(driver, "cuGraphCreate"), (*add)(H *, H, H *, size_t, struct params *) = dlsym(driver, "cuGraphAddKernelNode_v2");
+    unsigned (*make)(H *, H, unsigned long long) = dlsym(driver, "cuGraphInstantiateWithFlags"), (*start)(H, H) = dlsym(driver, "cuGraphLaunch");
+    unsigned (*read)(H, struct params *) = dlsym(driver, "cuGraphKernelNodeGetParams_v2"), (*of)(H *, H) = dlsym(driver, "cuKernelGetFunction");
+    unsigned (*open)(H *, const void *, H, H, unsigned, H, H, unsigned) = dlsym(driver, "cuLibraryLoadData"), (*kernel)(H *, H, const char *) = dlsym(driver, "cuLibraryGetKernel");
+    unsigned (*context)(H *, unsigned, int) = dlsym(driver, "cuCtxCreate_v2"), (*current)(H) = dlsym(driver, "cuCtxSetCurrent"), (*which)(H *) = dlsym(driver, "cuCtxGetCurrent");
+    H library = 0, handle = 0, own = 0, all = 0, node = 0, exec = 0, before = 0, other = 0;
+    void *values[] = {&memory, &count};
+    printf("%u", open(&library, image, 0, 0, 0, 0, 0, 0));
+    printf(" %u", kernel(&handle, library, "scale"));
+    printf(" %u", of(&own, handle));
+    struct params params = {0, {4, 1, 1}, {256, 1, 1}, 0, values, 0, handle}, found;
+    printf(" %u", create(&all, 0));
+    printf(" %u", add(&node, all, 0, 0, &params));
+    printf(" %u %d %d", read(node, &found), found.function == own, found.kernel == params.kernel);
+    printf(" %u %u", which(&before), context(&other, 0, 0));
+    printf(" %u", make(&exec, all, 0));
+    printf(" %u", start(exec, 0));
+    printf(" %u\n", current(before));
+    show();
 }
 
 static uint64_t others;
@@ -370,6 +435,8 @@ int main(int n, char **all) {
     if (IS("size")) sized();
     if (IS("cancel")) cancels();
     if (IS("graph") || IS("gone")) graph(IS("gone"));
+    if (IS("again")) again();
+    if (IS("kernel")) of_kernel();
     if (IS("vfork")) {
         int status = 0;
         pid_t child = vfork();

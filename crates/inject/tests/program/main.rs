@@ -3209,6 +3209,19 @@ fn graphs_that_are_refused_get_their_own_kernels() {
     }
     let (store, _) = store(&variant("fake_unmade"));
     amid(store.path(), "gone", &MODES);
+    for name in ["fake_fast", "fake_unmade", "fake_unstarted"] {
+        let (store, _) = self::store(&variant(name));
+        amid(store.path(), "kernel", &MODES);
+    }
+}
+
+/// A node may have the handle of one that is gone, with a winner in it as well.
+fn nodes_with_the_handles_of_others_are_others() {
+    let (store, _) = store(&variant("fake_fast"));
+    let with = amid(store.path(), "again", &MODES);
+    // The driver gives the handle again, or nothing is shown.
+    let again = with.stdout().lines().filter(|line| line.ends_with(" 0 1"));
+    assert_eq!(again.count(), 2, "{}", with.stdout());
 }
 
 /// LeakSanitizer finds all that a forked child has of the library.
@@ -3250,6 +3263,10 @@ fn main() {
         (
             "graphs_that_are_refused_get_their_own_kernels",
             graphs_that_are_refused_get_their_own_kernels,
+        ),
+        (
+            "nodes_with_the_handles_of_others_are_others",
+            nodes_with_the_handles_of_others_are_others,
         ),
         ("tools_between_stay_there", tools_between_stay_there),
         ("odd_inputs_are_not_touched", odd_inputs_are_not_touched),
