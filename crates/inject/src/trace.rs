@@ -147,8 +147,8 @@ pub fn is_own_turn(launch: u64, run: u64) -> bool {
 /// nodes.
 struct GraphTurns {
     guard: Guard,
-    /// The first of a pair.
-    half: Option<(GraphTurn, u64)>,
+    /// The first of a pair, by executable graph.
+    halves: BTreeMap<usize, (GraphTurn, u64)>,
     own: Vec<u64>,
     winner: Vec<u64>,
 }
@@ -157,7 +157,7 @@ impl GraphTurns {
     fn new(guard: Guard) -> GraphTurns {
         GraphTurns {
             guard,
-            half: None,
+            halves: BTreeMap::new(),
             own: Vec::new(),
             winner: Vec::new(),
         }
@@ -165,11 +165,12 @@ impl GraphTurns {
 
     fn add(&mut self, turn: GraphTurn, ns: u64) {
         let ns = ns / turn.nodes.max(1);
-        let half = self.half.take();
+        let (exec, _) = turn.pair;
+        let half = self.halves.remove(&exec);
         let is_other =
             |(half, _): &(GraphTurn, u64)| half.pair == turn.pair && half.is_own != turn.is_own;
         let Some((_, other)) = half.filter(is_other) else {
-            self.half = Some((turn, ns));
+            self.halves.insert(exec, (turn, ns));
             return;
         };
         if self.own.len() < TURNS {

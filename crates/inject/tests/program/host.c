@@ -624,7 +624,12 @@ int main(int argc, char **argv) {
             DO(cuStreamEndCapture, stream, &graph);
         }
         DO(cuGraphInstantiateWithFlags, &exec, graph, 0);
-        for (int i = 0; i < 5; i++) DO(cuGraphLaunch, exec, stream);
+        H again = NULL; /* the same once more, launched behind it each time */
+        if (getenv("HOST_TWICE")) DO(cuGraphInstantiateWithFlags, &again, graph, 0);
+        for (int i = 0; i < 5; i++) {
+            DO(cuGraphLaunch, exec, stream);
+            if (again) DO(cuGraphLaunch, again, stream);
+        }
         print();
         return 0;
     }

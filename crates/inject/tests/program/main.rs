@@ -2297,15 +2297,23 @@ fn guards_are_tested_at_each_launch() {
     }
 }
 
-/// A winner in a graph takes turns with its kernel in the nodes of an executable graph, which is as it was behind each launch.
+/// A winner in a graph takes turns with its kernel in the nodes of an executable graph, which is as it was behind each launch; of
+/// two graphs that are launched by turns each has its own.
 fn winners_in_graphs_take_turns() {
     let (store, size) = store(&variant("fake_fast"));
-    for (scenario, nodes) in [("graph", 1), ("capture", 2)] {
+    let once = [("WARPWRIGHT_TURNS", "0")];
+    let twice = [once[0], ("HOST_TWICE", "1")];
+    let cases = [
+        ("graph", 1, &once[..], 1),
+        ("capture", 2, &once, 1),
+        ("capture", 2, &twice, 2),
+    ];
+    for (scenario, nodes, variables, graphs) in cases {
         let setup = |mode| Setup {
             mode,
             scenario,
             store: Some(store.path()),
-            variables: &[("WARPWRIGHT_TURNS", "0")],
+            variables,
             ..Setup::default()
         };
         let (plain, with) = (run(&setup("")), run(&setup("trace+with")));
@@ -2313,12 +2321,12 @@ fn winners_in_graphs_take_turns() {
         let launched = with.launches.lines();
         let launched = launched.filter(|line| line.starts_with("graph-launch"));
         let word = format!(" image {size} ");
-        let of_winner: Vec<bool> = launched.map(|line| line.contains(&word)).collect();
-        assert_eq!(of_winner.len(), 5 * nodes, "{scenario}");
-        // The first launch is nobody's turn; then each has two.
+        let (winner, own): (Vec<&str>, Vec<&str>) = launched.partition(|l| l.contains(&word));
+        // The first launch of a graph is nobody's turn; then each has two.
+        let each = graphs * nodes;
         assert_eq!(
-            of_winner.iter().filter(|&&it| it).count(),
-            3 * nodes,
+            [winner.len(), own.len()],
+            [3 * each, 2 * each],
             "{scenario}"
         );
         let notes = with.notes("launches").into_iter();
@@ -2327,19 +2335,14 @@ fn winners_in_graphs_take_turns() {
             _ => None,
         });
         let of_turns: Vec<_> = of_turns.collect();
-        assert_eq!(
-            of_turns,
-            [(true, vec![100_000; 2], vec![50_000; 2])],
-            "{scenario}"
-        );
+        let times = [100_000, 50_000].map(|ns| vec![ns; 2 * graphs]);
+        let [own, winner] = times;
+        assert_eq!(of_turns, [(true, own, winner)], "{scenario}");
         // What a run with the winners takes is theirs alone.
         let seen = with.launched();
         let seen = (seen[0].in_graphs, seen[0].graph_ns);
-        assert_eq!(
-            seen,
-            (3 * nodes as u64, 150_000 * nodes as u64),
-            "{scenario}"
-        );
+        let each = each as u64;
+        assert_eq!(seen, (3 * each, 150_000 * each), "{scenario}");
     }
 }
 
