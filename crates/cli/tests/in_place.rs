@@ -2207,6 +2207,29 @@ fn every_architecture_is_tuned_from_ptx() {
     }
 }
 
+/// Each winner is told as the edit that does the same, and the page shows the whole program.
+#[test]
+fn winners_are_told_as_edits() {
+    let Some(bench) = Bench::of(&sized, FAST) else {
+        return;
+    };
+    let plain = bench.run(&["with"], true);
+    let words = ["tune", "--report", "page.html", "--report-to", "r.json"];
+    let tune = bench.run(&words, true);
+    assert_eq!(out(&tune), out(&plain), "{}", err(&tune));
+    let text = std::fs::read_to_string(bench.path("r.json")).expect("a report");
+    let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let page = std::fs::read_to_string(bench.path("page.html")).expect("a page");
+    for kernel in report["kernels"].as_array().expect("kernels") {
+        let edit = kernel["edit"]["text"].as_str().unwrap_or_default();
+        assert!(edit.contains("parameter 1 = 1000"), "{text}");
+        assert_eq!(kernel["edit"]["gives"]["measured"], 0.5, "{text}");
+    }
+    for shown in ["scale", "parameter 1 = 1000"] {
+        assert!(page.contains(shown), "{shown}: {page}");
+    }
+}
+
 /// A kernel that works on variables of its module: its candidates and its winner do it in the same module.
 #[test]
 fn kernels_with_variables_are_tuned_in_their_module() {
