@@ -162,10 +162,21 @@ impl Nodes {
         source.map(|&source| source as Handle)
     }
 
-    fn note(&mut self, node: usize, is_replaced: bool, own: Own) {
-        match is_replaced {
-            true => drop(self.own.insert(node, own)),
-            false => drop(self.own.remove(&node)),
+    /// Has the program nodes of which something is noted?
+    fn has_any(&self) -> bool {
+        !self.own.is_empty() || !self.clustered.is_empty()
+    }
+
+    /// A node is gone: its handle may be another's soon.
+    fn forget(&mut self, node: Handle) {
+        self.own.remove(&(node as usize));
+        self.clustered.remove(&(node as usize));
+    }
+
+    fn note(&mut self, node: usize, own: Option<Own>) {
+        match own {
+            Some(own) => drop(self.own.insert(node, own)),
+            None => drop(self.own.remove(&node)),
         }
     }
 }

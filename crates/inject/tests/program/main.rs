@@ -3223,8 +3223,9 @@ fn nodes_with_the_handles_of_others_are_others() {
     let (store, _) = store(&variant("fake_fast"));
     let with = amid(store.path(), "again", &MODES);
     // The driver gives the handle again, or nothing is shown.
-    let again = with.stdout().lines().filter(|line| line.ends_with(" 0 1"));
-    assert_eq!(again.count(), 2, "{}", with.stdout());
+    let said = with.stdout();
+    let again = said.lines().filter(|line| line.ends_with(" 0 1"));
+    assert_eq!(again.count(), 2, "{said}");
 }
 
 /// LeakSanitizer finds all that a forked child has of the library.
@@ -3239,7 +3240,7 @@ fn children_lose_nothing() {
 }
 
 fn main() {
-    let tests: [(&str, fn()); 67] = [
+    let tests: [(&str, fn()); 68] = [
         (
             "shapes_of_many_nodes_are_known",
             shapes_of_many_nodes_are_known,
