@@ -2,10 +2,12 @@
 with its winners; what it prints is compared.
 
     python3 bench/foreign/inplace.py --sum OUT.json        # the sums of a file anew
-    python3 bench/foreign/inplace.py FOREIGN TOOL OUT.json [--only TEXT] [--seconds S] [--budget S] [--rounds N] [--python]
+    python3 bench/foreign/inplace.py FOREIGN TOOL OUT.json [--only TEXT] [--seconds S] [--budget S] [--rounds N] [--python | --examples]
+        [--into EARLIER.json]
     python3 bench/foreign/inplace.py FOREIGN TOOL OUT.json --only TEXT --exhaustive [--space AXES] [--points N]
 
-FOREIGN holds the repositories that programs.py names (with `--python` nothing: python_programs.py has those), TOOL is a folder with `warpwright` and `libwarpwright_in*.so`.
+FOREIGN holds the repositories that programs.py names (with `--python` nothing: python_programs.py has those; nor with `--examples`:
+our own kernels as own_kernels.py runs them), TOOL is a folder with `warpwright` and `libwarpwright_in*.so`.
 Programs run one at a time on each GPU. A program's figure is the time of its kernels as it is over that with the winners,
 by the shares of its own trace; kernels without a winner count as they are. Beside it stands what was measured: the GPU time of
 all launches of whole runs, as they are and with the winners, in turns, both below `trace`; `slower_than_1%` lists who lost by it.
@@ -31,10 +33,12 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from collect import Campaign, text_of  # noqa: E402
 from programs import PROGRAMS, split  # noqa: E402
+import own_kernels  # noqa: E402
 import python_programs  # noqa: E402
 
 # PTX beside the code: what most build systems leave in a program.
 CODE = '-gencode arch=compute_90,code=[compute_90,sm_90]'
+NO_TIME = 'no time was left'
 NUMBER = re.compile(r'\d+(?:\.\d+)?(?:[eE][+-]?\d+)?')
 
 
@@ -52,7 +56,7 @@ def differs(plain, others):
 # What a pass changes, for the table by class.
 CLASSES = {'reshape': 'shape', 'specialize': 'constants', 'unroll': 'unrolling', 'cache': 'cache hints', 'maxnreg': 'registers',
            'usage-level': 'registers', 'promote': 'kept in registers', 'schedule': 'order', 'vectorize': 'vectors', 'rename': 'name',
-           'spill-to-shared': 'spills', 'smem-spilling': 'spills', 'demote': 'spills'}
+           'throttle': 'throttling', 'spill-to-shared': 'spills', 'smem-spilling': 'spills', 'demote': 'spills'}
 KNOBS, ALL = 'registers', 'all'
 
 
@@ -164,12 +168,35 @@ def in_turns(rounds, first, second, patience=0.0):
     return found
 
 
+def joined(rows, earlier):
+    """A run's rows, and an earlier one's of the programs that it did not come to."""
+    found = {row['program']: row for row in [*earlier, *rows] if row.get('why') != NO_TIME}
+    return [*found.values(), *(row for row in rows if row['program'] not in found)]
+
+
 class Script:
     """A program in Python: there is nothing to build."""
 
     def __init__(self, name):
         self.name, self.split = name, split(name)
         self.words = [sys.executable, os.path.abspath(python_programs.__file__), name]
+
+    def make(self, campaign):
+        os.makedirs(f'{campaign.work}/{self.name}', exist_ok=True)
+        return campaign.work, self.words, None
+
+
+class OwnKernel:
+    """A kernel of examples/, launched by own_kernels.py."""
+
+    def __init__(self, name):
+        self.kernel, self.name, self.split = name, f'examples/{name}', 'own'
+
+    def make(self, campaign):
+        folder = f'{campaign.work}/{self.name}'
+        os.makedirs(folder, exist_ok=True)
+        why = own_kernels.make(self.kernel, campaign.tool, folder, CODE.split())
+        return folder, [sys.executable, os.path.abspath(own_kernels.__file__), folder], why
 
 
 class InPlace(Campaign):
@@ -180,12 +207,14 @@ class InPlace(Campaign):
         self.patience, self.rounds, self.settling = options.patience, options.rounds, options.settling
         self.exhaustive = options.exhaustive and ['--exhaustive', '--points', str(options.points),
                                                   *(['--space', options.space] if options.space else [])]
-        self.rows, self.made, self.overhead = [], {}, None
+        self.rows, self.made, self.overhead, self.earlier = [], {}, None, []
+        if options.into:
+            with open(options.into) as file:
+                self.earlier = json.load(file)['rows']
 
     def make(self, program):
-        if isinstance(program, Script):
-            os.makedirs(f'{self.work}/{program.name}', exist_ok=True)
-            return program, self.work, program.words, None
+        if hasattr(program, 'make'):
+            return program, *program.make(self)
         try:
             root, copy = self.prepare(program)
         except OSError as error:
@@ -226,6 +255,8 @@ class InPlace(Campaign):
     def measured(self, own, db, place, copy, gpu):
         """GPU time of whole runs, as they are and with the winners, and launches of one."""
         counts = []
+        if not self.rounds:
+            return None, 0
 
         def seconds(words):
             found = self.gpu_seconds(words, place, copy, gpu)
@@ -294,7 +325,7 @@ class InPlace(Campaign):
         codes = [run[2] for run in (*plain, tune, winners)]
         row['exit_codes'] = codes
         row['lines_that_differ'] = differs([run[0] for run in plain], [tune[0], winners[0]])
-        if not os.path.exists(report):
+        if not os.path.exists(report) or not os.path.exists(kept):
             row['why'] = (tune[1].strip().splitlines() or ['no report'])[-1]
             return row
         with open(report) as file:
@@ -334,7 +365,7 @@ class InPlace(Campaign):
                 with self.lock:
                     numbers.gpu = next(taken)
             if why is None and time.time() > self.deadline:
-                why = 'no time was left'
+                why = NO_TIME
             row = {'program': program.name, 'split': program.split, 'why': why} if why else self.one(program, copy, own, numbers.gpu)
             with self.lock:
                 self.rows.append(row)
@@ -349,10 +380,11 @@ class InPlace(Campaign):
     def write(self, gpus):
         name = text_of('nvidia-smi --query-gpu=name,driver_version --format=csv,noheader').stdout.splitlines()
         nvcc = re.search(r'release [\d.]+, V([\d.]+)', text_of('nvcc --version').stdout)
+        rows = joined(self.rows, self.earlier)
         document = {
             'schema': 'warpwright.foreign-in-place/1', 'gpu': name[0] if name else None, 'nvcc': nvcc and nvcc.group(1),
-            'date': time.strftime('%Y-%m-%d'), 'budget_s': self.budget, 'overhead': self.overhead, **summary(self.rows),
-            'rows': sorted(self.rows, key=lambda row: row['program'])}
+            'date': time.strftime('%Y-%m-%d'), 'budget_s': self.budget, 'overhead': self.overhead, **summary(rows),
+            'rows': sorted(rows, key=lambda row: row['program'])}
         with open(f'{self.path}.part', 'w') as file:
             json.dump(document, file, indent=1)
         os.replace(f'{self.path}.part', self.path)
@@ -375,10 +407,12 @@ def main():
     parser.add_argument('out')
     parser.add_argument('--only', default='', help='a regular expression')
     parser.add_argument('--python', action='store_true', help='the programs in Python')
+    parser.add_argument('--examples', action='store_true', help='our own kernels')
     parser.add_argument('--seconds', type=float, default=3000)
     parser.add_argument('--budget', type=float, default=20)
+    parser.add_argument('--into', help='an earlier result, whose rows stand for programs that this run does not come to')
     parser.add_argument('--patience', type=float, default=180, help='seconds that a run may take')
-    parser.add_argument('--rounds', type=int, default=5, help='whole runs of each kind whose GPU time is measured')
+    parser.add_argument('--rounds', type=int, default=5, help='whole runs of each kind whose GPU time is measured; 0: none')
     parser.add_argument('--settling', type=float, default=20, help='seconds after which no more rounds are added, up to five times as many')
     parser.add_argument('--exhaustive', action='store_true', help='what the search finds of every point of its space')
     parser.add_argument('--space', help='axes of that, as for `tune --space`')
@@ -388,7 +422,8 @@ def main():
     if not gpus:
         sys.exit('no GPU')
     campaign = InPlace(options)
-    programs = [Script(name) for name in python_programs.PROGRAMS] if options.python else PROGRAMS
+    programs = [OwnKernel(name) for name in own_kernels.names()] if options.examples else \
+        [Script(name) for name in python_programs.PROGRAMS] if options.python else PROGRAMS
     campaign.all([p for p in programs if re.search(options.only, p.name)], gpus)
     campaign.heaviest()
     campaign.write(gpus)

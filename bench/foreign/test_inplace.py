@@ -6,6 +6,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import inplace  # noqa: E402
+import own_kernels  # noqa: E402
 
 
 class Times(unittest.TestCase):
@@ -61,6 +62,30 @@ class Times(unittest.TestCase):
         found, launches = inplace.InPlace.measured(campaign, ['p', '1'], 'db', 'place', 'copy', 0)
         self.assertEqual((found['ratio'], launches), (0.6667, 7))
         self.assertEqual(runs, ['p', '/tool/warpwright', '/tool/warpwright', 'p'])
+
+    def test_what_a_run_did_not_come_to_stands_as_it_was(self):
+        earlier = [{'program': 'a', 'gain': 1.0}, {'program': 'b', 'gain': 2.0}]
+        rows = [{'program': 'a', 'gain': 3.0}, {'program': 'b', 'why': inplace.NO_TIME}, {'program': 'c', 'why': inplace.NO_TIME}]
+        self.assertEqual(inplace.joined(rows, earlier), [rows[0], earlier[1], rows[2]])
+
+
+class OwnKernels(unittest.TestCase):
+    def test_a_structure_is_laid_out_as_in_c(self):
+        fields = [{'type': 's8', 'value': [1, 2, 3]}, {'type': 'f64', 'value': '1.0 / 4'}, {'type': 'u16', 'value': 'n / 2'}]
+        data, align = own_kernels.packed({'fields': fields}, {'n': 9})
+        self.assertEqual((data.hex(), align), ('0102030000000000' '000000000000d03f' '0400000000000000', 8))
+
+    def test_the_idle_kernel_keeps_the_parameters(self):
+        ptx = '.version 8.0\n.visible .entry f(\n .param .u64 p,\n .param .u32 n\n)\n.maxntid 64\n{\n { st.x; }\n}\n'
+        self.assertEqual(own_kernels.idle(ptx, 'f'), ptx[:ptx.index('{')] + '{ ret; }\n')
+
+    def test_all_examples_are_described(self):
+        self.assertGreaterEqual(len(own_kernels.names()), 41)
+        for name in own_kernels.names():
+            with open(f'{own_kernels.EXAMPLES}/{name}/{name}.toml', 'rb') as file:
+                plan = own_kernels.planned(own_kernels.tomllib.load(file), 'contents')
+            self.assertTrue(any(arg.get('output') for arg in plan['args']), name)
+            self.assertTrue(all(arg['length'] > 0 for arg in plan['args'] if 'name' in arg), name)
 
 
 if __name__ == '__main__':
