@@ -66,9 +66,9 @@ def idle(ptx, kernel):
     return f'{ptx[:entry.end()]}{{ ret; }}\n'
 
 
-def planned(description, contents):
+def planned(description, contents, sizes):
     """What the program does: all numbers of the launch, and where the contents of its buffers lie."""
-    sizes, args = description['sizes']['full'], []
+    args = []
     for arg in description['args']:
         if 'shape' not in arg:
             args.append({'bytes': packed(arg, sizes)[0].hex()})
@@ -90,7 +90,7 @@ def make(name, tool, folder, code):
     with open(toml, 'rb') as file:
         description = tomllib.load(file)
     source, plain = f"{EXAMPLES}/{name}/{description['source']}", f'{folder}/idle.ptx'
-    plan = planned(description, f'{folder}/contents')
+    plan = planned(description, f'{folder}/contents', description['sizes']['full'])
     for words in [['nvcc', '-O3', *code, '-fatbin', source, '-o', f'{folder}/module.fatbin'],
                   ['nvcc', '-O3', '-arch=compute_90', '-ptx', source, '-o', plain]]:
         done = subprocess.run(words, capture_output=True, text=True)

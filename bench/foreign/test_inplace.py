@@ -83,7 +83,8 @@ class OwnKernels(unittest.TestCase):
         self.assertGreaterEqual(len(own_kernels.names()), 41)
         for name in own_kernels.names():
             with open(f'{own_kernels.EXAMPLES}/{name}/{name}.toml', 'rb') as file:
-                plan = own_kernels.planned(own_kernels.tomllib.load(file), 'contents')
+                description = own_kernels.tomllib.load(file)
+            plan = own_kernels.planned(description, 'contents', description['sizes']['full'])
             self.assertTrue(any(arg.get('output') for arg in plan['args']), name)
             self.assertTrue(all(arg['length'] > 0 for arg in plan['args'] if 'name' in arg), name)
 

@@ -25,7 +25,7 @@ use crate::machine::Machine;
 use crate::product::{
     Decision, Misaligned, Node, Place, Product, Run, Skeleton, bare, run, straight,
 };
-use crate::semantics::Semantics;
+use crate::semantics::{Effect, Semantics, Step};
 use crate::state::{MEMORIES, State};
 use crate::term::{Head, Term};
 
@@ -295,7 +295,8 @@ impl<S: Semantics> Walk<'_, '_, S> {
         }
         let bare = bare(self.sides[0], self.sides[1], (a, b));
         let straight = || straight(self.sides[0], self.sides[1], (a, b));
-        if let Some((straight, nexts)) = bare.or_else(straight) {
+        let ends = || self.ends_of_loops((a, b));
+        if let Some((straight, nexts)) = bare.or_else(ends).or_else(straight) {
             // What runs together is no longer apart.
             let phase = if is_both(straight.run) { 0 } else { phase };
             self.nodes[id as usize].run = straight.run;
@@ -344,6 +345,36 @@ impl<S: Semantics> Walk<'_, '_, S> {
             }) => Some((side, way)),
             _ => None,
         }
+    }
+
+    /// The node of two places that both lead on and write in the same way. What one loop leads to alone and two copies of it
+    /// lead to together is no block on an edge: it would run before the other function has come so far.
+    fn ends_of_loops(&self, (a, b): (Place, Place)) -> Option<(Node, Vec<(Place, Place)>)> {
+        let next = (self.sides[0].leads_to(a)?, self.sides[1].leads_to(b)?);
+        let writes = [self.writes(0, a), self.writes(1, b)];
+        let node = Node {
+            run: run(Some(a), Some(b)),
+            ..Node::at(a, b)
+        };
+        (writes[0] == writes[1] && !writes[0].is_empty()).then(|| (node, vec![next]))
+    }
+
+    /// What a place does beside computing and loading, in order.
+    fn writes(&self, side: usize, at: Place) -> Vec<String> {
+        let Place::Block(block) = at else {
+            return Vec::new();
+        };
+        let function = &self.machine.functions[side];
+        let steps = function.cfg.insts(block);
+        let steps = steps.filter_map(|inst| function.func.step(inst).ok());
+        let writes = |step: &Step| {
+            let is_silent = matches!(
+                step.effect,
+                Effect::Pure | Effect::Load { .. } | Effect::Branch
+            );
+            !is_silent
+        };
+        steps.filter(writes).map(|step| step.op).collect()
     }
 
     /// Plays what runs at a node on what is known.

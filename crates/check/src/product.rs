@@ -133,7 +133,7 @@ impl<'a, F: Function> Skeleton<'a, F> {
     }
 
     /// Where a place leads without a decision.
-    fn leads_to(&self, from: Place) -> Option<Place> {
+    pub(crate) fn leads_to(&self, from: Place) -> Option<Place> {
         let Place::Block(block) = from else {
             return None;
         };
