@@ -263,6 +263,35 @@ fn small_sizes_are_as_large_as_the_constants_of_the_kernel() {
     }
 }
 
+/// Few blocks do the work of all: no size of it is small, and none that is written faults.
+#[test]
+fn what_no_small_size_is_enough_for_takes_long_and_does_not_fault() {
+    if require_toolkit("launch descriptions of kernels that take long").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = "#define TILES 16384
+__global__ void all(const float *a, float *c) {
+    for (int t = blockIdx.x; t < TILES; t += gridDim.x)
+        for (int k = 0; k < 256; ++k) c[t * 256 + threadIdx.x] += a[(TILES - t) * 256 - 1 - k];
+}
+int main() {
+    float *a, *c;
+    cudaMalloc(&a, TILES * 1024);
+    cudaMalloc(&c, TILES * 1024);
+    all<<<66, 256>>>(a, c);
+}
+";
+    std::fs::write(folder.path().join("k.cu"), source).unwrap();
+    let made = run_with(folder.path(), &["launch", "k.cu"], library().as_os_str());
+    let toml = text(&made.stdout);
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    assert!(
+        toml.contains("takes longer") && !toml.contains("FAULTS"),
+        "{toml}"
+    );
+}
+
 /// What structures hold, and what memory is behind their pointers, the program says best.
 #[test]
 fn structures_are_what_the_program_makes_them() {

@@ -516,20 +516,30 @@ fn tried(on: On<'_>, bases: &[Draft]) -> Option<(Draft, Trial)> {
         return Some((first, result));
     }
     let larger = || at_larger_sizes(on, base, (&first, &guess));
+    let runs = |found: &Option<(Draft, Trial)>| found.as_ref().is_some_and(|(_, t)| t.runs());
     // Memory that was seen is large enough for sizes that were: what is wrong are smaller ones.
-    let found = match is_beyond_known(base, &result) {
-        true => larger().or_else(|| by_other_guesses(on, (bases, shifts), &first, guess.clone())),
-        false => by_other_guesses(on, (bases, shifts), &first, guess.clone()).or_else(larger),
+    let is_known = is_beyond_known(base, &result);
+    let at_larger = is_known.then(larger).flatten();
+    if runs(&at_larger) {
+        return at_larger;
+    }
+    let found = by_other_guesses(on, (bases, shifts), &first, guess.clone());
+    if found.is_some() {
+        return found;
+    }
+    let at_larger = match is_known {
+        true => at_larger,
+        false => larger(),
     };
-    // What runs at its small size alone is better than nothing.
-    let small = || Some(trial(program, &first, left)).filter(Trial::runs);
-    Some(match found {
-        Some(found) => found,
-        None => match small() {
-            Some(small) => (first, small),
-            None => (first, result),
-        },
-    })
+    if runs(&at_larger) {
+        return at_larger;
+    }
+    // What runs at its small size alone is better than nothing, and so is what takes long.
+    let small = trial(program, &first, left);
+    match small.runs() {
+        true => Some((first, small)),
+        false => Some(at_larger.unwrap_or((first, result))),
+    }
 }
 
 /// Does an access go beyond memory whose size is known?
@@ -539,7 +549,7 @@ fn is_beyond_known(base: &Draft, result: &Trial) -> bool {
 }
 
 /// A kernel's own constants may ask for more than the small size has: the first size that runs of those that grow up to
-/// the full one; where one takes long, the full one with few blocks.
+/// the full one; where one takes long, the full one with few blocks. What takes long with these as well does not fault.
 fn at_larger_sizes(
     (ground, program, left): On<'_>,
     base: &Draft,
@@ -566,8 +576,15 @@ fn at_larger_sizes(
     }
     guess.small.is_full = true;
     let draft = with(ground, base, &guess);
-    let result = at_two_sizes(program, &draft, left);
-    result.runs().then_some((draft, result))
+    match at_two_sizes(program, &draft, left) {
+        found if found.runs() => Some((draft, found)),
+        found if is_long(&found) => {
+            let smaller = Trial::Unknown("the kernel's constants ask for more".to_owned());
+            let found = told(found, (&draft, first, &smaller), left);
+            Some((draft, found))
+        }
+        _ => None,
+    }
 }
 
 /// Is the small size of a draft smaller than that of another?
