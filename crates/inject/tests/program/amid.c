@@ -124,6 +124,12 @@ static void again(void) {
     unsigned (*open)(H *, unsigned) = dlsym(driver, "cuStreamCreate"), (*capture)(H, int) = dlsym(driver, "cuStreamBeginCapture_v2"), (*close)(H, H *) = dlsym(driver, "cuStreamEndCapture");
     H stream = 0, first = module, other = 0;
     printf("%u %u\n", open(&stream, 0), load(&other));
+    /* The C library gives memory of this size again from the second time on. */
+    for (int i = 0; i < 2; i++) {
+        H none = 0;
+        printf("%u", create(&none, 0));
+        printf(" %u\n", end(none));
+    }
     for (int is_gone = 0; is_gone < 2; is_gone++) {
         H all = 0, node = 0, captured = 0, exec = 0, nodes[4];
         size_t room = 4;
