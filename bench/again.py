@@ -67,34 +67,38 @@ def demoted(options, cubin, kernel, threads, registers, again, folder):
     return dict(zip(keys, map(int, note.groups())))
 
 
-def rows_of(options, name, cubin, threads, folder):
+def built(options, name, source, include, folder, rows):
+    """The kernels of the cubin that nvcc makes of a source: name, registers, bytes of stack, of shared and of local memory."""
+    cubin, text = Path(folder) / "k.cubin", source if isinstance(source, Path) else Path(folder) / "k.cu"
+    if text is not source:
+        text.write_text(source)
+    done = said(["nvcc", "-O3", "-arch=sm_90", "-w", "-cubin", *[f"-I{path}" for path in include], text, "-o", cubin], 120)
+    if done is None or done.returncode:
+        rows.append(dict(kernel=name, why="nvcc does not build it"))
+        return []
     used = said(["cuobjdump", "-res-usage", cubin], 60)
-    for kernel, registers, stack, shared, local in USAGE.findall(used.stdout if used else ""):
-        registers, stack, shared, local = map(int, (registers, stack, shared, local))
-        if stack or local:
-            yield dict(kernel=name, why="spills or has a frame")
-            continue
-        goals = stairs(options, registers, threads, shared)
-        if not goals:
-            yield dict(kernel=name, why="registers do not limit it")
-        for goal in goals:
-            ways = {way: demoted(options, cubin, kernel, threads, goal, way, folder) for way in WAYS}
-            yield dict(kernel=name, function=kernel, threads=threads, registers=registers, stair=goal, number=1 + goals.index(goal), **ways)
+    return [(kernel, *map(int, numbers)) for kernel, *numbers in USAGE.findall(used.stdout if used else "")]
 
 
 def one(options, job, deadline):
     name, source, threads, include = job
     if time.time() > deadline:
         return [dict(kernel=name, why="no time was left")]
+    rows = []
     with tempfile.TemporaryDirectory() as folder:
-        cubin = Path(folder) / "k.cubin"
-        text = source if isinstance(source, Path) else Path(folder) / "k.cu"
-        if text is not source:
-            text.write_text(source)
-        done = said(["nvcc", "-O3", "-arch=sm_90", "-w", "-cubin", *[f"-I{path}" for path in include], text, "-o", cubin], 120)
-        if done is None or done.returncode:
-            return [dict(kernel=name, why="nvcc does not build it")]
-        return list(rows_of(options, name, cubin, threads, folder))
+        for kernel, registers, stack, shared, local in built(options, name, source, include, folder, rows):
+            if stack or local:
+                rows.append(dict(kernel=name, why="spills or has a frame"))
+                continue
+            goals = stairs(options, registers, threads, shared)
+            if not goals:
+                rows.append(dict(kernel=name, why="registers do not limit it"))
+            for goal in goals:
+                cubin = Path(folder) / "k.cubin"
+                ways = {way: demoted(options, cubin, kernel, threads, goal, way, folder) for way in WAYS}
+                rows.append(dict(kernel=name, function=kernel, threads=threads, registers=registers, stair=goal,
+                                 number=1 + goals.index(goal), **ways))
+    return rows
 
 
 def jobs(options):

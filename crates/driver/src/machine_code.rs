@@ -8,9 +8,15 @@
 //! computed again (You & Tsai) where that costs less than a slot. Steps go round by round: of what one round left, the
 //! best by the model are taken further.
 //!
+//!
+//! The nearest build, where no stair lies between, is also put into an order that needs fewer registers (Rawat et al.), by itself
+//! and before values leave it.
+//!
 //! `compact` is no step: `demote` gives registers other numbers before it moves a value.
 
-use warpwright_pass::passes::{Again, Demote, Schedule, ScheduleBy, SpillToShared, Throttle};
+use warpwright_pass::passes::{
+    Again, Demote, Schedule, ScheduleBy, ScheduleMiss, SpillToShared, Throttle,
+};
 use warpwright_pass::{Level, Recipe};
 use warpwright_target::{EditedCode, Gpu, Stair, ran_right};
 
@@ -53,16 +59,28 @@ pub fn demoted(gpu: &Gpu, stairs: &[Stair], scored: &[Candidate]) -> Vec<Recipe>
     goals.truncate(MOST_GOALS);
     let all = goals.into_iter().flat_map(|goal| {
         let starts = starts(scored, goal);
-        let nearest = starts.first().map(|start| {
-            let again = Again::All;
-            let pass = Demote::to(goal.regs);
-            start.recipe.with(Demote { again, ..pass })
+        let demote = Demote::to(goal.regs);
+        let again = Demote {
+            again: Again::All,
+            ..demote
+        };
+        let nearest = starts.first().map(|start| start.recipe.with(again));
+        let first = starts.first().filter(|start| is_next(start, goal, stairs));
+        let ordered = first.into_iter().flat_map(|start| {
+            let order = |miss| start.recipe.with(Schedule::within(goal.regs, miss));
+            let near = order(ScheduleMiss::Near).with(again);
+            [order(ScheduleMiss::Refuse), near]
         });
-        let by_slots = starts.into_iter();
-        let by_slots = by_slots.map(|start| start.recipe.with(Demote::to(goal.regs)));
-        by_slots.chain(nearest).collect::<Vec<_>>()
+        let by_slots = starts.iter().map(|start| start.recipe.with(demote));
+        by_slots.chain(nearest).chain(ordered).collect::<Vec<_>>()
     });
     all.collect()
+}
+
+/// Does no stair lie between a build and a goal?
+fn is_next(start: &Candidate, goal: &Stair, stairs: &[Stair]) -> bool {
+    let between = blocks(start) + 1..goal.blocks;
+    !stairs.iter().any(|stair| between.contains(&stair.blocks))
 }
 
 /// Builds from which a stair is reached: nothing of them lies in local memory.
@@ -184,24 +202,28 @@ mod tests {
         ];
         let names = names(&demoted(&gpu, &stairs, &scored));
         assert_eq!(
-            names[..3],
+            names[..5],
             [
                 "demote(80)",
                 "maxnreg(160); demote(80)",
-                "demote(80, again=all)"
+                "demote(80, again=all)",
+                "schedule(registers=80)",
+                "schedule(registers=80, miss=near); demote(80, again=all)"
             ],
             "the build at 80 registers is there already"
         );
         assert_eq!(
-            names[3..7],
+            names[5..10],
             [
                 "maxnreg(80); spill-to-shared; demote(64)",
                 "demote(64)",
                 "maxnreg(160); demote(64)",
-                "maxnreg(80); spill-to-shared; demote(64, again=all)"
+                "maxnreg(80); spill-to-shared; demote(64, again=all)",
+                "maxnreg(80); spill-to-shared; schedule(registers=64)"
             ]
         );
-        assert_eq!(names.len(), 3 + 3 * 4);
+        // No other order by itself over more than a stair.
+        assert_eq!(names.len(), 5 + 6 + 2 * 4);
         let spilling = [default(80, 3, 90), limited(96, 2, 0, 1.3)];
         let names = self::names(&demoted(&gpu, &stairs, &spilling));
         assert_eq!(

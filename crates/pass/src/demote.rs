@@ -24,9 +24,10 @@ pub use warpwright_regs::demote::{Again, Strategy};
 use warpwright_regs::demote::{
     Cell, Demoted, Goal, Known, Refinements, Stuck, compact, demote, pressure,
 };
-use warpwright_regs::draft::{Origin, Role};
+use warpwright_regs::draft::{Draft, Origin, Role};
 use warpwright_sass::demote::access::fresh;
 use warpwright_sass::demote::{Access, General, Slot, Unset};
+use warpwright_sass::edit::RenameError;
 use warpwright_sass::elf::{KernelSections, RESERVED_REGISTERS};
 use warpwright_sass::function::{Calls, Code};
 use warpwright_sass::hazards::settle::{Thrift, settle, storable};
@@ -494,12 +495,22 @@ impl Writer<'_> {
         let word = self.kernel.code.instructions()[own.index()];
         let names = self.names(inst, own)?;
         edit.rename(own.index(), word, |span| names.of(span))
-            .map_err(|why| {
-                Refusal::obstacle(
-                    "an instruction cannot have other registers",
-                    format!("{}: {why}", self.kernel.code.inst_text(own)),
-                )
-            })
+            .map_err(|why| self.cannot_be_renamed(own, why))
+    }
+
+    /// One of the kernel's own instructions under the registers that it has in the draft, where it is `inst`.
+    pub(crate) fn renamed(&self, inst: Inst, own: Inst) -> Result<Instruction, Refusal> {
+        let names = self.names(inst, own)?;
+        let word = self.kernel.code.instructions()[own.index()];
+        word.renamed(|span| names.of(span))
+            .map_err(|why| self.cannot_be_renamed(own, why))
+    }
+
+    fn cannot_be_renamed(&self, own: Inst, why: RenameError) -> Refusal {
+        Refusal::obstacle(
+            "an instruction cannot have other registers",
+            format!("{}: {why}", self.kernel.code.inst_text(own)),
+        )
     }
 
     /// The registers of an instruction of the draft that has the operands of `own`.
@@ -631,7 +642,7 @@ impl Pass for Compact {
     }
 }
 
-fn renumber(pass: &Compact, site: &CubinSite, fuel: &mut Fuel) -> Outcome<Vec<u8>> {
+pub(crate) fn renumber(pass: &Compact, site: &CubinSite, fuel: &mut Fuel) -> Outcome<Vec<u8>> {
     let kernel = Kernel::new(site)?;
     let general = kernel.general(Unset::Kept)?;
     let fewest = pressure(&general);
@@ -643,7 +654,9 @@ fn renumber(pass: &Compact, site: &CubinSite, fuel: &mut Fuel) -> Outcome<Vec<u8
         }
         None => fewest..own,
     };
-    let found = goals.clone().find_map(|goal| compact(&general, goal).ok());
+    let found = goals
+        .clone()
+        .find_map(|goal| compact(Draft::new(&general), goal).ok());
     let Some(done) = found else {
         return Err(match pass.registers {
             Some(registers) if registers < kernel.registers => Refusal::TooFewRegisters {

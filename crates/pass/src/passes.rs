@@ -7,7 +7,7 @@ pub use crate::ptx::limits::{has_bounds, ignored_bounds};
 pub use crate::ptx::promote::Arrays;
 pub use crate::ptx::specialize::Values;
 pub use crate::ptx::unroll::Tests;
-pub use crate::schedule::ScheduleBy;
+pub use crate::schedule::{ScheduleBy, ScheduleMiss};
 pub use crate::throttle::ThrottleBy;
 
 use crate::pass::Registered;

@@ -128,6 +128,16 @@ pub enum Refusal {
         /// The instruction.
         at: Option<String>,
     },
+    /// No order was found in which so few suffice.
+    #[error(
+        "it needs {needed} registers in the best order that was found, {} more than {registers}", needed - registers
+    )]
+    NeedsRegisters {
+        /// The limit.
+        registers: u32,
+        /// The fewest.
+        needed: u32,
+    },
     /// So much is live at once that an allocation would be as good as all spills, and take long.
     #[error("{pressure} registers are live at once, and more than {most} are not tried")]
     TooManyLive {

@@ -1,10 +1,10 @@
-//! `demote` and `compact` on generated kernels that ptxas builds here: every step that is reached is proved, and
-//! mistakes planted in the results are not.
+//! `demote`, `compact` and `schedule(registers=N)` on generated kernels that ptxas builds here: every step that is reached
+//! is proved, and mistakes planted in the results are not.
 
 use std::fmt::Write as _;
 
 use warpwright_check::{CubinOptions, check_kernels};
-use warpwright_pass::passes::{Again, Compact, Demote};
+use warpwright_pass::passes::{Again, Compact, Demote, Schedule, ScheduleMiss};
 use warpwright_pass::{
     Artifact, Block, BlockSource, Executor, Level, Recipe, Refusal, RunError, Setting, Target,
 };
@@ -553,4 +553,114 @@ fn a_gap_in_the_registers_is_closed() {
     let recipe = Recipe::default().with(Compact { registers: None });
     let compacted = carried_out(&gapped, &recipe).expect("it is compacted");
     assert!(registers(&compacted) <= own, "{}", registers(&compacted));
+}
+
+/// A kernel that loads `loads` numbers and takes them up one by one; `kept` of them again in the end.
+fn chain(loads: usize, kept: usize) -> String {
+    let mut text = format!(
+        ".version 8.0\n.target sm_90\n.address_size 64\n\
+         .visible .entry k(.param .u64 data, .param .u64 out)\n.reqntid 64\n{{\n\
+         .reg .f32 %f<{loads}>;\n.reg .f32 %s;\n.reg .b64 %d, %e, %o;\n.reg .b32 %t;\n\
+         ld.param.u64 %d, [data];\nld.param.u64 %e, [out];\nmov.u32 %t, %tid.x;\n\
+         mul.wide.u32 %o, %t, 1024;\nadd.s64 %d, %d, %o;\nadd.s64 %e, %e, %o;\nmov.f32 %s, 0f00000000;\n"
+    );
+    for i in 0..loads {
+        let _ = writeln!(text, "ld.global.f32 %f{i}, [%d+{}];", 4 * i);
+    }
+    for i in (0..loads).chain(0..kept) {
+        let _ = writeln!(text, "fma.rn.f32 %s, %s, %f{i}, %f{i};");
+    }
+    text.push_str("st.global.f32 [%e], %s;\nret;\n}\n");
+    text
+}
+
+#[test]
+fn another_order_needs_fewer_registers_and_no_mistake_in_it_is_proved() {
+    const TEST: &str = "another_order_needs_fewer_registers_and_no_mistake_in_it_is_proved";
+    let options = CubinOptions {
+        block: Some([64, 1, 1]),
+        dynamic_smem: Some(0),
+    };
+    let mut kinds = std::collections::BTreeMap::new();
+    for (loads, kept, fewer) in [(40, 0, 16), (60, 12, 8), (30, 4, 8)] {
+        let Some(cubin) = build(TEST, &chain(loads, kept)) else {
+            return;
+        };
+        let wanted = registers(&cubin) - fewer;
+        let compacted = carried_out(
+            &cubin,
+            &Recipe::default().with(Compact {
+                registers: Some(wanted),
+            }),
+        );
+        assert!(
+            matches!(compacted, Err(RunError::Refused { .. })),
+            "{loads} {kept}: the order alone"
+        );
+        let pass = Schedule::within(wanted, ScheduleMiss::Refuse);
+        let ordered = carried_out(&cubin, &Recipe::default().with(pass));
+        let ordered = ordered.unwrap_or_else(|why| panic!("{loads} {kept}: {why}"));
+        assert!(registers(&ordered) <= wanted, "{loads} {kept}");
+        let original = Elf::parse(&cubin).expect("a cubin");
+        let right = code(&ordered);
+        for at in 0..right.len() {
+            for span in spans(right[at]) {
+                if span.file != warpwright_sass::roles::File::Gpr || span.first == 1 {
+                    continue;
+                }
+                let mut planted = right.clone();
+                planted[at] = right[at].with_bits(right[at].bits() ^ 4 << span.bit);
+                let mut wrong = Elf::parse(&ordered).expect("a cubin");
+                if wrong.set_instructions("k", &planted).is_err() {
+                    continue;
+                }
+                let verdict = check_kernels(&original, &wrong, "k", &options);
+                assert!(
+                    !verdict.is_proved(),
+                    "{loads} {kept}: {at} {span:?} is proved"
+                );
+                *kinds.entry(span.role).or_insert(0) += 1;
+            }
+        }
+    }
+    assert!(
+        kinds.len() == 2 && kinds.values().sum::<u32>() >= 200,
+        "{kinds:?}"
+    );
+}
+
+#[test]
+fn what_no_order_meets_is_refused_with_the_number_that_it_needs() {
+    const TEST: &str = "what_no_order_meets_is_refused_with_the_number_that_it_needs";
+    let Some(cubin) = build(TEST, &chain(60, 30)) else {
+        return;
+    };
+    let run = |registers, miss| {
+        let pass = Schedule::within(registers, miss);
+        carried_out(&cubin, &Recipe::default().with(pass))
+    };
+    let Err(RunError::Refused { refusal, .. }) = run(24, ScheduleMiss::Refuse) else {
+        panic!("thirty values live on");
+    };
+    let Refusal::NeedsRegisters {
+        registers: 24,
+        needed,
+    } = refusal
+    else {
+        panic!("{refusal}");
+    };
+    assert!((30..registers(&cubin)).contains(&needed), "{needed}");
+    let there = run(needed, ScheduleMiss::Refuse).expect("it said so");
+    assert!(registers(&there) <= needed);
+    let near = run(24, ScheduleMiss::Near).expect("it comes near");
+    assert!(registers(&near) <= needed);
+    // So fewer values have to leave.
+    let slots = |before: &str| {
+        let recipe: Recipe = format!("{before}demote(28)").parse().expect("a recipe");
+        let cubin = carried_out(&cubin, &recipe).unwrap_or_else(|why| panic!("{recipe}: {why}"));
+        let elf = Elf::parse(&cubin).expect("a cubin");
+        elf.shared_bytes(&elf.kernel("k").expect("the kernel"))
+    };
+    let [many, few] = ["", "schedule(registers=28, miss=near); "].map(slots);
+    assert!(few < many, "{few} of {many} bytes");
 }

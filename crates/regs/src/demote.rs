@@ -200,7 +200,7 @@ pub fn demote(func: &impl Function, goal: &Goal, known: Known<'_>) -> Result<Dem
 }
 
 fn attempt(func: &impl Function, goal: &Goal, known: Known<'_>) -> Result<Demoted, Stuck> {
-    let mut state = State::new(func, goal, known);
+    let mut state = State::new(Draft::new(func), goal, known);
     let mut stuck = Stuck::TooFew(None);
     for slack in SLACK {
         state.relieve(goal.registers.saturating_sub(slack))?;
@@ -212,11 +212,11 @@ fn attempt(func: &impl Function, goal: &Goal, known: Known<'_>) -> Result<Demote
     Err(stuck)
 }
 
-/// A register for every value of `func` as it is, with so many of them.
+/// A register for every value of `draft` as it is, with so many of them.
 ///
 /// # Errors
 /// See [`Stuck`].
-pub fn compact(func: &impl Function, registers: u32) -> Result<Demoted, Stuck> {
+pub fn compact(draft: Draft, registers: u32) -> Result<Demoted, Stuck> {
     let goal = Goal {
         registers,
         bytes: 0,
@@ -234,7 +234,7 @@ pub fn compact(func: &impl Function, registers: u32) -> Result<Demoted, Stuck> {
         storable: &|_| false,
         fence: &|_| true,
     };
-    State::new(func, &goal, known).finish()
+    State::new(draft, &goal, known).finish()
 }
 
 /// The highest pressure of `func`, in registers.
@@ -285,8 +285,7 @@ impl Plan {
 }
 
 impl<'a> State<'a> {
-    fn new(func: &impl Function, goal: &'a Goal, known: Known<'a>) -> Self {
-        let mut draft = Draft::new(func);
+    fn new(mut draft: Draft, goal: &'a Goal, known: Known<'a>) -> Self {
         let facts = Facts::new(&draft);
         let fixed = pinned(&draft, &facts);
         let is_given = |value: Value| draft.fixed(value).is_some();

@@ -191,6 +191,16 @@ impl Draft {
         }
     }
 
+    /// Puts the instructions from `first` on into another order: the new n-th one is the old `order[n]`-th. They are
+    /// passed from the first to the last, and jumped to at the first alone.
+    pub fn reorder(&mut self, first: Inst, order: &[usize]) {
+        let place = first.index()..first.index() + order.len();
+        let old = self.code[place.clone()].to_vec();
+        for (code, &at) in self.code[place].iter_mut().zip(order) {
+            code.clone_from(&old[at]);
+        }
+    }
+
     /// Where an instruction comes from.
     pub fn origin(&self, inst: Inst) -> Origin {
         self.code[inst.index()].origin

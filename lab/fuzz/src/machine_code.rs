@@ -1,6 +1,6 @@
 //! Generated kernels as machine code, through every pass of the registry that works on it: what a pass
 //! writes must be taken apart, be free of hazards, and differ in no value for the checker; what the checker does not
-//! decide is counted by its reasons. Values are demoted behind moved spills, too, as the search over machine code does it. In
+//! decide is counted by its reasons. Values are demoted behind moved spills and behind orders with fewer registers, too, as the search over machine code does it. In
 //! the end all passes that changed the kernel go over it one behind the other.
 //!
 //! The kernels are assembled with few registers, so that there is something to move; every other one goes
@@ -40,6 +40,10 @@ pub const ALL: &str = "machine code, one behind the other";
 
 /// The name under which values are counted that are demoted behind moved spills.
 pub const BEHIND_SPILLS: &str = "machine code, values behind moved spills";
+/// The name under which kernels are counted that another order brings down to fewer registers.
+pub const BY_ORDER: &str = "machine code, fewer registers by another order";
+/// The same where values are demoted behind it.
+pub const BEHIND_ORDER: &str = "machine code, values behind another order";
 
 /// The pass that is a matter of ptxas.
 const RENAME: &str = "rename";
@@ -220,8 +224,9 @@ fn passes(turn: u64) -> impl Iterator<Item = Invocation> {
     all.filter(|pass| pass.level() == Level::MachineCode)
 }
 
-/// What a kernel goes through that was built under a limit, each by the name under which it is counted: every pass alone, and
-/// values that follow ptxas's spills into shared memory, every other time in another order.
+/// What a kernel goes through that was built under a limit, each by the name under which it is counted: every pass alone,
+/// values that follow ptxas's spills into shared memory, every other time in another order, and orders with fewer registers, with
+/// values demoted behind them.
 fn recipes(turn: u64, limit: u32) -> Vec<(&'static str, Recipe)> {
     let goal = limit - [4, 8][(turn / 8 % 2) as usize];
     let order = match turn / 4 % 2 {
@@ -229,10 +234,29 @@ fn recipes(turn: u64, limit: u32) -> Vec<(&'static str, Recipe)> {
         _ => "; schedule(waits=alone, margin=0)",
     };
     let again = ["all", "on"][(turn / 16 % 2) as usize];
-    let behind = format!("spill-to-shared; demote({goal}, again={again}){order}").parse();
+    // Fewer than the values of most kernels without a limit.
+    let most = limit.min(LIMITS[2]);
+    let few = most - [2, 1, 4, 8][(turn / 4 % 4) as usize];
+    let by = ["height", "place", "none"][(turn / 16 % 3) as usize];
+    let miss = ["near", "refuse"][(turn / 8 % 2) as usize];
     let alone = passes(turn).map(|pass| (pass.name(), Recipe::default().with(pass)));
-    let behind = behind.ok().map(|recipe| (BEHIND_SPILLS, recipe));
-    alone.chain(behind).collect()
+    let written = [
+        (
+            BEHIND_SPILLS,
+            format!("spill-to-shared; demote({goal}, again={again}){order}"),
+        ),
+        (
+            BY_ORDER,
+            format!("schedule(registers={few}, by={by}, miss={miss})"),
+        ),
+        (
+            BEHIND_ORDER,
+            format!("schedule(registers={few}, by={by}, miss=near); demote({few}, again={again})"),
+        ),
+    ];
+    let written = written.into_iter();
+    let written = written.filter_map(|(name, recipe)| Some((name, recipe.parse().ok()?)));
+    alone.chain(written).collect()
 }
 
 /// Every pass on the machine code of the kernel of a seed, each alone and then all of them.

@@ -115,7 +115,7 @@ const fn edit(of: &'static str, recipe: &'static str) -> Edit {
 }
 
 /// The edits.
-pub const EDITS: [Edit; 18] = [
+pub const EDITS: [Edit; 20] = [
     edit("O3", "schedule(by=none, keep=nothing)"),
     edit("O3", "schedule(by=height, waits=alone, margin=0)"),
     edit(
@@ -131,6 +131,11 @@ pub const EDITS: [Edit; 18] = [
     edit(
         "O3",
         "demote(registers=28); schedule(by=height, waits=alone, margin=0)",
+    ),
+    edit("O3", "schedule(registers=28)"),
+    edit(
+        "O3",
+        "schedule(registers=24, miss=near); demote(registers=24, again=all)",
     ),
     edit("O3", "dead-instructions"),
     edit(

@@ -79,7 +79,7 @@ const BEYOND: [&str; 8] = [
 ];
 
 /// The stack pointer's register.
-const STACK: u16 = 1;
+pub(crate) const STACK: u16 = 1;
 
 /// The registers that one instruction reads and writes, in the order of its operands.
 #[derive(Debug, Clone, Default)]
@@ -277,6 +277,14 @@ impl<'c> General<'c> {
             || below
                 .find(|&(read, written)| read || written)
                 .is_some_and(|found| found.0)
+    }
+
+    /// The values of an operand of an instruction, one for each of its registers; none where it writes R1, or is no
+    /// general register.
+    pub fn values(&self, inst: Inst, span: Span) -> &[Value] {
+        let Words { uses, defs, .. } = &self.words[inst.index()];
+        let operand = self.operands(inst).find(|operand| operand.span == span);
+        operand.map_or(&[], |operand| operand.values(uses, defs))
     }
 
     /// The operands of an instruction that are general registers.

@@ -1,7 +1,9 @@
 //! What must stay in order within a block, and how far apart.
 //!
 //! * Registers of all files: read after write, write after read, write after write, with the distances that control
-//!   fields keep ([`Kept`]); for what takes an unknown time, a typical one.
+//!   fields keep ([`Kept`]); for what takes an unknown time, a typical one. Where general registers are to get other
+//!   names afterwards, only what one value ([`General`]) is written and read by keeps its order; what writes R1 is
+//!   passed by nothing then.
 //! * Memory: a load and a store, or two stores, of global or local memory keep their order unless they surely
 //!   touch different bytes: at different constants from one value of a register. Loads do not wait for loads.
 //!   Accesses to shared memory all keep their order, because machine code does not tell which were volatile.
@@ -22,6 +24,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use warpwright_flow::{Function, Inst, Transfer, Value};
 
+use crate::demote::general::{General, STACK};
 use crate::function::{Code, value_of};
 use crate::hazards::distance::Asked;
 use crate::hazards::timing::{Timing, timings};
@@ -74,6 +77,37 @@ impl Graph {
         self.behind[node]
     }
 
+    /// The same dependences of the same instructions in another order that keeps them: the new n-th instruction is the
+    /// old `order[n]`-th.
+    pub fn in_order(&self, order: &[usize]) -> Graph {
+        let places = places_in(order);
+        let moved = |edge: &Edge| Edge {
+            to: places[edge.to as usize] as u32,
+            ..*edge
+        };
+        let edges = |&old: &usize| self.edges[old].iter().map(moved).collect();
+        Graph {
+            edges: order.iter().map(edges).collect(),
+            far: order.iter().map(|&old| self.far[old]).collect(),
+            behind: order.iter().map(|&old| self.behind[old]).collect(),
+        }
+    }
+
+    /// Adds an instruction that must come after some others.
+    #[cfg(test)]
+    pub(super) fn add(&mut self, others: &[usize]) {
+        let node = self.edges.len();
+        self.edges.push(SmallVec::new());
+        self.behind.push(0);
+        self.far.push(Far {
+            loads: false,
+            waits: false,
+        });
+        for &other in others {
+            self.edge(other, node, 1);
+        }
+    }
+
     fn edge(&mut self, from: usize, to: usize, cycles: u16) {
         let edges = &mut self.edges[from];
         match edges.iter_mut().find(|edge| edge.to == to as u32) {
@@ -84,6 +118,15 @@ impl Graph {
             }),
         }
     }
+}
+
+/// The new place of each instruction, where the new n-th one is the old `order[n]`-th.
+pub(super) fn places_in(order: &[usize]) -> Vec<usize> {
+    let mut places = vec![0; order.len()];
+    for (new, &old) in order.iter().enumerate() {
+        places[old] = new;
+    }
+    places
 }
 
 /// What an instruction is to others besides its registers.
@@ -215,19 +258,20 @@ impl Analysis {
         matches!(self.timings[inst.0 as usize].unit.name, "control" | "bmov")
     }
 
-    /// The dependences among the instructions of a block, given in their order.
-    pub fn graph(&self, code: &Code, block: &[Inst]) -> Graph {
+    /// The dependences among the instructions of a block, given in their order; with general registers that are to get
+    /// other names, those of their values.
+    pub fn graph(&self, code: &Code, block: &[Inst], renamed: Option<&General<'_>>) -> Graph {
         let mut graph = Graph {
             edges: vec![SmallVec::new(); block.len()],
             far: Vec::with_capacity(block.len()),
             behind: Vec::with_capacity(block.len()),
         };
-        let mut registers = Registers::default();
+        let mut registers = Registers::new(renamed);
         let mut order = Order::default();
         // The first instruction behind the last wall.
         let mut behind = 0;
         for (node, &inst) in block.iter().enumerate() {
-            if self.is_wall(inst) {
+            if self.is_wall(inst) || renamed.is_some() && writes_stack(code, inst) {
                 for before in behind..node {
                     graph.edge(before, node, 1);
                 }
@@ -254,18 +298,15 @@ impl Analysis {
         graph
     }
 
-    fn far(&self, code: &Code, registers: &Registers, inst: Inst) -> Far {
-        let is_loaded = |value: &Value| match registers.defs.get(value) {
+    fn far(&self, code: &Code, registers: &Registers<'_>, inst: Inst) -> Far {
+        let is_loaded = |named: &Named| match registers.defs.get(&named.key) {
             Some(defs) => defs.iter().any(|def| self.nature(def.1).is_far_load()),
-            None => self.loaded.contains(value),
+            None => self.loaded.contains(&named.register),
         };
         let mut uses = code.roles(inst).uses();
         Far {
             loads: self.nature(inst).is_far_load(),
-            waits: uses.any(|span| {
-                let mut registers = span.registers().filter_map(|n| value_of(span.file, n));
-                registers.any(|value| is_loaded(&value))
-            }),
+            waits: uses.any(|span| registers.named(inst, span).iter().any(is_loaded)),
         }
     }
 
@@ -273,7 +314,7 @@ impl Analysis {
         &self,
         code: &Code,
         graph: &mut Graph,
-        registers: &mut Registers,
+        registers: &mut Registers<'_>,
         node: usize,
         inst: Inst,
     ) {
@@ -282,10 +323,10 @@ impl Analysis {
         let is_certain = !code.is_predicated(inst);
         let operand = |inst, span, timing| Operand { inst, span, timing };
         for &span in spans.clone() {
-            for value in span.registers().filter_map(|n| value_of(span.file, n)) {
-                let used = registers.uses.get(&value);
+            for Named { key, register } in registers.named(inst, span) {
+                let used = registers.uses.get(&key);
                 let used = used.filter(|_| span.role == Role::Def);
-                let known = registers.defs.get(&value).into_iter().chain(used);
+                let known = registers.defs.get(&key).into_iter().chain(used);
                 for &(earlier, earlier_inst, earlier_span) in known.flatten() {
                     let kind = match (earlier_span.role, span.role) {
                         (Role::Use, _) => Kind::War,
@@ -300,7 +341,7 @@ impl Analysis {
                         kind,
                         earlier: operand(earlier_inst, earlier_span, before),
                         later: operand(inst, span, timing),
-                        value,
+                        value: register,
                         cycles: 0,
                         waitless: None,
                         scoreboards: 0,
@@ -314,24 +355,24 @@ impl Analysis {
             }
         }
         for &span in spans {
-            for value in span.registers().filter_map(|n| value_of(span.file, n)) {
+            for Named { key, register } in registers.named(inst, span) {
                 if span.role == Role::Use {
                     registers
                         .uses
-                        .entry(value)
+                        .entry(key)
                         .or_default()
                         .push((node, inst, span));
                     continue;
                 }
-                let defs = registers.defs.entry(value).or_default();
+                let defs = registers.defs.entry(key).or_default();
                 if is_certain {
                     defs.retain(|access| access.0 == node);
-                    if let Some(uses) = registers.uses.get_mut(&value) {
+                    if let Some(uses) = registers.uses.get_mut(&key) {
                         uses.retain(|access| access.0 == node);
                     }
                 }
                 defs.push((node, inst, span));
-                registers.versions.insert(value, node as u32 + 1);
+                registers.versions.insert(register, node as u32 + 1);
             }
         }
     }
@@ -378,7 +419,7 @@ impl Analysis {
         code: &Code,
         graph: &mut Graph,
         order: &mut Order,
-        registers: &Registers,
+        registers: &Registers<'_>,
         node: usize,
         inst: Inst,
     ) {
@@ -446,17 +487,56 @@ type Known = (usize, Bytes, Version);
 /// Where a value is touched: the place in the block, the instruction, the operand.
 type Accesses = SmallVec<[(usize, Inst, Span); 4]>;
 
-#[derive(Default)]
-struct Registers {
+/// What keeps accesses of a register in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Key {
+    /// The register itself.
+    Register(Value),
+    /// The value in it, which may come to lie elsewhere.
+    Value(Value),
+}
+
+/// A register, and what stands for it.
+#[derive(Debug, Clone, Copy)]
+struct Named {
+    key: Key,
+    register: Value,
+}
+
+struct Registers<'g> {
+    /// Where general registers are to get other names: their values.
+    renamed: Option<&'g General<'g>>,
     /// The definitions since the last certain one, and that one.
-    defs: FxHashMap<Value, Accesses>,
+    defs: FxHashMap<Key, Accesses>,
     /// The uses since then.
-    uses: FxHashMap<Value, Accesses>,
-    /// The place behind the last definition.
+    uses: FxHashMap<Key, Accesses>,
+    /// The place behind the last definition of a register.
     versions: FxHashMap<Value, u32>,
 }
 
-impl Registers {
+impl<'g> Registers<'g> {
+    fn new(renamed: Option<&'g General<'g>>) -> Registers<'g> {
+        Registers {
+            renamed,
+            defs: FxHashMap::default(),
+            uses: FxHashMap::default(),
+            versions: FxHashMap::default(),
+        }
+    }
+
+    /// The registers of an operand.
+    fn named(&self, inst: Inst, span: Span) -> SmallVec<[Named; 4]> {
+        let values = self.renamed.map(|general| general.values(inst, span));
+        let values = values.unwrap_or_default();
+        let named = |(at, number): (usize, u16)| {
+            let register = value_of(span.file, number)?;
+            let value = values.get(at).filter(|_| number != STACK);
+            let key = value.map_or(Key::Register(register), |&value| Key::Value(value));
+            Some(Named { key, register })
+        };
+        span.registers().enumerate().filter_map(named).collect()
+    }
+
     /// Which values the registers of an address have now: two accesses with the same have the same.
     fn version(&self, bytes: Bytes) -> Version {
         bytes.base.map(|base| {
@@ -549,6 +629,12 @@ pub fn is_pure(inst: Instruction) -> bool {
         "S2R" | "S2UR" | "CS2R" => FIXED.contains(&special),
         name => PURE.contains(&name),
     }
+}
+
+/// Does it write R1?
+fn writes_stack(code: &Code, inst: Inst) -> bool {
+    let mut defs = code.roles(inst).defs();
+    defs.any(|span| span.file == File::Gpr && span.registers().contains(&STACK))
 }
 
 /// Is it executed by no thread?

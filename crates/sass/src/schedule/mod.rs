@@ -13,24 +13,31 @@
 //! A block that is a loop by itself is looked at for two turns, so that a load for the next turn begins early; what other
 //! blocks load and do not read is waited for behind them.
 //!
+//! Where few registers are the goal ([`Scheduler::within`]), they are to get other names afterwards, so that the graph is
+//! that of their values; orders that need few of them are looked for first ([`pressure`]), and what is ready goes ahead of
+//! its place in such an order, by [`Priority`], as registers allow.
+//!
 //! Time is estimated as the hardware issues: one instruction in a cycle, in order, each when the distances to what it
 //! depends on have passed and its port is free. The same estimate rates the order as it was, and the old one is kept
 //! where the new one is not shorter.
 
 pub mod graph;
+pub mod pressure;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hash::{Hash, Hasher};
 
 use rustc_hash::FxHasher;
-use warpwright_flow::{Cfg, Inst};
+use warpwright_flow::{Cfg, Inst, Liveness};
 use warpwright_target::IssueUnits;
 
+use crate::demote::General;
 use crate::function::Code;
 use crate::hazards::Unchecked;
 use crate::ir::{Ir, Op};
 use graph::{Analysis, Graph};
+use pressure::{Pieces, Room};
 
 /// Which of several instructions that could issue goes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,10 +82,46 @@ pub struct Estimate {
     pub moved: u32,
 }
 
+/// An order of a block that was looked for with few registers as the goal.
+#[derive(Debug, Clone)]
+pub struct Within {
+    /// What it brings.
+    pub estimate: Estimate,
+    /// The new n-th instruction is the old one at the n-th of these places; none where the order stays.
+    pub places: Option<Vec<usize>>,
+    /// General registers that the block needs at once as it was, and so.
+    pub registers: [u32; 2],
+}
+
 /// The graph of a block, and that of two turns where it is a loop.
 struct Trip {
     once: Graph,
     twice: Option<Graph>,
+}
+
+/// What may go next, beyond what dependences say.
+trait Gate {
+    /// May an instruction go ahead of those that stand before it?
+    fn lets(&self, node: usize) -> bool;
+    /// The one that goes where no other may.
+    fn first(&self) -> Option<usize>;
+    /// An instruction was issued.
+    fn issued(&mut self, node: usize);
+}
+
+/// All may go.
+struct Open;
+
+impl Gate for Open {
+    fn lets(&self, _: usize) -> bool {
+        true
+    }
+
+    fn first(&self) -> Option<usize> {
+        None
+    }
+
+    fn issued(&mut self, _: usize) {}
 }
 
 /// What is known of a function's instructions, for all its blocks.
@@ -115,29 +158,93 @@ impl Scheduler {
         ops: &[Op],
         priority: Priority,
     ) -> (Estimate, Option<Vec<usize>>) {
-        let places: Option<Vec<usize>> = ops.iter().map(|op| op.origin()).collect();
-        let Some(places) = places.filter(|places| places.len() > 2) else {
+        let Some(places) = origins(ops) else {
             return (Estimate::default(), None);
         };
-        let insts: Vec<Inst> = places.iter().map(|&at| Inst(at as u32)).collect();
-        let trip = Trip {
-            once: self.analysis.graph(code, &insts),
-            twice: (self.is_loop(&insts))
-                .then(|| self.analysis.graph(code, &[&insts[..], &insts].concat())),
-        };
-        let own: Vec<usize> = (0..insts.len()).collect();
+        let trip = self.trip(code, &places, None);
+        let own: Vec<usize> = (0..places.len()).collect();
         let before = self.time(&trip, &places, &own);
-        let order = self.list(&trip, &places, priority);
+        let rank = Scheduler::ranks(&trip, places.len(), priority);
+        let order = self.list(&trip.once, &rank, &places, &mut Open);
         let after = self.time(&trip, &places, &order);
-        let moved = order.iter().zip(&own).filter(|(a, b)| a != b).count();
+        let moved = moved(&order);
         let is_taken = moved > 0 && priority.takes(before.into(), after.into());
         let estimate = Estimate {
             before,
             after: if is_taken { after } else { before },
             issues: self.issues(&places),
-            moved: moved as u32,
+            moved,
         };
         (estimate, is_taken.then_some(order))
+    }
+
+    /// Which general registers are live where.
+    pub fn liveness(&self, general: &General<'_>) -> Liveness {
+        Liveness::new(general, &self.cfg)
+    }
+
+    /// An order for such a block that needs `limit` general registers at most, or as few as are found, and is then the
+    /// shortest of those by `priorities`; the old one where no other is better. Values of `general` are to get registers
+    /// anew afterwards.
+    pub fn within(
+        &self,
+        (code, general): (&Code, &General<'_>),
+        liveness: &Liveness,
+        ops: &[Op],
+        (priorities, limit): (&[Priority], u32),
+    ) -> Within {
+        let Some(places) = origins(ops) else {
+            return Within {
+                estimate: Estimate::default(),
+                places: None,
+                registers: [0; 2],
+            };
+        };
+        let insts: Vec<Inst> = places.iter().map(|&at| Inst(at as u32)).collect();
+        let pieces = Pieces::new(general, (&self.cfg, liveness), &insts);
+        let trip = self.trip(code, &places, Some(general));
+        let own: Vec<usize> = (0..places.len()).collect();
+        let over = |order: &Vec<usize>| pieces.most_in(order).max(limit);
+        let mut found = vec![own.clone()];
+        if over(&own) > limit {
+            found.extend(pieces.orders(&trip.once));
+        }
+        let base = found.into_iter().min_by_key(over).unwrap_or_default();
+        let ahead = priorities.iter().map(|&priority| -> Vec<usize> {
+            let rank = Scheduler::ranks(&trip, places.len(), priority);
+            let of_base =
+                |all: &[usize]| -> Vec<usize> { base.iter().map(|&at| all[at]).collect() };
+            let rank: Vec<u32> = base.iter().map(|&at| rank[at]).collect();
+            let mut room = Room::new(pieces.in_order(&base), limit);
+            let graph = trip.once.in_order(&base);
+            let order = self.list(&graph, &rank, &of_base(&places), &mut room);
+            order.into_iter().map(|at| base[at]).collect()
+        });
+        let all = std::iter::once(base.clone()).chain(ahead);
+        let all =
+            all.map(|order: Vec<usize>| (over(&order), self.time(&trip, &places, &order), order));
+        let best = all.min_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
+        let (_, after, order) = best.unwrap_or((0, 0, own.clone()));
+        let moved = moved(&order);
+        Within {
+            estimate: Estimate {
+                before: self.time(&trip, &places, &own),
+                after,
+                issues: self.issues(&places),
+                moved,
+            },
+            registers: [&own, &order].map(|order| pieces.most_in(order)),
+            places: (moved > 0).then_some(order),
+        }
+    }
+
+    fn trip(&self, code: &Code, places: &[usize], renamed: Option<&General<'_>>) -> Trip {
+        let insts: Vec<Inst> = places.iter().map(|&at| Inst(at as u32)).collect();
+        let graph = |insts: &[Inst]| self.analysis.graph(code, insts, renamed);
+        Trip {
+            once: graph(&insts),
+            twice: (self.is_loop(&insts)).then(|| graph(&[&insts[..], &insts].concat())),
+        }
     }
 
     /// Cycles in which so many instructions issue one after the other, each port kept busy as long as it is.
@@ -200,9 +307,9 @@ impl Scheduler {
         height
     }
 
-    fn list(&self, trip: &Trip, places: &[usize], priority: Priority) -> Vec<usize> {
-        let (graph, count) = (&trip.once, places.len());
-        let rank: Vec<u32> = match priority {
+    /// Which of the instructions that are ready goes first: the one with the largest number.
+    fn ranks(trip: &Trip, count: usize, priority: Priority) -> Vec<u32> {
+        match priority {
             Priority::Height => Scheduler::heights(trip, count),
             Priority::Place => vec![0; count],
             Priority::Varied(seed) => {
@@ -211,7 +318,17 @@ impl Scheduler {
                     .map(|(node, height)| varied(seed, node, height))
                     .collect()
             }
-        };
+        }
+    }
+
+    fn list(
+        &self,
+        graph: &Graph,
+        rank: &[u32],
+        places: &[usize],
+        gate: &mut impl Gate,
+    ) -> Vec<usize> {
+        let count = places.len();
         let mut open = vec![0u32; count];
         for edge in (0..count).flat_map(|node| graph.successors(node)) {
             open[edge.to as usize] += 1;
@@ -227,32 +344,44 @@ impl Scheduler {
         let mut order = Vec::with_capacity(count);
         let mut busy = Vec::new();
         let mut loads = Loads::new(graph, count);
+        let mut is_ready = vec![false; count];
         while order.len() < count {
             while let Some(&Reverse((_, node))) =
                 later.peek().filter(|Reverse((time, _))| *time <= clock.now)
             {
                 later.pop();
-                match loads.let_pass(node) {
+                is_ready[node] = loads.let_pass(node);
+                match is_ready[node] {
                     true => now.push((rank[node], Reverse(node))),
                     false => loads.parked.push(Reverse(node)),
                 }
             }
-            // The first one whose port is free.
+            // The first one whose port is free, and that may.
             let mut chosen = None;
             let mut freed = u32::MAX;
             while let Some((rank, Reverse(node))) = now.pop() {
+                if loads.is_issued[node] {
+                    continue;
+                }
                 let free = clock.earliest(self.ports[places[node]]);
-                if free <= clock.now {
+                if free > clock.now {
+                    freed = free.min(freed);
+                } else if gate.lets(node) {
                     chosen = Some(node);
                     break;
                 }
-                freed = free.min(freed);
                 busy.push((rank, Reverse(node)));
                 if busy.len() >= LOOK {
                     break;
                 }
             }
             now.extend(busy.drain(..));
+            let first = gate.first().filter(|&first| is_ready[first]);
+            if let (None, Some(first)) = (chosen, first) {
+                let free = clock.earliest(self.ports[places[first]]);
+                chosen = (free <= clock.now).then_some(first);
+                freed = free.min(freed);
+            }
             let Some(node) = chosen else {
                 let by_time = later.peek().map_or(u32::MAX, |&Reverse((time, _))| time);
                 clock.now = freed.min(by_time).max(clock.now + 1);
@@ -260,6 +389,7 @@ impl Scheduler {
             };
             let at = clock.issue(self.ports[places[node]], ready[node]);
             order.push(node);
+            gate.issued(node);
             for passed in loads.issued(node) {
                 later.push(Reverse((ready[passed], passed)));
             }
@@ -274,6 +404,18 @@ impl Scheduler {
         }
         order
     }
+}
+
+/// The places of the instructions of a block, if all come from the code and there is something to order.
+fn origins(ops: &[Op]) -> Option<Vec<usize>> {
+    let places: Option<Vec<usize>> = ops.iter().map(|op| op.origin()).collect();
+    places.filter(|places| places.len() > 2)
+}
+
+/// Instructions that stand elsewhere.
+fn moved(order: &[usize]) -> u32 {
+    let moved = order.iter().enumerate().filter(|(at, old)| at != *old);
+    moved.count() as u32
 }
 
 /// Loads from memory that may be far away, and what waits for such: a reader never goes before a load that stood in

@@ -17,8 +17,12 @@
 //! number stays. `by=none` keeps the order of all blocks: with `keep=nothing` it shows what control fields of ours cost
 //! by themselves.
 //!
+//! With `registers=N` the goal is another one: [`within`].
+//!
 //! Requires that control flow, registers and timing of all instructions are known. Preserves what every
 //! instruction does, and the order of all that is not surely independent ([`warpwright_sass::schedule::graph`]).
+
+mod within;
 
 use std::collections::BTreeMap;
 
@@ -75,6 +79,15 @@ pub enum Waits {
     Alone,
 }
 
+/// What becomes of a kernel that needs more registers than are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScheduleMiss {
+    /// It stays as it is.
+    Refuse,
+    /// It gets the order that needs the fewest.
+    Near,
+}
+
 /// The pass.
 #[derive(Debug, Clone, Copy)]
 pub struct Schedule {
@@ -90,11 +103,16 @@ pub struct Schedule {
     pub seed: u32,
     /// Of so many orders near the one by height, of this and of the one by place, each block takes the shortest.
     pub search: u32,
+    /// Registers per thread to come down to; none where the order alone matters.
+    pub registers: Option<u32>,
+    /// Where so few registers do not suffice.
+    pub miss: ScheduleMiss,
 }
 
 crate::words!(ScheduleBy: ScheduleBy::Height = "height", ScheduleBy::Place = "place", ScheduleBy::None = "none");
 crate::words!(ScheduleKeep: ScheduleKeep::Nothing = "nothing", ScheduleKeep::Scoreboards = "scoreboards",
     ScheduleKeep::Blocks = "blocks");
+crate::words!(ScheduleMiss: ScheduleMiss::Refuse = "refuse", ScheduleMiss::Near = "near");
 crate::words!(Waits: Waits::Resident = "resident", Waits::Alone = "alone");
 crate::options!(Schedule: []; [
     by: ScheduleBy = ScheduleBy::Height, "what goes first: the longest way to the end of the block, the old place, or the old order alone";
@@ -102,7 +120,9 @@ crate::options!(Schedule: []; [
     keep: ScheduleKeep = ScheduleKeep::Blocks, "what stays of control fields: nothing, scoreboards, or all in blocks that stay";
     margin: u32 = 2, "percent of the time that it must promise";
     seed: u32 = 0, "not 0: another order near the one by height, which promises nothing, to be measured";
-    search: u32 = 0, "of so many orders near the one by height, of this and of the one by place, each block takes the shortest"]);
+    search: u32 = 0, "of so many orders near the one by height, of this and of the one by place, each block takes the shortest";
+    registers: Option<u32> = None, "registers per thread to come down to: values get registers anew [default: they keep theirs]";
+    miss: ScheduleMiss = ScheduleMiss::Refuse, "where so few registers do not suffice: nothing, or as few as can be had"]);
 
 impl Schedule {
     /// By what a warp alone takes, whatever it promises: to be measured.
@@ -114,6 +134,22 @@ impl Schedule {
             margin: 0,
             seed,
             search: 0,
+            registers: None,
+            miss: ScheduleMiss::Refuse,
+        }
+    }
+
+    /// Within so many registers.
+    pub fn within(registers: u32, miss: ScheduleMiss) -> Schedule {
+        Schedule {
+            by: ScheduleBy::Height,
+            waits: Waits::Resident,
+            keep: ScheduleKeep::Blocks,
+            margin: 2,
+            seed: 0,
+            search: 0,
+            registers: Some(registers),
+            miss,
         }
     }
 
@@ -141,9 +177,9 @@ impl Pass for Schedule {
     const TIMING: Timing = Timing::Anew;
 
     fn needs(&self) -> &'static [Need] {
-        match (self.by, self.waits) {
-            (ScheduleBy::None, _) | (_, Waits::Alone) => &[],
-            (ScheduleBy::Height | ScheduleBy::Place, Waits::Resident) => &[Need::BlockSize],
+        match (self.by, self.waits, self.registers) {
+            (ScheduleBy::None, ..) | (_, Waits::Alone, _) | (.., Some(_)) => &[],
+            (ScheduleBy::Height | ScheduleBy::Place, Waits::Resident, None) => &[Need::BlockSize],
         }
     }
 
@@ -153,6 +189,9 @@ impl Pass for Schedule {
 }
 
 fn schedule(pass: &Schedule, site: &CubinSite, fuel: &mut Fuel) -> Outcome<Vec<u8>> {
+    if let Some(registers) = pass.registers {
+        return within::rewrite((pass, registers), site, fuel);
+    }
     let mut elf = site.cubin.elf().clone();
     let mut ir = Ir::new(&elf, site.kernel)?;
     let note = match pass.priorities() {
@@ -186,8 +225,7 @@ fn permute(
 ) -> Result<String, Refusal> {
     let sections = elf.kernel(site.kernel)?;
     let code = Code::new(elf, &sections, Calls::Followed)?;
-    let scheduler = Scheduler::new(&code)
-        .map_err(|error| Refusal::obstacle("its schedule is not understood", error))?;
+    let scheduler = scheduler(&code)?;
     let warps = match pass.waits {
         Waits::Resident => warps(site)?,
         Waits::Alone => 1.0,
@@ -267,6 +305,10 @@ fn permute(
         count(burnt, "block"),
         count(moved, "instruction")
     ))
+}
+
+fn scheduler(code: &Code) -> Result<Scheduler, Refusal> {
+    Scheduler::new(code).map_err(|error| Refusal::obstacle("its schedule is not understood", error))
 }
 
 /// Of several proposals the one that is shortest for each block, if it is shorter than the block was. What cannot be
