@@ -10,7 +10,7 @@ use warpwright_driver::build::{resources, resources_of};
 use warpwright_driver::candidate::Turns;
 use warpwright_launch::Source as Certainty;
 use warpwright_pass::names::is_named;
-use warpwright_pass::scope::too_large;
+use warpwright_pass::scope::{gpu_of, too_large};
 use warpwright_pass::{Block, BlockSource, Bounded, Reliance, Setting};
 use warpwright_ptx::Module;
 use warpwright_report::accesses::AccessReport;
@@ -22,7 +22,7 @@ use warpwright_report::explain::{
 use warpwright_report::local::{self, Declared, Written};
 use warpwright_report::screen::extents;
 use warpwright_sass::{Cubin, Elf};
-use warpwright_target::{Gpu, lookup, runs_on};
+use warpwright_target::{Gpu, runs_on};
 use warpwright_toolkit::PtxasJob;
 
 use crate::counts::{executed_by, of_machine_code};
@@ -350,12 +350,7 @@ fn of_cubin(
         name: input.name.clone(),
         error,
     })?;
-    let own = format!("sm_{}", cubin.sm);
-    let specific = elf.is_specific().then(|| lookup(&format!("{own}a")));
-    let own = match specific {
-        Some(Ok(specific)) => specific,
-        _ => lookup(&own)?,
-    };
+    let own = gpu_of(elf)?;
     let gpu = named.unwrap_or(own);
     if !runs_on(own.arch.sm, gpu.arch.sm) {
         return Err(Error::CubinDoesNotRun {

@@ -216,6 +216,33 @@ pub fn register_limit(nvcc: &[String]) -> Option<OsString> {
     last
 }
 
+/// What holds of the numbers of a file alone that is linked with others on the device (`-rdc=true`, `-dc`).
+pub const BEFORE_LINKING: &str = "registers and stack are those of this file alone, before device linking (-rdc=true): \
+     nvlink settles what calls take; `warpwright explain` of the linked program has these";
+
+/// Is the code for device linking, by the arguments of nvcc?
+pub fn is_for_linking(nvcc: &[String]) -> bool {
+    const SWITCHES: [&str; 2] = ["dc", "device-c"];
+    const VALUED: [&str; 2] = ["rdc", "relocatable-device-code"];
+    let mut words = nvcc.iter().peekable();
+    let mut found = false;
+    while let Some(word) = words.next() {
+        let Some(name) = word.strip_prefix("--").or(word.strip_prefix('-')) else {
+            continue;
+        };
+        let (name, value) = match name.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None if VALUED.contains(&name) => (name, words.next().map(String::as_str)),
+            None => (name, None),
+        };
+        found = match VALUED.contains(&name) {
+            true => value == Some("true"),
+            false => found || SWITCHES.contains(&name),
+        };
+    }
+    found
+}
+
 /// nvcc makes PTX here, and candidates are assembled with limits of their own: what is meant for ptxas, and what
 /// names another output, would be dropped without a word.
 ///
@@ -336,6 +363,31 @@ mod tests {
     fn of(words: &[&str]) -> Result<(Option<String>, Vec<String>), Error> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         architecture(None, &words)
+    }
+
+    #[test]
+    fn code_for_device_linking_is_told_by_the_arguments() {
+        let of = |text: &str| {
+            let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+            is_for_linking(&words)
+        };
+        for yes in [
+            "-rdc=true",
+            "-O3 -rdc true",
+            "-dc",
+            "--relocatable-device-code=true -I.",
+        ] {
+            assert!(of(yes), "{yes}");
+        }
+        for no in [
+            "-rdc=false",
+            "-rdc=true -rdc=false",
+            "-Drdc=true",
+            "-I dc",
+            "rdc=true",
+        ] {
+            assert!(!of(no), "{no}");
+        }
     }
 
     #[test]

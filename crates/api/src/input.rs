@@ -56,7 +56,7 @@ impl Input {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Empty`], [`Error::Archive`], [`Error::Unknown`]; for `.sass` [`Error::NotText`] and [`Error::Sass`].
+    /// [`Error::Empty`], [`Error::Archive`], [`Error::Unknown`]; for CUDA C and `.sass` [`Error::NotText`], for that [`Error::Sass`].
     pub fn new(name: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Result<Input, Error> {
         let (name, bytes) = (name.into(), bytes.into());
         let path = PathBuf::from(&name);
@@ -96,6 +96,9 @@ impl Input {
             Level::Cuda => in_utf8(bytes),
             _ => (bytes, false),
         };
+        if level == Level::Cuda {
+            text(&name, &bytes)?;
+        }
         Ok(Input {
             name,
             path,
@@ -130,7 +133,10 @@ impl Input {
 /// languages, which mean nothing to a compiler.
 pub(crate) fn in_utf8(bytes: Vec<u8>) -> (Vec<u8>, bool) {
     let is_utf16 = bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff");
-    match std::str::from_utf8(&bytes).is_ok() || bytes.contains(&0) || is_utf16 {
+    // Spaces apart, text has no control characters.
+    let is_data =
+        |byte: &u8| byte.is_ascii_control() && !matches!(byte, b'\t'..=b'\r' | 0x1a | 0x1b);
+    match std::str::from_utf8(&bytes).is_ok() || is_utf16 || bytes.iter().any(is_data) {
         true => (bytes, false),
         false => {
             let text: String = bytes.iter().map(|&byte| char::from(byte)).collect();
@@ -211,6 +217,20 @@ fn holds(bytes: &[u8], word: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_source_is_text() {
+        let of = |bytes: &[u8]| Input::new("k.cu", bytes);
+        assert!(matches!(
+            of(b"\x7fEL\x01\xff\xfe"),
+            Err(Error::NotText { at: 4, .. })
+        ));
+        assert!(matches!(
+            of(b"a\xe4b\x05"),
+            Err(Error::NotText { at: 1, .. })
+        ));
+        assert!(of(b"// gr\xfc\xdfe\r\n\t\x0c").is_ok_and(|input| input.recoded));
+    }
 
     #[test]
     fn levels_by_content_then_ending() {

@@ -33,7 +33,8 @@ use warpwright_toolkit::{BuildCache, FindOptions, Origin, Toolkit};
 
 use crate::device_code::some_names;
 use crate::front::{
-    ASSUMED, Compile, is_assumed, kernels_of, module, register_limit, target, verified,
+    ASSUMED, BEFORE_LINKING, Compile, is_assumed, is_for_linking, kernels_of, module,
+    register_limit, target, verified,
 };
 use crate::own_launch::seen;
 use crate::ran::seen_of_machine_code;
@@ -580,6 +581,10 @@ impl Optimizer {
         };
         if let (Some((_, note)), Some(first)) = (right, one.reports.first_mut()) {
             first.notes.push(note.clone());
+        }
+        if is_for_linking(&options.nvcc) {
+            let reports = one.reports.iter_mut();
+            reports.for_each(|report| report.notes.push(BEFORE_LINKING.to_owned()));
         }
         let code = match options.emit {
             Emit::Ptx => annotated(&String::from_utf8_lossy(&one.code), &one.reports).into_bytes(),

@@ -139,7 +139,7 @@ impl Sass {
         Ok(Listing {
             schema: "warpwright.sass/1",
             input: self.name.clone(),
-            gpu: format!("sm_{}", sm(&elves)),
+            gpu: elves.first().map(Elf::architecture).unwrap_or_default(),
             functions,
         })
     }
@@ -150,9 +150,9 @@ impl Sass {
     /// It cannot be read, has no such function, or there is no nvdisasm.
     pub fn check(&self, what: Check, tools: &Tools<'_>) -> Result<Checked, Error> {
         let (mut functions, mut errors) = Findings::default();
-        let mut target = 0;
+        let mut gpu = String::new();
         for (bytes, elf) in self.cubins.iter().zip(self.elves()?) {
-            target = elf.target().sm;
+            gpu = elf.architecture();
             let found = match what {
                 Check::Roundtrip => self.roundtrip(bytes)?,
                 Check::Liveness => self.liveness(bytes, tools)?,
@@ -167,7 +167,7 @@ impl Sass {
         Ok(Checked {
             schema: "warpwright.sass-check/1",
             input: self.name.clone(),
-            gpu: format!("sm_{target}"),
+            gpu,
             check: match what {
                 Check::Roundtrip => "roundtrip",
                 Check::Liveness => "liveness",
@@ -328,11 +328,11 @@ fn cubins(
 /// A GPU that is named beside a cubin must be one that runs it.
 fn runs_on(name: &str, cubin: &[u8], gpu: &Gpu) -> Result<(), Problem> {
     let elf = Elf::parse(cubin).map_err(|e| Problem::Input(format!("`{name}`: {e}")))?;
-    let (sm, wanted) = (elf.target().sm, gpu.arch.sm);
-    match warpwright_target::runs_on(sm, wanted) {
+    match warpwright_target::runs_on(elf.target().sm, gpu.arch.sm) {
         true => Ok(()),
         false => Err(Problem::Input(format!(
-            "`{name}` is a cubin for sm_{sm}, which does not run on {gpu}"
+            "`{name}` is a cubin for {}, which does not run on {gpu}",
+            elf.architecture()
         ))),
     }
 }

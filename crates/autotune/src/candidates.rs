@@ -16,6 +16,7 @@ use warpwright_pass::artifact::Invalid;
 use warpwright_pass::{Artifact, Caution, Recipe, Scope};
 use warpwright_ptx::opcode::Op;
 use warpwright_ptx::{Module, Type, TypeKind};
+use warpwright_sass::Cubin;
 use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, Toolkit};
 use warpwright_winners::LaunchClass;
@@ -100,6 +101,13 @@ impl Code {
             name: path.display().to_string(),
             error,
         })
+    }
+
+    /// Does its machine code bound the blocks of a kernel?
+    pub(crate) fn has_bounds(&self, kernel: &str) -> bool {
+        let cubin = Cubin::parse(&self.cubin).ok();
+        let found = cubin.as_ref().and_then(|cubin| cubin.kernel(kernel));
+        found.is_some_and(|kernel| kernel.max_threads.is_some())
     }
 
     /// The one with this cubin.

@@ -58,6 +58,8 @@ pub struct Target {
     pub searching: Option<Searching>,
     /// At which launches of a process.
     pub(crate) when: Occasion,
+    /// Has the kernel launch bounds?
+    pub(crate) has_bounds: bool,
     /// May last bits of results differ (`--fp`)?
     pub(crate) may_round: bool,
     /// What came of it.
@@ -106,6 +108,7 @@ impl Target {
         space: Option<&Space>,
     ) -> Result<(), Error> {
         let code = Code::read(tools.modules, &self.launched)?;
+        self.has_bounds = code.has_bounds(&self.launched.kernel);
         let start = propose(tools.watch, &self.wanted(&code, tools.gpu), tools.toolkit);
         self.proposed = start.proposed;
         if let (true, Some(space)) = (start.is_searched, space) {
@@ -223,7 +226,8 @@ impl Target {
     pub fn edit(&self, name: &str, time: f64) -> Option<Edit> {
         let mut all = self.proposed.iter();
         let recipe = &all.find(|proposed| proposed.name == name)?.recipe;
-        edit_in_place(&recipe.parse::<Recipe>().ok()?, &self.launched.name, time)
+        let recipe = recipe.parse::<Recipe>().ok()?;
+        edit_in_place(&recipe, &self.launched.name, self.has_bounds, time)
     }
 
     /// Is it for some launches of its class by themselves?
@@ -369,6 +373,7 @@ pub fn targets(tools: Tools<'_>, asked: &Asked<'_>, trace: &Trace) -> Result<Vec
                 ..occasion(&launched, trace.processes)
             },
             launched,
+            has_bounds: false,
             may_round: asked.may_round,
             verdict: Verdict::Stays("it was not launched again".into()),
         };

@@ -398,6 +398,7 @@ mod tests {
                 among,
                 ..Occasion::default()
             },
+            has_bounds: false,
             may_round: false,
             verdict: Verdict::Won {
                 name: "best".into(),

@@ -285,5 +285,7 @@ fn counting_takes_a_part_of_a_large_launch() {
     let document: Value = serde_json::from_str(&text).unwrap();
     let kernel = &document["kernels"][0];
     assert!(kernel["accesses"].is_object(), "it is counted: {kernel}");
+    let counted = kernel["accesses"].to_string();
+    assert!(counted.contains(", in 4 of its "), "{counted}");
     assert!(most < 600 << 10, "{most} KiB");
 }

@@ -805,6 +805,37 @@ fn the_log_says_why_of_each_kernel() {
     assert!(last("Safe", &["-arch=sm_90", "small.ptx"]).contains("WARPWRIGHT_PTXAS=Safe"));
 }
 
+/// What a recipe asks of one kernel that cannot be is logged by the kernel's name; the others get theirs.
+#[test]
+fn a_recipe_that_cannot_be_stops_no_other() {
+    let Some(bench) = Bench::new("a_recipe_that_cannot_be_stops_no_other") else {
+        return;
+    };
+    let head = SMALL.find(".visible").unwrap();
+    let other = SMALL[head..].replace(".entry k", ".entry other");
+    let both = format!("{SMALL}{}", other.replace(".maxntid 64", ".maxntid 32"));
+    std::fs::write(bench.path("both.ptx"), both).unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_warpwright-ptxas"));
+    let call = ["-arch=sm_90", "both.ptx", "-o", "out"];
+    let mut command = bench.command(program, "safe", &call);
+    command.env(
+        "WARPWRIGHT_PTXAS_RECIPES",
+        "other=maxntid(64) | k=maxnreg(32)",
+    );
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let line = bench.log().lines().last().unwrap_or_default().to_owned();
+    assert!(
+        line.contains("k: maxnreg(32) (named by WARPWRIGHT_PTXAS_RECIPES"),
+        "{line}"
+    );
+    let unchanged = line.split("unchanged: ").nth(1).unwrap_or_default();
+    assert!(
+        unchanged.starts_with("other: ") && unchanged.contains("maxntid"),
+        "{line}"
+    );
+}
+
 #[test]
 fn a_winner_stands_in_where_launches_do_not_matter() {
     let Some(bench) = Bench::new("a_winner_stands_in_where_launches_do_not_matter") else {

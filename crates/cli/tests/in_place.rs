@@ -1801,6 +1801,27 @@ fn exit_codes_are_the_programs() {
             err(&missing)
         );
     }
+    // Who wants a document has one, behind what the program says: it names no kernel.
+    let kept = bench.folder.path().join("none.json");
+    for to in [&["--json"][..], &["--report-to", kept.to_str().unwrap()]] {
+        let words = [&["tune"], to, &["--", "sh", "-c", "echo done; exit 7"]].concat();
+        let ended = bench.run(&words, false);
+        assert_eq!(ended.status.code(), Some(7), "{to:?}: {}", err(&ended));
+        assert!(
+            err(&ended).contains("no launch was seen: "),
+            "{}",
+            err(&ended)
+        );
+        let said = out(&ended);
+        let behind = said.strip_prefix("done\n").unwrap().to_owned();
+        let text = match to {
+            ["--json"] => behind,
+            _ => std::fs::read_to_string(&kept).unwrap() + &behind,
+        };
+        let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(document["kernels"], serde_json::json!([]), "{text}");
+        assert_eq!(document["gpu"], "", "{text}");
+    }
     // What is closed is closed for the program.
     for (closed, script) in [
         (">&-", "echo no"),

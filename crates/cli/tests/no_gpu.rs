@@ -91,8 +91,13 @@ fn make_and_a_source_file() {
         out.contains("all kernels ran in the emulator"),
         "{out}{err}"
     );
+    let linked = "linked with the shared runtime, libcudart.so: build it anew for other runs";
+    assert!(err.contains(linked), "{err}");
     // make ends with 2 where a command ends with 7.
     assert_eq!(output.status.code(), Some(2), "{out}{err}");
+    // Of the program itself that is known.
+    let itself = text(&trace(folder.path(), &["./scale"]).stderr);
+    assert!(!itself.contains(linked), "{itself}");
     // Without dashes, and by a program that starts two others.
     let words = ["make", "run", "-s"];
     let out = text(&trace(folder.path(), &words).stdout);

@@ -101,6 +101,17 @@ fn spills_are_told_alike() {
     assert!(moved.contains("B spills (shared)"), "{moved}");
     let limited = run(&["explain", "k.cubin"]);
     assert!(limited.contains("B spills or local arrays"), "{limited}");
+    // ptxas itself spills to shared memory, all of it or a part.
+    for (recipe, said) in [
+        ("maxnreg(72); smem-spilling", "no local spills"),
+        ("maxnreg(40); smem-spilling", "B local spills"),
+    ] {
+        let text = run(&["opt", "k.cu", "--recipe", recipe]);
+        let choice = text.split(" choice ").nth(1).unwrap();
+        assert!(choice.contains(said), "{text}");
+        assert!(choice.contains("of them for spills)"), "{text}");
+        assert!(!choice.contains("no spills"), "{text}");
+    }
     // Nobody knows which of its shared memory are slots.
     for command in ["explain", "opt"] {
         let text = run(&[command, "m.cubin"]);

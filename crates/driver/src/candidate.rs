@@ -188,8 +188,10 @@ pub enum Standing {
 pub struct Figures {
     /// Its resources.
     pub resources: Resources,
-    /// Its residency on the target; none where it cannot be launched.
+    /// Its residency on the target; none where it cannot be launched, or is not for the launch that is known.
     pub residency: Option<Residency>,
+    /// The launches that it is for, in words, where the one that is known is none of them.
+    pub elsewhere: Option<String>,
     /// The prediction.
     pub score: Option<Score>,
     /// The measurement, if the database or a tuning run has one.
@@ -225,6 +227,7 @@ impl Candidate {
         let figures = Figures {
             resources,
             residency: None,
+            elsewhere: None,
             score: None,
             measured: None,
             standing: Standing::Open,
@@ -279,6 +282,11 @@ impl Candidate {
     /// Its residency.
     pub fn residency(&self) -> Option<&Residency> {
         self.figures()?.residency.as_ref()
+    }
+
+    /// The launches that it is for, where the one that is known is none of them.
+    pub fn elsewhere(&self) -> Option<&str> {
+        self.figures()?.elsewhere.as_deref()
     }
 
     /// The prediction.
@@ -349,6 +357,8 @@ struct Flat {
     recipe: Recipe,
     resources: Option<Resources>,
     residency: Option<Residency>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    elsewhere: Option<String>,
     score: Option<Score>,
     measured: Option<Measured>,
     rejected: Option<String>,
@@ -382,6 +392,7 @@ impl From<Candidate> for Flat {
             recipe: candidate.recipe,
             resources: None,
             residency: None,
+            elsewhere: None,
             score: None,
             measured: None,
             proof: None,
@@ -393,6 +404,7 @@ impl From<Candidate> for Flat {
             }
             flat.resources = Some(figures.resources);
             flat.residency = figures.residency;
+            flat.elsewhere = figures.elsewhere;
             flat.score = figures.score;
             flat.measured = figures.measured;
             flat.holds_for = figures.holds_for;
@@ -422,6 +434,7 @@ impl From<Flat> for Candidate {
             state: State::Built(Box::new(Figures {
                 resources,
                 residency: flat.residency,
+                elsewhere: flat.elsewhere,
                 score: flat.score,
                 measured: flat.measured,
                 standing,

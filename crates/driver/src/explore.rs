@@ -34,7 +34,7 @@ use crate::proposal::{
     for_machine_code, goals, is_hopeless, is_rewritten, loops_and_caches, peers, register_limit,
     second_round, specialised, steps, third_round, throttles,
 };
-use crate::residency::{hold, occupy};
+use crate::residency::{elsewhere, hold, occupy};
 use crate::score::score_all;
 
 /// What every kernel of an input is explored with.
@@ -694,6 +694,7 @@ impl<'a> Exploration<'a> {
     fn take(&mut self, built: Vec<Built>) {
         for mut b in built {
             occupy(&self.bench.setting, &mut b.candidate);
+            elsewhere(&self.bench.setting, b.run.as_ref(), &mut b.candidate);
             if let Some(default) = self.built.first() {
                 let setting = &self.bench.setting;
                 hold(self.reliance, setting, &default.candidate, &mut b.candidate);

@@ -1,7 +1,8 @@
 //! Occupancy of candidates, through `target`'s calculator, and whether it is enough for what the kernel relies on.
 
-use warpwright_pass::Setting;
+use warpwright_launch::{Condition, Quantity};
 use warpwright_pass::reliance::{Reliance, Takes};
+use warpwright_pass::{BlockSource, Caution, Run, Setting};
 use warpwright_target::{Resources, occupancy};
 
 use crate::candidate::{Because, Candidate, Rejection, Residency};
@@ -42,6 +43,44 @@ pub fn occupy(setting: &Setting, candidate: &mut Candidate) {
         }
         Err(error) => candidate.reject(Rejection::new(Because::Launch, error)),
     }
+}
+
+/// Of a build that refuses the launch that is known, or is not right for it, no residency is stated there: it says which launches
+/// it is for.
+pub fn elsewhere(setting: &Setting, run: Option<&Run>, candidate: &mut Candidate) {
+    let launches = run.and_then(|run| launches_without(setting, run));
+    if let (Some(launches), Some(figures)) = (launches, candidate.figures_mut()) {
+        figures.residency = None;
+        figures.elsewhere = Some(launches);
+    }
+}
+
+/// The launches that a build is for, if the one that is known is none of them.
+fn launches_without(setting: &Setting, run: &Run) -> Option<String> {
+    if setting.block.source == BlockSource::Assumed {
+        return None;
+    }
+    let threads = setting.block.threads();
+    let bound = run
+        .cautions()
+        .into_iter()
+        .find_map(|caution| match caution {
+            Caution::BlockBound { threads: most } if threads > most => {
+                Some(format!("blocks of at most {most} threads"))
+            }
+            _ => None,
+        });
+    let guard = run.guard();
+    let fails = |condition: Condition| match condition {
+        Condition::In(Quantity::Block(extent), set) => !set.has(extent.of(setting.block.dims)),
+        Condition::In(Quantity::Grid(extent), set) => {
+            let grid = setting.grid_dims.map(|dims| extent.of(dims));
+            grid.is_some_and(|grid| !set.has(grid))
+        }
+        _ => false,
+    };
+    let is_other = guard.conditions().any(fails);
+    bound.or_else(|| is_other.then(|| guard.to_string()))
 }
 
 /// Rejects a build that takes from the kernel what it relies on ([`Reliance`]): `original` is the untouched build. Both

@@ -23,6 +23,8 @@ pub enum BlockSource {
     Launch,
     /// `.maxntid` in the kernel: an upper bound, taken as the size where no launch of fewer threads was seen.
     Bound,
+    /// `.maxntid` in the kernel, in the shape of a launch of as many threads that was seen.
+    BoundSeen,
     /// A launch in the kernel's own source: a fact about that launch, which occupancy and prediction may use, and no
     /// promise of others.
     Seen,
@@ -44,6 +46,7 @@ impl fmt::Display for BlockSource {
             BlockSource::Traced => "the trace",
             BlockSource::Launch => "launch description",
             BlockSource::Bound => ".maxntid",
+            BlockSource::BoundSeen => ".maxntid, in the shape of a launch that was seen",
             BlockSource::Seen => "the code's own launch",
             BlockSource::SeenFirst => "one of the code's launches, which differ: --block",
             BlockSource::Ran => "seen when its program ran",
@@ -183,8 +186,13 @@ impl Block {
                     (_, false) => BlockSource::Seen,
                 },
             },
-            (BlockSource::Bound, Some(dims)) if !seen.differ && count(dims) == count(self.dims) => {
-                Block { dims, ..self }
+            (BlockSource::Bound, Some(dims))
+                if !seen.differ && dims != self.dims && count(dims) == count(self.dims) =>
+            {
+                Block {
+                    dims,
+                    source: BlockSource::BoundSeen,
+                }
             }
             _ => self,
         }

@@ -7,9 +7,9 @@ use warpwright_cudac::File;
 use warpwright_cudac::diag::Source;
 use warpwright_launch::{Facts, Guard, Launch, Parts, Quantity, Source as Certainty};
 use warpwright_ptx::Module;
-use warpwright_sass::{Elf, Kernel, Parsed};
+use warpwright_sass::{Elf, Kernel};
 use warpwright_stencil::dsl;
-use warpwright_target::{Gpu, THREADS_PER_BLOCK, lookup};
+use warpwright_target::{Gpu, THREADS_PER_BLOCK, UnknownGpu, lookup};
 
 use crate::artifact::{Artifact, Language};
 use crate::launch::{Block, BlockError, BlockSource, possible};
@@ -103,17 +103,17 @@ pub enum ScopeError {
     NoGpu,
     /// Machine code for another architecture.
     #[error(
-        "the cubin is for sm_{cubin} and does not run on sm_{gpu}: leave --gpu out, or build it for sm_{gpu}"
+        "the cubin is for {cubin} and does not run on sm_{gpu}: leave --gpu out, or build it for sm_{gpu}"
     )]
     OtherGpu {
         /// The architecture of the cubin.
-        cubin: u32,
+        cubin: String,
         /// That of the GPU.
         gpu: u32,
     },
     /// No table for it.
-    #[error("nothing is known of sm_{0}")]
-    UnknownGpu(u32),
+    #[error("nothing is known of {0}")]
+    UnknownGpu(String),
 }
 
 /// Kernels that a message names.
@@ -126,22 +126,32 @@ impl Bounded {
     }
 }
 
+/// The GPU that machine code is for; without its features where there is no table of a GPU with these.
+///
+/// # Errors
+/// There is no table of its architecture.
+pub fn gpu_of(elf: &Elf) -> Result<Gpu, UnknownGpu> {
+    lookup(&elf.architecture()).or_else(|_| lookup(&format!("sm_{}", elf.target().sm)))
+}
+
 impl<'a> Scope<'a> {
     /// The GPU: the one named, else what the code is for.
     ///
     /// # Errors
     /// [`ScopeError::NoGpu`], [`ScopeError::OtherGpu`], [`ScopeError::UnknownGpu`].
     pub fn gpu(&self, artifact: &Artifact) -> Result<Gpu, ScopeError> {
-        let cubin = artifact.as_cubin().map(Parsed::view);
+        let cubin = artifact.as_cubin();
         match (artifact.as_module(), cubin, self.gpu) {
-            (_, Some(cubin), Some(gpu)) if gpu.arch.sm != cubin.sm => Err(ScopeError::OtherGpu {
-                cubin: cubin.sm,
-                gpu: gpu.arch.sm,
-            }),
-            (_, _, Some(gpu)) => Ok(gpu),
-            (_, Some(cubin), None) => {
-                lookup(&format!("sm_{}", cubin.sm)).map_err(|_| ScopeError::UnknownGpu(cubin.sm))
+            (_, Some(cubin), Some(gpu)) if gpu.arch.sm != cubin.view().sm => {
+                Err(ScopeError::OtherGpu {
+                    cubin: cubin.elf().architecture(),
+                    gpu: gpu.arch.sm,
+                })
             }
+            (_, Some(cubin), None) => {
+                gpu_of(cubin.elf()).map_err(|_| ScopeError::UnknownGpu(cubin.elf().architecture()))
+            }
+            (_, _, Some(gpu)) => Ok(gpu),
             (Some(module), _, None) => {
                 let mut targets = module.header.targets.iter();
                 let stated = targets.find(|target| target.starts_with("sm_"));

@@ -82,7 +82,11 @@ pub fn edits_of(report: &KernelReport) -> Vec<Edit> {
     };
     // A limit stands in the place of bounds, without which nobody knows what ptxas makes; one that is nearer to what the
     // build took is another choice as well.
-    let has_bounds = report.has_bounds || report.block_source == BlockSource::Bound;
+    let is_bound = matches!(
+        report.block_source,
+        BlockSource::Bound | BlockSource::BoundSeen
+    );
+    let has_bounds = report.has_bounds || is_bound;
     let text = |pass: &Invocation| match pass.get::<MaxNReg>() {
         Some(_) if has_bounds => None,
         _ => in_source(pass, &[]),
@@ -99,20 +103,27 @@ pub fn edits_of(report: &KernelReport) -> Vec<Edit> {
 }
 
 /// What would do in the source as much of a recipe as can be said there, which took `time` of the original's when it was
-/// measured in a program. `name` is the kernel's as people write it, with the types of its parameters.
-pub fn edit_in_place(recipe: &Recipe, name: &str, time: f64) -> Option<Edit> {
+/// measured in a program. `name` is the kernel's as people write it, with the types of its parameters. Where a kernel has
+/// bounds, a limit takes their place in the source and stands beside them in what was measured: that promises nothing.
+pub fn edit_in_place(recipe: &Recipe, name: &str, has_bounds: bool, time: f64) -> Option<Edit> {
     let types = parameters_of(name);
     let all: Vec<Option<String>> = (recipe.passes().iter())
         .map(|pass| in_source(pass, &types))
         .collect();
     let is_whole = all.iter().all(Option::is_some);
+    let is_another = has_bounds && recipe.find::<MaxNReg>().is_some();
     let texts: Vec<String> = all.into_iter().flatten().collect();
-    (!texts.is_empty()).then(|| Edit {
+    let mut text = texts.join("; ");
+    if is_another {
+        text += " (its own go, their minimum of blocks with them: not what was measured)";
+    }
+    (!text.is_empty()).then(|| Edit {
         line: None,
-        text: texts.join("; "),
-        gives: match is_whole {
-            true => Gives::Measured(time),
-            false => Gives::Part(time),
+        text,
+        gives: match (is_another, is_whole) {
+            (true, _) => Gives::Unknown,
+            (false, true) => Gives::Measured(time),
+            (false, false) => Gives::Part(time),
         },
     })
 }
@@ -242,7 +253,7 @@ mod tests {
     fn recipes_are_said_in_the_words_of_the_source() {
         let of = |recipe: &str| {
             let recipe: Recipe = recipe.parse().expect("a recipe");
-            edit_in_place(&recipe, "k", 0.5).map(|edit| edit.in_words())
+            edit_in_place(&recipe, "k", false, 0.5).map(|edit| edit.in_words())
         };
         let said = of(
             "reshape(64x4x1, from=32x8x1, grid=12x48x1); specialize(block=32x8x1, params=param0:4=384&param2+8:4=5); \
@@ -263,6 +274,26 @@ mod tests {
             "{part}"
         );
         assert_eq!(of("schedule(waits=alone, margin=0)"), None);
+    }
+
+    #[test]
+    fn a_limit_in_the_place_of_bounds_promises_nothing() {
+        let of = |recipe: &str, has_bounds| {
+            let recipe: Recipe = recipe.parse().expect("a recipe");
+            let edit = edit_in_place(&recipe, "k", has_bounds, 0.5).expect("an edit");
+            assert_eq!(
+                edit.text.contains("minimum of blocks"),
+                recipe.find::<MaxNReg>().is_some()
+            );
+            edit.gives
+        };
+        assert_eq!(of("maxnreg(64)", true), Gives::Unknown);
+        assert_eq!(
+            of("maxnreg(64); schedule(waits=alone, margin=0)", true),
+            Gives::Unknown
+        );
+        assert_eq!(of("maxnreg(64)", false), Gives::Measured(0.5));
+        assert_eq!(of("unroll(4)", true), Gives::Measured(0.5));
     }
 
     #[test]

@@ -19,7 +19,9 @@ use crate::listing::{Lines, listing};
 use crate::local::LocalArray;
 use crate::plane::{Point, Stairs, plane};
 use crate::rewritten;
-use crate::screen::{bound_by, decision, extents, in_brief, launched, launched_of, proof};
+use crate::screen::{
+    bound_by, decision, extents, for_others, in_brief, launched, launched_of, proof,
+};
 use crate::svg;
 
 /// Instructions, of PTX and machine code, that the listings of a page have together: some five megabytes.
@@ -363,6 +365,7 @@ fn shown(report: &KernelReport, gpu: Option<&str>, explained: Option<Value>) -> 
         notes: (report.notes.iter())
             .chain(&report.promises)
             .cloned()
+            .chain(chosen.elsewhere().map(for_others))
             .collect(),
         edits: edits_of(report),
         explained,

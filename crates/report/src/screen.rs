@@ -247,11 +247,15 @@ pub(crate) fn launches(report: &KernelReport, chosen: &Candidate) -> Option<Stri
     if !is_version(&chosen.recipe) {
         return None;
     }
-    let whose = match is_ran {
-        true => "what all such launches of its program were given",
-        false => "those of the launch",
-    };
     let own = chosen.recipe.find::<Specialize>();
+    let is_of_another = own
+        .and_then(|own| own.block)
+        .is_some_and(|block| block != report.block);
+    let whose = match (is_of_another, is_ran) {
+        (true, _) => "those of another launch",
+        (false, true) => "what all such launches of its program were given",
+        (false, false) => "those of the launch",
+    };
     let guard = own.and_then(Specialize::by_places);
     let alone = guard.map_or_else(String::new, |guard| {
         format!("; `check --assume '{guard}'` looks at these alone")
@@ -345,16 +349,22 @@ fn figures(candidate: &Candidate, dynamic_smem: u32, level: Level) -> String {
             parts.push(format!("{shared} B shared ({spilled} of them for spills)"));
         }
     }
-    parts.push(match candidate.residency() {
-        Some(found) => format!(
+    parts.push(match (candidate.residency(), candidate.elsewhere()) {
+        (Some(found), _) => format!(
             "{}/SM ({:.0}%, {})",
             count(found.warps, "warp"),
             found.percent,
             count(found.blocks, "block")
         ),
-        None => "it cannot be launched".into(),
+        (None, Some(launches)) => for_others(launches),
+        (None, None) => "it cannot be launched".into(),
     });
     parts.join(", ")
+}
+
+/// What is said of a build that is not for the launch that is known.
+pub(crate) fn for_others(launches: &str) -> String {
+    format!("for launches of {launches} and not this one, of which nothing is predicted")
 }
 
 /// Bytes of spill traffic, and where. `level`: what was given. Finished code does not tell slots from data of its
@@ -816,7 +826,7 @@ fn wants_bounds(kernel: &KernelReport) -> bool {
         source: kernel.block_source,
     };
     let is_stated = match block.source {
-        BlockSource::Required | BlockSource::Bound => true,
+        BlockSource::Required | BlockSource::Bound | BlockSource::BoundSeen => true,
         _ => kernel.has_bounds && block.is_seen(),
     };
     let goes_by_it = |pass: &Invocation| pass.needs().contains(&Need::BlockSize);

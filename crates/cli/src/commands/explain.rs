@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::progress;
 use crate::session;
 use warpwright::Counted;
-use warpwright::front::{ASSUMED, is_assumed};
+use warpwright::front::{ASSUMED, BEFORE_LINKING, is_assumed, is_for_linking};
 use warpwright::optimise::KernelEdits;
 use warpwright::source::advice::{Advice, advice};
 use warpwright::source::read::{self, File, Found, Other};
@@ -48,6 +48,9 @@ struct Document {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     not_stencils: Vec<Other>,
     kernels: Vec<Explanation>,
+    /// What holds of the numbers where the code is to be linked with more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before_linking: Option<&'static str>,
     /// Rewrites from source to source, by the kernels' names in the source.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rewrites: Vec<KernelEdits>,
@@ -106,6 +109,7 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
         stencils,
         not_stencils: found.others,
         kernels,
+        before_linking: is_for_linking(&args.nvcc).then_some(BEFORE_LINKING),
         rewrites: advice
             .as_ref()
             .map_or_else(Vec::new, |advice| advice.rewrites.clone()),
@@ -126,6 +130,9 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
         let assumed = if is_assumed { ASSUMED } else { "" };
         let board = assumed_board(&gpu, document.kernels.iter().map(|kernel| kernel.grid));
         println!("{} for {gpu}{board}{assumed}\n", document.input);
+        if let Some(note) = document.before_linking {
+            println!("{}\n", wrap(note, "", "  ").join("\n"));
+        }
         for kernel in &document.kernels {
             print_kernel(kernel, (&gpu, &args.kernel), cli.verbose > 0);
         }

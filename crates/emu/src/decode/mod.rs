@@ -17,7 +17,7 @@ mod words;
 use std::collections::BTreeSet;
 
 use warpwright_ptx::ir::{DirectiveKind, FuncId, Inst, Module, VarId};
-use warpwright_ptx::{LineIndex, Space};
+use warpwright_ptx::{LineIndex, Operand, Space, SpecialReg};
 
 use crate::fault::{DecodeError, Place, Unsupported};
 use crate::lanes::{Lanes, WARP};
@@ -32,7 +32,8 @@ use words::Reason;
 pub struct Emulator;
 
 impl Emulator {
-    /// Decodes a kernel and everything that it can call.
+    /// Decodes a kernel and everything that it can call. One with a grid barrier is launched cooperatively, with the
+    /// memory that the barrier takes behind its variables.
     ///
     /// # Errors
     /// If there is no such kernel, or if anything in the code that it can reach is not supported:
@@ -42,7 +43,7 @@ impl Emulator {
         reason = "an emulator is made for one kernel: the program"
     )]
     pub fn new(module: &Module, kernel: &str) -> Result<Program, DecodeError> {
-        Emulator::decoded(module, kernel, 0, (None, false))
+        Emulator::decoded(module, kernel, 0, (Workspace::Own, false))
     }
 
     /// The same, with the module's variables in the slots of memory from this one on
@@ -51,7 +52,7 @@ impl Emulator {
     /// # Errors
     /// As [`Emulator::new`].
     pub fn placed(module: &Module, kernel: &str, first: usize) -> Result<Program, DecodeError> {
-        Emulator::decoded(module, kernel, first, (None, true))
+        Emulator::decoded(module, kernel, first, (Workspace::None, true))
     }
 
     /// The same for cooperative launches, whose blocks wait for each other in a workspace: eight bytes of memory at this
@@ -65,14 +66,14 @@ impl Emulator {
         first: usize,
         workspace: u64,
     ) -> Result<Program, DecodeError> {
-        Emulator::decoded(module, kernel, first, (Some(workspace), true))
+        Emulator::decoded(module, kernel, first, (Workspace::At(workspace), true))
     }
 
     fn decoded(
         module: &Module,
         kernel: &str,
         first: usize,
-        (workspace, has_textures): (Option<u64>, bool),
+        (workspace, has_textures): (Workspace, bool),
     ) -> Result<Program, DecodeError> {
         let entry = module.kernels().find(|(_, f)| &*f.name == kernel);
         let Some((entry, _)) = entry else {
@@ -80,7 +81,12 @@ impl Emulator {
         };
         let reach = Reach::of(module, entry);
         let mut decoding = Decoding::new(module, entry, reach, first)?;
-        (decoding.workspace, decoding.has_textures) = (workspace, has_textures);
+        decoding.workspace = match workspace {
+            Workspace::Own if decoding.has_grid_barrier() => Some(decoding.image.place_workspace()),
+            Workspace::At(address) => Some(address),
+            Workspace::Own | Workspace::None => None,
+        };
+        decoding.has_textures = has_textures;
         decoding.functions();
         decoding.finish(kernel)
     }
@@ -104,6 +110,17 @@ pub(crate) const MAX_VARIABLE: u64 = 1 << 32;
 
 /// Most `.local` or `.param` memory of a function per thread, in bytes: what hardware has.
 const MAX_PRIVATE: u64 = 512 << 10;
+
+/// Where the blocks of a cooperative launch wait for each other.
+#[derive(Clone, Copy)]
+enum Workspace {
+    /// The launch is none.
+    None,
+    /// In memory of the program's own, if the kernel has a grid barrier.
+    Own,
+    /// At this address.
+    At(u64),
+}
 
 /// Everything that is known while the functions of a program are decoded.
 struct Decoding<'m> {
@@ -189,6 +206,22 @@ impl<'m> Decoding<'m> {
             has_textures: false,
             textures: false,
             unsupported: Vec::new(),
+        })
+    }
+
+    /// Does anything that the kernel reaches ask where the grid's barrier lies (`this_grid().sync()`)?
+    fn has_grid_barrier(&self) -> bool {
+        let reached = self.image.functions.iter();
+        let bodies = reached.filter_map(|&id| self.module.functions[id].body.as_ref());
+        let mut operands = bodies.flat_map(|body| body.operands.values());
+        operands.any(|operand| {
+            matches!(
+                operand,
+                Operand::Special {
+                    reg: SpecialReg::EnvReg(1 | 2),
+                    ..
+                }
+            )
         })
     }
 

@@ -373,7 +373,7 @@ impl<'a> Decoder<'a> {
                 let workspace = self.workspace.unwrap_or_default();
                 Ok(self.constant(workspace >> (32 * (2 - half)) & u64::from(u32::MAX)))
             }
-            // The runtime's memory for `grid.sync()` of a cooperative launch.
+            // Where blocks of a cooperative launch wait: this launch is none. Nobody says what the others are.
             Operand::Special {
                 reg: SpecialReg::EnvReg(_),
                 ..

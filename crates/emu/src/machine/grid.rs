@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rayon::prelude::*;
 use warpwright_launch::{Buffer, Launch};
-use warpwright_target::{BLOCK_DIMENSIONS, GRID_DIMENSIONS, THREADS_PER_BLOCK};
+use warpwright_target::{BLOCK_DIMENSIONS, GRID_DIMENSIONS, THREADS_PER_BLOCK, boards};
 
 use super::block::{BlockRun, Grid, Progress};
 use super::device::{Device, Extents, Spent};
@@ -183,7 +183,11 @@ impl Program {
     fn execute(&self, work: &Work<'_>, options: &Options) -> Result<Finished, Box<Fault>> {
         BEGUN.fetch_add(1, Relaxed);
         let blocks = work.grid.grid.iter().map(|&n| u64::from(n)).product();
-        let blocks = options.sampled(blocks);
+        // Those that wait for each other run together.
+        let blocks = match self.cooperative {
+            true => blocks,
+            false => options.sampled(blocks),
+        };
         match self.ordered || options.sequential {
             true => self.run_in_order(work, options, blocks),
             false => self.run_in_parallel(work, options, blocks),
@@ -227,6 +231,10 @@ impl Program {
         if extents.cluster.is_some_and(|c| c != [1, 1, 1]) {
             return Err(Unfit::Clusters);
         }
+        let blocks: u64 = extents.grid.iter().map(|&n| u64::from(n)).product();
+        if self.cooperative && blocks > most_together() {
+            return Err(Unfit::Together(blocks));
+        }
         let dynamic = extents.dynamic_smem.into();
         let shared = self.image.shared_layout(dynamic).len;
         match shared > MAX_SHARED {
@@ -243,7 +251,10 @@ impl Program {
         left: u64,
     ) -> Option<BlockRun<'a>> {
         let blocks = work.grid.grid.iter().map(|&extent| u64::from(extent));
-        let place = options.place(number, blocks.product());
+        let place = match self.cooperative {
+            true => number,
+            false => options.place(number, blocks.product()),
+        };
         let index = Grid::unravel(work.grid.grid, place);
         let Work {
             memory,
@@ -409,6 +420,15 @@ struct Work<'a> {
     done: &'a AtomicU64,
 }
 
+/// Blocks that a GPU holds at once, of those whose size is known.
+fn most_together() -> u64 {
+    let blocks = boards().filter_map(|board| {
+        let sms = board.sms.as_ref()?.value;
+        Some(u64::from(sms) * u64::from(board.arch.threads.blocks))
+    });
+    blocks.max().unwrap_or(u64::MAX)
+}
+
 /// What a launch description comes to.
 struct Setup {
     memory: Memory,
@@ -524,6 +544,8 @@ enum Unfit {
     Required([u32; 3]),
     #[error("the kernel takes blocks of at most {0} threads (`.maxntid`)")]
     Most(u64),
+    #[error("no GPU holds the {0} blocks of this cooperative launch at once")]
+    Together(u64),
     #[error("clusters of several blocks are not supported")]
     Clusters,
     #[error("{0} bytes of shared memory")]

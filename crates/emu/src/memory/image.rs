@@ -30,7 +30,15 @@ pub(crate) struct Image {
     pub params: Layout,
     /// Functions by number; their addresses follow from it.
     pub functions: Vec<FuncId>,
+    /// Behind the global variables lies the memory in which blocks of a cooperative launch wait for each other.
+    pub has_workspace: bool,
 }
+
+/// What an access there is said to be of.
+const WORKSPACE: &str = "the memory of the grid's barrier";
+
+/// Its size (`driver_abi.h` of CUDA's cooperative groups).
+const WORKSPACE_BYTES: usize = 8;
 
 /// A variable in global or constant memory.
 pub(crate) struct GlobalVariable {
@@ -76,6 +84,7 @@ impl Image {
             dynamic: (0, Vec::new()),
             params: Layout::default(),
             functions,
+            has_workspace: false,
         };
         image.place_shared(module, shared);
         for (var, data) in module.variables.iter() {
@@ -211,14 +220,24 @@ impl Image {
         Ok(())
     }
 
-    /// Fresh allocations for all global variables.
+    /// Adds the memory in which blocks of a cooperative launch wait for each other: its address.
+    pub fn place_workspace(&mut self) -> u64 {
+        self.has_workspace = true;
+        slot_address(self.first + self.globals.len())
+    }
+
+    /// Fresh allocations for all global variables, and behind them for the grid's barrier.
     pub fn allocations(&self) -> Vec<Allocation> {
         let all = self.globals.iter().enumerate();
-        all.map(|(i, g)| {
+        let variables = all.map(|(i, g)| {
             let base = slot_address(self.first + i);
             Allocation::new(g.name.clone(), base, &g.bytes, g.constant)
-        })
-        .collect()
+        });
+        let workspace = self.has_workspace.then(|| {
+            let base = slot_address(self.first + self.globals.len());
+            Allocation::new(WORKSPACE.to_owned(), base, &[0; WORKSPACE_BYTES], false)
+        });
+        variables.chain(workspace).collect()
     }
 }
 

@@ -128,12 +128,14 @@ fn fits(blocks: u32, site: &Site) -> Result<(), Refusal> {
 /// Sets the one directive that says how many registers a thread may have.
 fn set(site: &Site, wanted: &DirectiveKind, fuel: &mut Fuel) -> Outcome<String> {
     let mut edits = Edits::new(site.module);
+    let mut replaced = Vec::new();
     if fuel.burn() {
         let mut own = site
             .function()
             .directives
             .iter()
-            .filter(|d| is_limit(&d.kind));
+            .filter(|d| is_limit(&d.kind))
+            .inspect(|d| replaced.push(d.kind.to_string()));
         match own.next() {
             Some(first) => edits.replace(first.span, wanted.to_string()),
             None => edits.set_directive(site.kernel, wanted),
@@ -142,7 +144,16 @@ fn set(site: &Site, wanted: &DirectiveKind, fuel: &mut Fuel) -> Outcome<String> 
             edits.delete(other.span);
         }
     }
-    Ok(Rewritten::new(edits.apply()?))
+    let rewritten = Rewritten::new(edits.apply()?);
+    let wanted = wanted.to_string();
+    replaced.retain(|own| *own != wanted);
+    Ok(match replaced.is_empty() {
+        true => rewritten,
+        false => rewritten.note(format!(
+            "its own {} goes for {wanted}",
+            replaced.join(" and ")
+        )),
+    })
 }
 
 fn is_limit(kind: &DirectiveKind) -> bool {

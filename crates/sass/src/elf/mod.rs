@@ -218,6 +218,12 @@ impl Elf {
         self.target().specific || compat.is_some_and(|s| header::is_specific(&s.data))
     }
 
+    /// The architecture as compilers name it: `sm_90`, `sm_90a`.
+    pub fn architecture(&self) -> String {
+        let features = if self.is_specific() { "a" } else { "" };
+        format!("sm_{}{features}", self.target().sm)
+    }
+
     /// Is it relocatable (from `-rdc` or `-c`), not final?
     pub fn is_relocatable(&self) -> bool {
         self.header.kind == object::elf::ET_REL
