@@ -2311,8 +2311,34 @@ fn other_dynamic_linkers_are_left_alone() {
         .args(["x.c", "-o", "x"])
         .output();
     assert!(built.expect("gcc").status.success());
-    for command in ["with", "trace"] {
-        let done = bench.run(&[command, "--", "./x"], false);
+    for (name, runs) in [("script", "x"), ("script-of-script", "script")] {
+        let line = format!("#!{}\n", bench.path(runs).display());
+        std::fs::write(bench.path(name), line).expect("written");
+        let mode: std::fs::Permissions = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(bench.path(name), mode).expect("set");
+    }
+    // A dynamic linker without a name of its own, as musl's.
+    let start = "void _start(void) { asm(\"mov $60, %eax; mov $3, %edi; syscall\"); }";
+    std::fs::write(bench.path("linker.c"), start).expect("written");
+    let built = Command::new("gcc")
+        .current_dir(bench.folder.path())
+        .args([
+            "-shared",
+            "-fPIC",
+            "-nostdlib",
+            "-Wl,-e,_start",
+            "linker.c",
+            "-o",
+            "linker",
+        ])
+        .output();
+    assert!(built.expect("gcc").status.success());
+    let programs = ["./x", "./script", "./script-of-script", "./linker"];
+    for (command, program) in [("trace", "./x")]
+        .into_iter()
+        .chain(programs.map(|it| ("with", it)))
+    {
+        let done = bench.run(&[command, "--", program], false);
         assert_eq!(done.status.code(), Some(3), "{}", err(&done));
         assert!(
             err(&done).contains("another dynamic linker"),

@@ -221,7 +221,7 @@ unsafe extern "C" fn seal() {
 }
 
 unsafe extern "C" fn closed() {
-    if driver::is_gone() {
+    if crate::state::is_own() && driver::is_gone() {
         for slot in &SLOTS {
             slot.real.store(std::ptr::null_mut(), Ordering::Relaxed);
         }

@@ -56,6 +56,11 @@ impl Own {
     }
 }
 
+/// Is the process one that began, or that `fork` made of such a one?
+pub fn is_own() -> bool {
+    OWN.is_taken()
+}
+
 /// What is to be done in this process. One made by `_Fork` or the kernel's call has locks of threads that it does not have, also
 /// the C library's, so that its calls go straight to the driver.
 pub fn mode() -> Mode {
@@ -66,7 +71,7 @@ pub fn mode() -> Mode {
         UNKNOWN => return begin(),
         _ => return Mode::Off,
     };
-    if OWN.is_taken() { known } else { Mode::Off }
+    if is_own() { known } else { Mode::Off }
 }
 
 static REPLACING: AtomicBool = AtomicBool::new(false);
@@ -332,8 +337,11 @@ pub fn finish_at_exit() {
     }
 }
 
+/// In a child that was made past `fork` another thread's locks would be waited for.
 extern "C" fn at_exit() {
-    guarded(crate::trace::finish);
+    if is_own() {
+        guarded(crate::trace::finish);
+    }
 }
 
 /// Runs our own work; if it panics, the library stands aside and the program goes on. The number of the program's last

@@ -549,13 +549,23 @@ pub fn variable(name: &[u8]) -> *const u8 {
 /// # Safety
 /// As the call asks for.
 #[inline]
-#[cfg(target_arch = "x86_64")]
 pub unsafe fn kernel(call: libc::c_long, [a, b, c]: [usize; 3]) -> isize {
+    // SAFETY: the caller's.
+    unsafe { kernel_of_four(call, [a, b, c, 0]) }
+}
+
+/// The same with four arguments.
+///
+/// # Safety
+/// As the call asks for.
+#[inline]
+#[cfg(target_arch = "x86_64")]
+pub unsafe fn kernel_of_four(call: libc::c_long, [a, b, c, d]: [usize; 4]) -> isize {
     let found;
     // SAFETY: the kernel's convention.
     unsafe {
         core::arch::asm!("syscall", inlateout("rax") call as isize => found, in("rdi") a, in("rsi") b, in("rdx") c,
-            in("r10") 0, lateout("rcx") _, lateout("r11") _, options(nostack));
+            in("r10") d, lateout("rcx") _, lateout("r11") _, options(nostack));
     }
     found
 }
@@ -566,12 +576,12 @@ pub unsafe fn kernel(call: libc::c_long, [a, b, c]: [usize; 3]) -> isize {
 /// As above.
 #[inline]
 #[cfg(target_arch = "aarch64")]
-pub unsafe fn kernel(call: libc::c_long, [a, b, c]: [usize; 3]) -> isize {
+pub unsafe fn kernel_of_four(call: libc::c_long, [a, b, c, d]: [usize; 4]) -> isize {
     let found;
     // SAFETY: the kernel's convention.
     unsafe {
         core::arch::asm!("svc 0", in("x8") call, inlateout("x0") a as isize => found, in("x1") b, in("x2") c,
-            in("x3") 0, options(nostack));
+            in("x3") d, options(nostack));
     }
     found
 }

@@ -10,17 +10,17 @@
 //! also for programs from before 2012.
 
 use std::ffi::{c_char, c_int, c_void};
-use std::mem::{MaybeUninit, transmute};
+use std::mem::transmute;
 
 use warpwright_linkage::captured::{environment, is_same, kernel, own_name};
 
+use crate::folder::{Folder, HERE};
 use crate::foreign::{Named, is_foreign};
+use crate::room::on_stack;
 use crate::sealed::are_children_sealed;
 use crate::ways::{SAVED, Way, known, ways};
 
 static NAME: [u8; 11] = *b"LD_PRELOAD=";
-/// What the library is told, and by what it is found, begins so.
-static TOLD: [u8; 10] = *b"WARPWRIGHT";
 
 /// Texts, behind the last of them a null.
 type Texts = *const *mut u8;
@@ -49,7 +49,7 @@ fn is_out_of_reach() -> bool {
 /// Named as said, or null.
 unsafe fn is_away(what: usize, named: Named) -> bool {
     // SAFETY: the caller's.
-    is_out_of_reach() || unsafe { is_foreign(what, named) }
+    is_out_of_reach() || unsafe { is_foreign(what, named, HERE) }
 }
 
 /// Writes a list of libraries anew, without this one. Words end in a space or a colon.
@@ -99,6 +99,38 @@ unsafe fn begins<const BYTES: usize>(variable: *const u8, begin: &[u8; BYTES]) -
     at == BYTES
 }
 
+/// Is it a variable that the command sets beside the one that names the library? Others of such names are the user's, who would
+/// have them without it, too.
+///
+/// # Safety
+/// It ends in a zero.
+unsafe fn is_told(variable: *const u8) -> bool {
+    // Their ends, each with a zero, and one more.
+    static ENDS: &[u8] = b"=\0_DIR=\0_TURNS=\0_BUDGET=\0_BUILDER=\0\0";
+    // SAFETY: the caller's; the list has its ends.
+    unsafe {
+        if !begins(variable, b"WARPWRIGHT") {
+            return false;
+        }
+        let rest = variable.add(10);
+        let mut end = ENDS.as_ptr();
+        while end.read_volatile() != 0 {
+            let mut at = 0;
+            while end.read_volatile() != 0 && rest.add(at).read_volatile() == end.read_volatile() {
+                (at, end) = (at + 1, end.add(1));
+            }
+            if end.read_volatile() == 0 {
+                return true;
+            }
+            while end.read_volatile() != 0 {
+                end = end.add(1);
+            }
+            end = end.add(1);
+        }
+        false
+    }
+}
+
 /// Is it the variable that names the library?
 ///
 /// # Safety
@@ -126,21 +158,6 @@ unsafe fn copy(text: *const u8, to: *mut u8) -> usize {
                 return at.div_ceil(size_of::<usize>());
             }
         }
-    }
-}
-
-/// Has something done with so many words of the stack. Where it would take too many there are none, and what is started is told:
-/// a handler of signals may have as little as 8 KiB, so these are 2, for some 200 variables.
-fn on_stack(words: usize, work: &mut dyn FnMut(*mut usize) -> usize) -> usize {
-    #[inline(never)]
-    fn with<const WORDS: usize>(work: &mut dyn FnMut(*mut usize) -> usize) -> usize {
-        let mut place = MaybeUninit::<[usize; WORDS]>::uninit();
-        work(place.as_mut_ptr().cast())
-    }
-    match words {
-        ..=64 => with::<64>(work),
-        65..=256 => with::<256>(work),
-        _ => work(std::ptr::null_mut()),
     }
 }
 
@@ -191,7 +208,7 @@ unsafe fn without_library(
             while at < count {
                 let mut text = *all.add(at);
                 at += 1;
-                if is_short && begins(text, &TOLD) {
+                if is_short && is_told(text) {
                     continue;
                 }
                 if names_library(text) {
@@ -217,39 +234,95 @@ unsafe fn without_library(
 ///
 /// # Safety
 /// It is not the parent's.
-unsafe fn without_library_meanwhile(work: &mut dyn FnMut() -> usize) -> usize {
+unsafe fn without_library_meanwhile(is_short: bool, work: &mut dyn FnMut() -> usize) -> usize {
     let all = environment();
     // SAFETY: the program's environment.
     let (count, words) = unsafe { size(all) };
     if words == count + 1 {
         return work();
     }
-    on_stack(words, &mut |place| {
+    on_stack(count + 1 + words, &mut |place| {
         if place.is_null() {
             return work();
         }
         // SAFETY: there are so many words; texts of the environment are not given back.
         unsafe {
-            let (mut at, mut kept) = (0, place);
-            while at < count {
-                let text = *all.add(at);
-                if names_library(text) {
-                    kept.write_volatile(text.expose_provenance());
-                    kept = kept.add(1 + copy(text, kept.add(1).cast()));
-                    take_out(text.add(NAME.len()));
-                }
-                at += 1;
+            let texts = place.add(count + 1);
+            leave_out(all, count, texts);
+            if is_short {
+                shorten(all, count, place);
             }
-            kept.write_volatile(0);
             let done = work();
-            kept = place;
-            while kept.read_volatile() != 0 {
-                let text = std::ptr::with_exposed_provenance_mut(kept.read_volatile());
-                kept = kept.add(1 + copy(kept.add(1).cast(), text));
+            if is_short && environment() == all {
+                let mut at = 0;
+                while at <= count {
+                    let text = std::ptr::with_exposed_provenance_mut(place.add(at).read_volatile());
+                    all.cast_mut().add(at).write_volatile(text);
+                    at += 1;
+                }
             }
+            put_back(texts);
             done
         }
     })
+}
+
+/// Takes the library out of so many texts where they stand, and keeps them as they were: where each is, and the text.
+///
+/// # Safety
+/// There is room, and they may be written.
+unsafe fn leave_out(all: Texts, count: usize, mut kept: *mut usize) {
+    let mut at = 0;
+    // SAFETY: the caller's.
+    unsafe {
+        while at < count {
+            let text = *all.add(at);
+            if names_library(text) {
+                kept.write_volatile(text.expose_provenance());
+                kept = kept.add(1 + copy(text, kept.add(1).cast()));
+                take_out(text.add(NAME.len()));
+            }
+            at += 1;
+        }
+        kept.write_volatile(0);
+    }
+}
+
+/// Writes such texts where they were.
+///
+/// # Safety
+/// As [`leave_out`] kept them.
+unsafe fn put_back(mut kept: *const usize) {
+    // SAFETY: the caller's.
+    unsafe {
+        while kept.read_volatile() != 0 {
+            let text = std::ptr::with_exposed_provenance_mut(kept.read_volatile());
+            kept = kept.add(1 + copy(kept.add(1).cast(), text));
+        }
+    }
+}
+
+/// Takes those of so many variables away that the program would not have without the library, and keeps the list as it was.
+///
+/// # Safety
+/// There is room, and the list may be written.
+unsafe fn shorten(all: Texts, count: usize, kept: *mut usize) {
+    let (mut at, mut to) = (0, all.cast_mut());
+    // SAFETY: the caller's; no more is written than was read.
+    unsafe {
+        while at < count {
+            let text = *all.add(at);
+            kept.add(at).write_volatile(text.expose_provenance());
+            at += 1;
+            let is_empty = names_library(text) && text.add(NAME.len()).read_volatile() == 0;
+            if !is_empty && !is_told(text) {
+                to.write_volatile(text);
+                to = to.add(1);
+            }
+        }
+        kept.add(count).write_volatile(0);
+        to.write_volatile(std::ptr::null_mut());
+    }
 }
 
 /// What starts a program with arguments and an environment.
@@ -344,6 +417,37 @@ pub unsafe extern "C-unwind" fn fexecve(file: c_int, words: Texts, own: Texts) -
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn execveat(
+    folder: c_int,
+    path: *const c_char,
+    words: Texts,
+    own: Texts,
+    flags: c_int,
+) -> c_int {
+    type StartAt = unsafe extern "C" fn(c_int, *const c_char, Texts, Texts, c_int) -> c_int;
+    let next = all::execveat.next();
+    // SAFETY: null, or one; the rest is the caller's.
+    unsafe {
+        let Some(next) = transmute::<*mut c_void, Option<StartAt>>(next) else {
+            // The C library is older.
+            *libc::__errno_location() = libc::ENOSYS;
+            return -1;
+        };
+        let is_itself =
+            flags & libc::AT_EMPTY_PATH != 0 && !path.is_null() && path.read_volatile() == 0;
+        let (what, named) = match is_itself {
+            true => (folder as usize, Named::Descriptor),
+            false => (path.expose_provenance(), Named::Below(folder as usize)),
+        };
+        let start =
+            |other: Option<Texts>| next(folder, path, words, other.unwrap_or(own), flags) as usize;
+        fitted(own, is_away(what, named), &start, is_too_long)
+    }
+}
+
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn execv(path: usize, words: Texts) -> c_int {
     // SAFETY: the caller's.
     unsafe { start_as(&all::execv, &all::execve, Named::Path, path, words) }
@@ -390,7 +494,9 @@ unsafe fn spawn(
     };
     // SAFETY: the caller's.
     unsafe {
-        let is_away = is_away(what.expose_provenance(), named);
+        let what = what.expose_provenance();
+        let is_away = is_out_of_reach()
+            || Folder::of(actions).is_none_or(|folder| is_foreign(what, named, folder.descriptor));
         fitted(own, is_away, &start, |done| done as c_int == libc::E2BIG)
     }
 }
@@ -436,12 +542,11 @@ pub unsafe extern "C-unwind" fn system(command: *const c_char) -> c_int {
         unsafe { transmute(all::system.next()) };
     // SAFETY: the caller's.
     let mut next = || unsafe { next(command) as usize };
-    // Without a command it starts a shell, too, to see whether there is one.
-    match is_out_of_reach() {
-        // SAFETY: the C library's starts a shell from this process's memory alone.
-        true => unsafe { without_library_meanwhile(&mut next) as c_int },
-        false => next() as c_int,
-    }
+    // Without a command it starts a shell, too, to see whether there is one. Of one that could not be started it says that it
+    // ended so.
+    let has_failed = |status, number| status == 127 << 8 && number == libc::E2BIG;
+    // SAFETY: the C library's starts a shell from this process's memory alone.
+    unsafe { in_shell(&mut next, has_failed) as c_int }
 }
 
 /// # Safety
@@ -453,10 +558,36 @@ pub unsafe extern "C-unwind" fn popen(command: *const c_char, how: *const c_char
     let next: Open = unsafe { transmute(all::popen.next()) };
     // SAFETY: the caller's.
     let mut next = || unsafe { next(command, how) };
-    match is_out_of_reach() {
-        // SAFETY: as above.
-        true => unsafe { without_library_meanwhile(&mut next) },
-        false => next(),
+    // Its number of the error does not say why a shell could not be started.
+    let has_failed = |file, _| file == 0;
+    // SAFETY: as above.
+    unsafe { in_shell(&mut next, has_failed) }
+}
+
+/// Starts a shell with the program's own environment, so that it fits.
+///
+/// # Safety
+/// That is not the parent's.
+unsafe fn in_shell(
+    start: &mut dyn FnMut() -> usize,
+    has_failed: fn(usize, c_int) -> bool,
+) -> usize {
+    // SAFETY: the caller's; the calling thread's own number.
+    unsafe {
+        if is_out_of_reach() {
+            return without_library_meanwhile(false, start);
+        }
+        let number = libc::__errno_location();
+        let before = number.read();
+        number.write(0);
+        let done = start();
+        if has_failed(done, number.read()) {
+            return without_library_meanwhile(true, start);
+        }
+        if number.read() == 0 {
+            number.write(before);
+        }
+        done
     }
 }
 
@@ -543,7 +674,7 @@ unsafe extern "C-unwind" fn listed_and_searched(way: &Way, saved: *const usize) 
 }
 
 known! {
-    execv execvp execve execvpe fexecve posix_spawn posix_spawnp system popen execl execlp execle
+    execv execvp execve execvpe execveat fexecve posix_spawn posix_spawnp system popen execl execlp execle
 }
 
 ways! {

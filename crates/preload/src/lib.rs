@@ -20,10 +20,14 @@ mod closed;
 mod door;
 mod exported;
 #[cfg(target_arch = "x86_64")]
+mod folder;
+#[cfg(target_arch = "x86_64")]
 mod foreign;
 mod holes;
 mod inside;
 mod pending;
+#[cfg(target_arch = "x86_64")]
+mod room;
 #[cfg(target_arch = "x86_64")]
 mod sealed;
 #[cfg(target_arch = "x86_64")]

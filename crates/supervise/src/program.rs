@@ -111,7 +111,8 @@ pub fn inject(command: &mut Program, mode: &str) -> Result<(), Problem> {
     }
     if needs::is_foreign(program) {
         beside::tell(&format!(
-            "`{}` is of another width or processor than our library, or started by another dynamic linker: it runs without it",
+            "`{}` may not be read, is of another width or processor than our library, or started by another dynamic linker: \
+             it runs without it",
             program.display()
         ));
         return Ok(());

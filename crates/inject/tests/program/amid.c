@@ -13,6 +13,7 @@
  *   vfork      a launch between `vfork` and exec, and one behind that
  *   locked     a thread loads and launches for the first time while another one holds the dynamic linker's locks and waits for it
  *   busy       forked children launch, whatever other threads do in the dynamic linker
+ *   exits      children of the kernel's call end by `exit`, while other threads launch
  *   bare       children that no handler of `fork` runs in launch, whatever other threads do
  *   dispatch   system calls from outside the C library are served by a handler, which ends the program
  *   size       a launch with a buffer of parameters as large as the address space
@@ -324,8 +325,8 @@ static void *opens(void *x) {
 static pid_t forked(void) { return fork(); }
 static pid_t cloned(void) { return syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0); }
 
-/* Children that are made so launch, while so many threads do something. */
-static void children(pid_t (*make)(void), int count, void *(*meanwhile)(void *)) {
+/* Children that are made so launch, or only end by their handlers, while so many threads do something. */
+static void children(pid_t (*make)(void), int count, void *(*meanwhile)(void *), int exits) {
     int ends = 0, status;
     pthread_t threads[2];
     for (int i = 0; i < count; i++) pthread_create(&threads[i], 0, meanwhile, 0);
@@ -334,6 +335,7 @@ static void children(pid_t (*make)(void), int count, void *(*meanwhile)(void *))
         pid_t child = make();
         if (!child) {
             alarm(10);
+            if (exits) exit(0);
             _exit(launch(memory, function) | launch(memory, function));
         }
         waitpid(child, &status, 0);
@@ -343,6 +345,11 @@ static void children(pid_t (*make)(void), int count, void *(*meanwhile)(void *))
     is_done = 1;
     for (int i = 0; i < count; i++) pthread_join(threads[i], 0);
     printf("ends %d\n", ends);
+}
+
+static void *goes_on(void *x) {
+    while (!is_done) launch(others, function);
+    return x;
 }
 
 static void *reloads(void *x) {
@@ -435,8 +442,9 @@ int main(int n, char **all) {
         handlers(SA_ONSTACK);
     }
     if (IS("jump")) jumps();
-    if (IS("busy")) children(forked, 2, opens);
-    if (IS("bare")) children(cloned, 1, reloads);
+    if (IS("busy")) children(forked, 2, opens, 0);
+    if (IS("bare")) children(cloned, 1, reloads, 0);
+    if (IS("exits")) children(cloned, 2, goes_on, 1);
     if (IS("dispatch")) dispatch();
     if (IS("size")) sized();
     if (IS("cancel")) cancels();

@@ -6,6 +6,7 @@
  *   ways      PROGRAM alone is moved away while a shell is started in every way, in children of `vfork` as well
  *   others    PROGRAM is started in every way; it says whether it has the library (-c)
  *   long      says how long the last of many arguments may be
+ *   shell     says how long a shell's command may be
  *   none      nothing
  */
 #define _GNU_SOURCE
@@ -67,8 +68,24 @@ static void become(int way) {
     case 9: execv("/nowhere", shell); break;
     case 10: execl("/nowhere", "sh", "-c", shell[2], word, NULL); break;
     case 11: execve(path, shell, NULL); break;
+    case 14: execveat(AT_FDCWD, path, shell, environ, 0); break;
+    case 15: fexecve(open(path, O_PATH), shell, environ); break;
     }
     _exit(errno);
+}
+
+/* In another folder. */
+static int spawned_elsewhere(void) {
+    int status, child;
+    char folder[4096], file[4096];
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    snprintf(folder, sizeof folder, "%.*s", (int)(name - path), path);
+    snprintf(file, sizeof file, "./%s", name);
+    posix_spawn_file_actions_addchdir_np(&actions, "/");
+    posix_spawn_file_actions_addchdir_np(&actions, folder);
+    int code = posix_spawn(&child, file, &actions, NULL, shell, environ);
+    return code ? code : waitpid(child, &status, 0) == child ? status : -1;
 }
 
 static int spawned(int how) {
@@ -102,18 +119,21 @@ static void ways(const char *library) {
 
 static void others(const char *program) {
     char word[] = "other", folder[4096];
-    snprintf(folder, sizeof folder, "/nowhere::%s", program);
+    /* A long one. */
+    char slashes[600];
+    memset(slashes, '/', sizeof slashes);
+    snprintf(folder, sizeof folder, "/nowhere::%.600s%s", slashes, program);
     path = program, name = strrchr(program, '/') + 1;
     *strrchr(folder, '/') = 0;
     setenv("PATH", folder, 1);
     shell[3] = word;
-    for (int way = 0; way < 14; way++) {
+    for (int way = 0; way < 17; way++) {
         int status = 0, child;
         if (way == 9 || way == 10) continue;
-        if (way < 12) {
+        if (way < 12 || way == 14 || way == 15) {
             if (!(child = vfork())) become(way);
             waitpid(child, &status, 0);
-        } else status = spawned(way == 13);
+        } else status = way == 16 ? spawned_elsewhere() : spawned(way == 13);
         printf("%d %d\n", way, status);
         fflush(stdout);
     }
@@ -159,6 +179,28 @@ static void long_ones(void) {
     }
 }
 
+static int runs(int is_popen, const char *command) {
+    if (!is_popen) return !system(command);
+    FILE *shell = popen(command, "w");
+    return shell && !pclose(shell);
+}
+
+static void long_commands(void) {
+    enum { MOST = 131000 };
+    static char command[MOST + 1];
+    for (int way = 0; way < 2; way++) {
+        int low = 0, high = MOST;
+        while (low < high) {
+            int middle = (low + high + 1) / 2;
+            memset(command, 'z', middle), command[middle] = 0;
+            memcpy(command, ": ", 2);
+            if (runs(way, command)) low = middle;
+            else high = middle - 1;
+        }
+        printf("%d %d\n", way, low);
+    }
+}
+
 int main(int count, char **words) {
     const char *kind = words[1];
     if (!strcmp(kind, "files")) setrlimit(RLIMIT_NOFILE, &(struct rlimit){3, 3});
@@ -175,6 +217,7 @@ int main(int count, char **words) {
     if (!strcmp(kind, "-c")) return has_library(), 5;
     if (!strcmp(kind, "others")) return others(words[2]), 0;
     if (!strcmp(kind, "long")) return long_ones(), 0;
+    if (!strcmp(kind, "shell")) return long_commands(), 0;
     if (!strcmp(kind, "ways")) {
         ways(words[2]);
         return 0;

@@ -2659,12 +2659,24 @@ fn programs_of_other_kinds_start() {
     std::os::unix::fs::symlink(own, at("ld-musl-x86_64.so.1")).expect("link");
     few_again(&at("ld-musl-x86_64.so.1"), "other");
     few_again(own, "same");
-    for (name, runs) in [("script", "other"), ("own-script", "same")] {
-        std::fs::write(at(name), format!("#! {} -c\n", at(runs))).expect("written");
+    let scripts = [
+        ("script", "other", " -c\n"),
+        ("own-script", "same", " -c\n"),
+        ("script-of-script", "script", ""),
+    ];
+    for (name, runs, end) in scripts {
+        std::fs::write(at(name), format!("#! {}{end}", at(runs))).expect("written");
         let mode: std::fs::Permissions = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(at(name), mode).expect("set");
     }
-    for (name, has) in [("other", 0), ("script", 0), ("same", 1), ("own-script", 1)] {
+    let kinds = [
+        ("other", 0),
+        ("script", 0),
+        ("script-of-script", 0),
+        ("same", 1),
+        ("own-script", 1),
+    ];
+    for (name, has) in kinds {
         let [plain, with] = without_driver(&[&few, "others", &at(name)]);
         let [plain, with] = [plain, with].map(|output| {
             assert!(
@@ -2677,15 +2689,25 @@ fn programs_of_other_kinds_start() {
         let starts = plain.matches("has it: 0\n").count();
         assert_eq!(
             starts,
-            if name.ends_with("script") { 11 } else { 12 },
+            if name.ends_with("script") { 14 } else { 15 },
             "{name}: {plain}"
         );
         assert_eq!(with.replace("it: 1", "it: 0"), plain, "{name}");
         let have_it = with.matches("has it: 1").count();
         assert_eq!(have_it, has * (starts - 1), "{name}: {with}");
     }
-    let [plain, with] = without_driver(&[&few, "long"]);
-    assert_eq!(with, plain);
+    let many = "i=0; while [ $i -lt 900 ]; do export V$i=1; i=$((i+1)); done; exec \"$0\" long";
+    let little = "ulimit -s 512; exec \"$0\" shell";
+    let long: [&[&str]; 3] = [
+        &[&few, "long"],
+        &["/bin/sh", "-c", many, &few],
+        &["/bin/sh", "-c", little, &few],
+    ];
+    for words in long {
+        let [plain, with] = without_driver(words);
+        assert!(plain.status.success(), "{words:?}");
+        assert_eq!(with, plain, "{words:?}");
+    }
 }
 
 /// What is loaded later, and by threads at once, changes none of the dynamic linker's answers: nobody has the driver's functions
@@ -3170,7 +3192,7 @@ fn threads_keep_what_they_hold() {
 /// that a forked child does not have.
 fn the_dynamic_linker_may_be_locked() {
     let (store, _) = store(&variant("fake_fast"));
-    for deed in ["locked", "busy", "bare", "first"] {
+    for deed in ["locked", "busy", "bare", "exits", "first"] {
         let with = amid(store.path(), deed, &MODES);
         assert!(with.log.contains("is replaced"), "{deed}: {}", with.log);
     }
