@@ -3,14 +3,15 @@
 
     bench/no_gpu.py run SUITES [--only NAME…] [--budget SECONDS] [-o bench/results/no-gpu-GPU-DATE.json] [--table FILE]
     bench/no_gpu.py compare SUITES …       (on a machine with a GPU)
-    bench/no_gpu.py table FILE.json --table FILE
+    bench/no_gpu.py table FILE.json [--printed LOG…] [-o FILE.json] --table FILE
 
 SUITES is a folder with checkouts of Rodinia (`gpu-rodinia`), PolyBench/GPU (`polybenchGpu`), Parboil, cuda-samples, Altis
 and SHOC, as their repositories are named (or an archive of one, that `no_gpu_programs/stage.py` makes); nothing of them is
 kept but names and numbers. `run` builds each program with nvcc and runs it with `warpwright trace --no-gpu`, `--lanes`
 programs at a time on `--cores` cores each. `compare` runs the same builds with `trace` on the device as well, and holds each
 launch up to the first that the trace marks against the device's: grid, block, dynamic shared memory, parameters that are no
-pointers, sizes of the allocations behind those that are (`no_gpu_programs/observed.cpp` writes them down on both sides).
+pointers, sizes of the allocations behind those that are (`no_gpu_programs/observed.cpp` writes them down on both sides). `table` sums a
+result up anew, with rows that a later run printed (and did not come to its end) in the places of its own.
 """
 
 import argparse
@@ -517,6 +518,21 @@ def run(options):
         options.table.write_text(table(document))
 
 
+def again(options):
+    """A result with rows that another run printed, summed up anew."""
+    document = json.loads(options.suites.read_text())
+    key = lambda row: (row["suite"], row["name"])
+    later = {key(row): row for row in printed_rows(options.printed)}
+    document["rows"] = [later.get(key(row), row) for row in document["rows"]]
+    document["summary"] = summary(document["rows"])
+    return document
+
+
+def printed_rows(logs):
+    """The rows in what runs have printed."""
+    return [json.loads(line) for path in logs for line in path.read_text().splitlines() if line.startswith(('{"suite"', '{"budget_s"'))]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["run", "compare", "table"])
@@ -534,6 +550,7 @@ def main():
     parser.add_argument("--builds", type=Path, default=Path("/tmp/warpwright-no-gpu"))
     parser.add_argument("--nvcc", default=shutil.which("nvcc") or "nvcc")
     parser.add_argument("--warpwright", default="target/release/warpwright")
+    parser.add_argument("--printed", type=Path, nargs="*", default=[], help="for `table`: what later runs have printed")
     parser.add_argument("-o", "--output", type=Path)
     parser.add_argument("--table", type=Path)
     options = parser.parse_args()
@@ -541,7 +558,10 @@ def main():
     if "/" in options.warpwright:
         options.warpwright = str(Path(options.warpwright).resolve())
     if options.what == "table":
-        options.table.write_text(table(json.loads(options.suites.read_text())))
+        document = again(options)
+        options.table.write_text(table(document))
+        if options.output:
+            options.output.write_text(json.dumps(document, indent=1) + "\n")
     else:
         run(options)
 

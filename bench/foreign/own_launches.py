@@ -23,7 +23,7 @@ from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from no_gpu import command, first_error, joined, machine, named, place_of, side_by_side, where, write_headers  # noqa: E402
+from no_gpu import command, first_error, joined, machine, named, place_of, printed_rows, side_by_side, where, write_headers  # noqa: E402
 from no_gpu_programs import inputs  # noqa: E402
 from no_gpu_programs.programs import PROGRAMS, RENAMED  # noqa: E402
 
@@ -127,6 +127,16 @@ def described(path, folder, args, more, options):
                 if code not in (0, 124) and not is_long and re.search(r"out-of-bounds|misaligned|fault|divergence|assertion", output):
                     wrong.append(f"{toml.stem}: {first_error(output)}")
     return {"descriptions": len(found), "said to fault": len(said), "said not to be tried": len(untried), "fault unsaid": wrong, "describe_s": round(seconds, 1)}
+
+
+#: what `described` says
+DESCRIBED = ("descriptions", "said to fault", "said not to be tried", "fault unsaid", "describe_s")
+
+
+def with_descriptions(rows, later, key):
+    """Rows with what those of a later run say of descriptions."""
+    found = {key(row): {name: row[name] for name in DESCRIBED if name in row} for row in later}
+    return [row | found.get(key(row), {}) for row in rows]
 
 
 def row_of(item, options):
@@ -253,7 +263,7 @@ def table(document):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("suites", type=Path)
+    parser.add_argument("suites", type=Path, help="the suites; `-`: nothing is measured, and rows that were printed are summed up")
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--budget", default="30")
     parser.add_argument("--builds", type=Path, default=Path("/tmp/warpwright-no-gpu"))
@@ -265,6 +275,7 @@ def main():
     parser.add_argument("--until", type=float, help="begin no other file after so many seconds")
     parser.add_argument("--patience", type=float, default=300, help="seconds that a command may take")
     parser.add_argument("--printed", type=Path, nargs="*", default=[], help="rows that runs before this one have printed, of each file the first")
+    parser.add_argument("--described", type=Path, nargs="*", default=[], help="rows that a later run has printed: what they say of descriptions counts")
     parser.add_argument("--into", type=Path, help="an earlier result: its rows stand for files that this run does not come to, and are counted")
     parser.add_argument("-o", "--output", type=Path)
     parser.add_argument("--table", type=Path)
@@ -272,16 +283,20 @@ def main():
     options.suites, options.builds = options.suites.resolve(), options.builds.resolve()
     options.warpwright = str(Path(options.warpwright).resolve())
     write_headers(options.builds / "include")
-    printed = [json.loads(line) for path in options.printed for line in path.read_text().splitlines() if line.startswith(('{"suite"', '{"budget_s"'))]
+    printed = printed_rows(options.printed)
     key = lambda row: (row["suite"], row["name"], row["file"])
     done = {key(row): row for row in reversed(printed)}
     budget = {"budget_s": float(options.budget)}
     one = lambda item: budget | (done.get((item[0].suite, item[0].name, item[1].name)) or row_of(item, options))
-    rows = [row for row in side_by_side(list(items(options)), options, one) if row]
+    is_measured = options.suites.is_dir()
+    measured = side_by_side(list(items(options)), options, one) if is_measured else done.values()
+    rows = [row for row in measured if row]
     before = {}
     if options.into:
         rows, before = joined(rows, options.into, key)
-    document = {"date": time.strftime("%Y-%m-%d"), "budget_s": float(options.budget), "machine": machine(options, rows), **before, "summary": summary(rows), "rows": rows}
+    rows = with_descriptions(rows, printed_rows(options.described), key)
+    where_it_ran = machine(options, rows) if is_measured or not options.into else json.loads(options.into.read_text())["machine"]
+    document = {"date": time.strftime("%Y-%m-%d"), "budget_s": float(options.budget), "machine": where_it_ran, **before, "summary": summary(rows), "rows": rows}
     print(json.dumps(document["summary"], indent=1))
     if options.output:
         options.output.write_text(json.dumps(document, indent=1) + "\n")
