@@ -168,8 +168,16 @@ pub struct Wanted<'a> {
     pub gpu: Option<&'a Gpu>,
 }
 
-/// What takes the time of a compiler, and what of the program's run, at a time.
-pub fn beside_a_build<T>(build: impl FnOnce() + Send, run: impl FnOnce() -> T) -> T {
+/// What takes the time of a compiler, and what of the program's run, at a time. A program that is run brings its file's PTX
+/// with it.
+pub fn beside_a_build<T>(
+    (input, is_run): (&Input, bool),
+    build: impl FnOnce() + Send,
+    run: impl FnOnce() -> T,
+) -> T {
+    if is_run && brings_ptx(input) {
+        return run();
+    }
     std::thread::scope(|scope| {
         scope.spawn(build);
         run()
@@ -449,7 +457,7 @@ fn takes_ptx(options: &[OsString]) -> bool {
 }
 
 /// Is the program of a file built of the file itself, so that its PTX comes with it?
-pub fn brings_ptx(input: &Input) -> bool {
+fn brings_ptx(input: &Input) -> bool {
     let is_file = input.level == Level::Cuda && !input.path.as_os_str().is_empty();
     is_file && input.text().is_ok_and(has_main)
 }

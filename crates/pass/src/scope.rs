@@ -506,7 +506,7 @@ mod tests {
         let bound = block(&scope, "a");
         assert_eq!(
             (bound.dims, bound.source),
-            ([32, 32, 1], BlockSource::Bound)
+            ([32, 32, 1], BlockSource::BoundSeen)
         );
         scope.seen = &seen;
         let grid = |scope: &Scope<'_>| {

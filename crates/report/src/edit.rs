@@ -117,7 +117,7 @@ pub fn edit_in_place(recipe: &Recipe, name: &str, has_bounds: bool, time: f64) -
     if is_another {
         text += " (its own go, their minimum of blocks with them: not what was measured)";
     }
-    (!text.is_empty()).then(|| Edit {
+    (!text.is_empty()).then_some(Edit {
         line: None,
         text,
         gives: match (is_another, is_whole) {
@@ -283,7 +283,7 @@ mod tests {
             let edit = edit_in_place(&recipe, "k", has_bounds, 0.5).expect("an edit");
             assert_eq!(
                 edit.text.contains("minimum of blocks"),
-                recipe.find::<MaxNReg>().is_some()
+                has_bounds && recipe.find::<MaxNReg>().is_some()
             );
             edit.gives
         };

@@ -4,9 +4,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 use warpwright_autotune::launches::guesses;
-use warpwright_autotune::own_run::{
-    DOING, FOR_RUN, beside_a_build, brings_ptx, launched_with, until,
-};
+use warpwright_autotune::own_run::{DOING, FOR_RUN, beside_a_build, launched_with, until};
 use warpwright_diag::count;
 use warpwright_driver::Resources;
 use warpwright_driver::crat::ResourceUsage;
@@ -97,10 +95,8 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
             }
         }
     };
-    let (gpu, kernels, counted) = match built {
-        Some((gpu, kernels, counted)) => (Some(gpu), kernels, counted),
-        None => (None, Vec::new(), Vec::new()),
-    };
+    let built = built.map(|(gpu, kernels, counted)| (Some(gpu), kernels, counted));
+    let (gpu, kernels, counted) = built.unwrap_or_default();
     let advice = (file.as_ref()).and_then(|file| advised(file, &args.kernel, &args.nvcc, &counted));
     let document = Document {
         schema: "warpwright.explain/1",
@@ -110,9 +106,7 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
         not_stencils: found.others,
         kernels,
         before_linking: is_for_linking(&args.nvcc).then_some(BEFORE_LINKING),
-        rewrites: advice
-            .as_ref()
-            .map_or_else(Vec::new, |advice| advice.rewrites.clone()),
+        rewrites: (advice.as_ref()).map_or_else(Vec::new, |advice| advice.rewrites.clone()),
     };
     write_page(args.output.report.as_deref(), &document)?;
     if args.output.json {
@@ -161,10 +155,8 @@ fn of_kernels(
 ) -> Result<(Gpu, Vec<Explanation>, Vec<Counted>), Failure> {
     let mut options = session::options(input, &args.kernel, &args.nvcc)?;
     options.until = Some(until);
-    let budget = args.budget * FOR_RUN;
-    let wanted = args
-        .own
-        .wanted(&options.nvcc, (budget, options.gpu.as_ref()));
+    let on = (args.budget * FOR_RUN, options.gpu.as_ref());
+    let wanted = args.own.wanted(&options.nvcc, on);
     let optimizer = session::optimizer(cli, input)?;
     // Kept by content: what is wrong with it is said when it is asked for.
     let compile = || {
@@ -173,11 +165,8 @@ fn of_kernels(
         }
     };
     let own = || own::ran(cli, input, &args.kernel, wanted);
-    let brings_ptx = brings_ptx(input) && !args.own.no_run && !own::is_stated(&args.kernel);
-    let run = || match brings_ptx {
-        true => own(),
-        false => beside_a_build(compile, own),
-    };
+    let is_run = !args.own.no_run && !own::is_stated(&args.kernel);
+    let run = || beside_a_build((input, is_run), compile, own);
     let ran = progress::waiting(DOING, run)?;
     let seen = (ran.as_ref(), until);
     let own = || counted(cli, (input, file), &args.kernel, &args.nvcc, seen);

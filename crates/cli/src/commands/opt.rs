@@ -80,12 +80,9 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         Level::Cuda => read(&session::tools(cli, &args.nvcc)?, &input, None).ok(),
         _ => None,
     };
-    let wanted = args.own.wanted(
-        &options.nvcc,
-        (args.budget.max(BUDGET), options.gpu.as_ref()),
-    );
-    let ran = || own::ran(cli, &input, &args.kernel, wanted);
-    let ran = progress::waiting(DOING, ran)?;
+    let on = (args.budget.max(BUDGET), options.gpu.as_ref());
+    let wanted = args.own.wanted(&options.nvcc, on);
+    let ran = progress::waiting(DOING, || own::ran(cli, &input, &args.kernel, wanted))?;
     let of_file = (&input, file.as_ref());
     let seen = (ran.as_ref(), until(args.budget));
     let own = || counted(cli, of_file, &args.kernel, &args.nvcc, seen);
@@ -163,15 +160,8 @@ fn rewrite(cli: &Cli, args: &OptArgs, input: &Input) -> Result<(), Failure> {
     let kernel = args.kernel.one()?;
     let tools = session::tools(cli, &args.nvcc)?;
     let found = wanted(&tools, kernel, input)?;
-    let sizes = || {
-        own::sizes(
-            cli,
-            input,
-            &args.kernel,
-            (&args.own, &args.nvcc),
-            args.budget,
-        )
-    };
+    let of = (&args.own, args.nvcc.as_slice(), args.budget);
+    let sizes = || own::sizes(cli, input, &args.kernel, of);
     match found.0.is_empty() {
         false => {
             super::naive_opt::refuse_reassociate(&args.stencil)?;

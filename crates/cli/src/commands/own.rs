@@ -50,15 +50,11 @@ pub fn ran(
     kernel: &KernelArgs,
     wanted: Wanted<'_>,
 ) -> Result<Option<Ran>, Failure> {
-    match is_stated(kernel) {
-        true => Ok(None),
-        false => Ok(run(
-            &session::tools(cli, wanted.nvcc)?,
-            input,
-            wanted,
-            &Told(cli),
-        )),
+    if is_stated(kernel) {
+        return Ok(None);
     }
+    let tools = session::tools(cli, wanted.nvcc)?;
+    Ok(run(&tools, input, wanted, &Told(cli)))
 }
 
 /// The launches whose executions are counted.
@@ -90,8 +86,7 @@ pub fn sizes(
     cli: &Cli,
     input: &Input,
     kernel: &KernelArgs,
-    (own, nvcc): (&OwnArgs, &[String]),
-    budget: f64,
+    (own, nvcc, budget): (&OwnArgs, &[String], f64),
 ) -> Result<OwnSizes, Failure> {
     if input.level != Level::Cuda {
         return Ok(OwnSizes::default());

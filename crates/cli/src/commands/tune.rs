@@ -189,7 +189,7 @@ fn source(cli: &Cli, args: &TuneArgs, input: &Input) -> Result<(), Failure> {
         kernel,
         gpu: args.kernel.gpu.as_deref().or(arch).unwrap_or(DEFAULT_GPU),
         sizes: &args.stencil.sizes,
-        own: &own::sizes(cli, input, &args.kernel, (&args.own, &nvcc), BUDGET)?,
+        own: &own::sizes(cli, input, &args.kernel, (&args.own, &nvcc, BUDGET))?,
         reassociate: args.stencil.fp == Some(Floating::Reassociate),
         exhaustive: args.exhaustive,
         budget: args.budget,

@@ -113,9 +113,8 @@ static void told(H node) {
     unsigned (*name)(const char **, H) = dlsym(driver, "cuFuncGetName");
     const char *text = "?";
     struct params found;
-    printf("%u grid %u", read(node, &found), found.grid[0]);
-    printf(" block %u name %u", found.block[0], name(&text, found.function));
-    printf(" %s set %u\n", text, set(node, &found));
+    unsigned codes[] = {read(node, &found), name(&text, found.function), set(node, &found)};
+    printf("%u %u %u grid %u block %u name %s\n", codes[0], codes[1], codes[2], found.grid[0], found.block[0], text);
 }
 
 static void again(void) {
@@ -124,7 +123,8 @@ static void again(void) {
     unsigned (*end)(H) = dlsym(driver, "cuGraphDestroy"), (*list)(H, H *, size_t *) = dlsym(driver, "cuGraphGetNodes");
     unsigned (*open)(H *, unsigned) = dlsym(driver, "cuStreamCreate"), (*capture)(H, int) = dlsym(driver, "cuStreamBeginCapture_v2"), (*close)(H, H *) = dlsym(driver, "cuStreamEndCapture");
     H stream = 0, first = module, other = 0;
-    printf("%u %u\n", open(&stream, 0), load(&other));
+    printf("%u", open(&stream, 0));
+    printf(" %u\n", load(&other));
     /* The C library gives memory of this size again from the second time on. */
     for (int i = 0; i < 2; i++) {
         H none = 0;
@@ -146,7 +146,8 @@ static void again(void) {
         printf(" %u", capture(stream, 0));
         printf(" %u", launch_kernel(function, 7, 1, 1, 128, 1, 1, 0, stream, values, 0));
         printf(" %u", close(stream, &captured));
-        printf(" %u %d\n", list(captured, nodes, &room), nodes[0] == node);
+        printf(" %u", list(captured, nodes, &room));
+        printf(" %d\n", nodes[0] == node);
         told(nodes[0]);
         printf("%u", make(&exec, captured, 0));
         printf(" %u\n", start(exec, 0));
@@ -168,8 +169,10 @@ static void of_kernel(void) {
     struct params params = {0, {4, 1, 1}, {256, 1, 1}, 0, values, 0, handle}, found;
     printf(" %u", create(&all, 0));
     printf(" %u", add(&node, all, 0, 0, &params));
-    printf(" %u %d %d", read(node, &found), found.function == own, found.kernel == params.kernel);
-    printf(" %u %u", which(&before), context(&other, 0, 0));
+    printf(" %u", read(node, &found));
+    printf(" %d %d", found.function == own, found.kernel == params.kernel);
+    printf(" %u", which(&before));
+    printf(" %u", context(&other, 0, 0));
     printf(" %u", make(&exec, all, 0));
     printf(" %u", start(exec, 0));
     printf(" %u\n", current(before));

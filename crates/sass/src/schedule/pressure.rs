@@ -196,9 +196,9 @@ impl Pieces {
         let count = self.needs.len();
         let numbers = self.sethi_ullman();
         let mut before: Vec<SmallVec<[usize; 4]>> = vec![SmallVec::new(); count];
-        let mut open = vec![0usize; count];
+        let successors = |node| graph.successors(node).len();
+        let mut open: Vec<usize> = (0..count).map(successors).collect();
         for node in 0..count {
-            open[node] = graph.successors(node).len();
             for edge in graph.successors(node) {
                 before[edge.to as usize].push(node);
             }
