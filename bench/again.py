@@ -134,35 +134,51 @@ def summary(rows):
                 refused={way: dict(found.most_common(8)) for way, found in refused.items()})
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+def arguments(text, per_family):
+    """The options of scripts that build these kernels."""
+    parser = argparse.ArgumentParser(description=text.split("\n\n")[0])
     parser.add_argument("out", type=Path)
     parser.add_argument("--tool", type=Path, default=ROOT / "target/debug")
     parser.add_argument("--first", type=int, default=500)
-    parser.add_argument("--per-family", type=int, default=2)
+    parser.add_argument("--per-family", type=int, default=per_family)
     parser.add_argument("--foreign", type=Path, action="append", default=[])
     parser.add_argument("--include", type=Path, action="append", default=[])
-    parser.add_argument("--stairs", type=int, default=2)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--longest", type=float, default=60, help="seconds for one build")
     parser.add_argument("--seconds", type=float, default=3600, help="no kernel is begun later")
-    options = parser.parse_args()
-    options.tool = options.tool.resolve()
-    deadline, rows, seen = time.time() + options.seconds, [], set()
+    return parser
+
+
+def all_rows(options, one):
+    """What `one` makes of each kernel, as many at a time as are asked for."""
+    options.tool, deadline = options.tool.resolve(), time.time() + options.seconds
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for found in pool.map(lambda job: one(options, job, deadline), list(jobs(options))):
-            for row in found:
-                # Suites hold the same file more than once.
-                key = hashlib.sha256(json.dumps({k: v for k, v in row.items() if k != "kernel"}).encode()).hexdigest()
-                if "stair" not in row or key not in seen:
-                    rows.append(row)
-                    seen.add(key)
+        found = pool.map(lambda job: one(options, job, deadline), list(jobs(options)))
+        return [row for rows in found for row in rows]
+
+
+def write(options, schema, summary, rows):
+    """The result: where it comes from, its sums, the rows of the kernels that were lowered."""
     ptxas = re.search(r"V([\d.]+)", said(["ptxas", "--version"], 60).stdout)
-    head = dict(schema="warpwright.again/1", date=str(datetime.date.today()), gpu="h200", ptxas=ptxas and ptxas[1], first=options.first,
-                per_family=options.per_family, foreign=[folder.name for folder in options.foreign], summary=summary(rows))
+    head = dict(schema=schema, date=str(datetime.date.today()), gpu="h200", ptxas=ptxas and ptxas[1], first=options.first,
+                per_family=options.per_family, foreign=[folder.name for folder in options.foreign], summary=summary)
     text = ",\n".join(json.dumps(row) for row in rows if "stair" in row)
     options.out.write_text(f'{json.dumps(head, indent=1)[:-2]},\n "rows": [\n{text}\n]}}\n')
     print(json.dumps(head["summary"], indent=1))
+
+
+def main():
+    parser = arguments(__doc__, per_family=2)
+    parser.add_argument("--stairs", type=int, default=2)
+    options = parser.parse_args()
+    rows, seen = [], set()
+    for row in all_rows(options, one):
+        # Suites hold the same file more than once.
+        key = hashlib.sha256(json.dumps({k: v for k, v in row.items() if k != "kernel"}).encode()).hexdigest()
+        if "stair" not in row or key not in seen:
+            rows.append(row)
+            seen.add(key)
+    write(options, "warpwright.again/1", summary(rows), rows)
 
 
 if __name__ == "__main__":

@@ -7,11 +7,7 @@ Builds alone: nothing runs, no GPU is needed.
 The kernels are those of bench/again.py. Each that does not spill and that registers limit goes to its next stair on an H200 by
 `compact`, by `schedule(registers=N)`, by `demote(again=all)`, and by that behind `schedule(registers=N, miss=near)`. A result
 counts if `warpwright pass` proves it and finds no hazard."""
-import argparse
 import collections
-import concurrent.futures
-import datetime
-import json
 import re
 import tempfile
 import time
@@ -19,7 +15,6 @@ from pathlib import Path
 
 import again
 
-ROOT = again.ROOT
 LEFT = re.compile(r"(\d+) instead of (\d+) registers(?:: (\d+) blocks? in another order, (\d+) instructions? moved; a warp alone takes ([\d.]+))?")
 NEEDS = re.compile(r"it needs (\d+) registers in the best order")
 
@@ -98,28 +93,11 @@ def summary(rows):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--tool", type=Path, default=ROOT / "target/debug")
-    parser.add_argument("--first", type=int, default=500)
-    parser.add_argument("--per-family", type=int, default=1)
-    parser.add_argument("--foreign", type=Path, action="append", default=[])
-    parser.add_argument("--include", type=Path, action="append", default=[])
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--longest", type=float, default=60, help="seconds for one build")
-    parser.add_argument("--seconds", type=float, default=3600, help="no kernel is begun later")
-    options = parser.parse_args()
-    options.tool, options.stairs = options.tool.resolve(), 1
-    deadline, rows = time.time() + options.seconds, []
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for found in pool.map(lambda job: one(options, job, deadline), list(again.jobs(options))):
-            rows += found
-    ptxas = re.search(r"V([\d.]+)", again.said(["ptxas", "--version"], 60).stdout)
-    head = dict(schema="warpwright.order/1", date=str(datetime.date.today()), gpu="h200", ptxas=ptxas and ptxas[1], first=options.first,
-                per_family=options.per_family, foreign=[folder.name for folder in options.foreign], summary=summary(rows))
-    text = ",\n".join(json.dumps(row) for row in rows if "stair" in row)
-    options.out.write_text(f'{json.dumps(head, indent=1)[:-2]},\n "rows": [\n{text}\n]}}\n')
-    print(json.dumps(head["summary"], indent=1))
+    options = again.arguments(__doc__, per_family=1).parse_args()
+    # The next one alone.
+    options.stairs = 1
+    rows = again.all_rows(options, one)
+    again.write(options, "warpwright.order/1", summary(rows), rows)
 
 
 if __name__ == "__main__":
